@@ -121,7 +121,7 @@ impl SlotBatches {
     /// Runs the next batch after `previous`. `None` if no tenant has work left, if the previous run ended in
     /// a way that further runs cannot fix, if `max-duration` is over, or if the agent was paused, disabled or
     /// started by someone else. A tenant gets no further batch in this slot if its run failed or visited no
-    /// new note, or if the pipeline fails for it.
+    /// new note, if its budget is used up, or if the pipeline fails for it.
     ///
     /// # Errors
     /// Those of [`run::run`] except `conflict`.
@@ -152,6 +152,9 @@ impl SlotBatches {
             left.retain(|tenant| *tenant != previous.tenant);
         }
         while let Some(tenant) = left.pop_front() {
+            if tenant_rotation::used_up(memory, definition, &tenant, options.zone)?.is_some() {
+                continue;
+            }
             let work =
                 tenant_rotation::work_of(memory, definition, &tenant, self.started, &options.idle_tenants);
             let memory = match work {
@@ -186,6 +189,9 @@ impl SlotBatches {
 /// Whether runs for other tenants would end in the same way as this run, for example over budget or without a
 /// reply of the model.
 fn ends_the_slot(run: &Run) -> bool {
+    if run.is_over_tenant_budget {
+        return false;
+    }
     match run.status {
         Status::Missed | Status::Interrupted | Status::TimedOut | Status::Running => true,
         Status::Skipped => !matches!(run.reason, Some(StatusReason::NotStale | StatusReason::TooFewResults)),

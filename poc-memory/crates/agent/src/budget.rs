@@ -2,6 +2,7 @@
 //! the maximum cost of the call.
 
 use super::definition::Budget;
+use poc_graph::Tuple;
 
 /// Budget limits, and the spending so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,8 +19,14 @@ pub struct BudgetStatus<'a> {
     pub all_agents: f64,
     /// US dollars this run has spent so far.
     pub run: f64,
+    /// Runs of the agent for the tenant that began today, counting each batch but not this run.
+    pub tenant_runs: u32,
+    /// US dollars spent by these runs, plus the reservations of those in progress.
+    pub tenant_day: f64,
     /// The agent's name.
     pub agent: &'a str,
+    /// The tenant of the run; `None` is the default tenant.
+    pub tenant: Option<&'a Tuple>,
 }
 
 /// The part of a call that the budget allows.
@@ -39,15 +46,30 @@ pub enum BudgetError {
     UnknownCost {
         /// The limit as text, and what is spent of it.
         limit: String,
+        /// Whether it is a limit of the tenant.
+        is_of_tenant: bool,
     },
     /// One attempt of the call may cost more than a limit leaves.
     #[error("{limit}, and the call may cost ${max:.4}")]
     TooExpensive {
         /// The limit as text, and what is spent of it.
         limit: String,
+        /// Whether it is a limit of the tenant.
+        is_of_tenant: bool,
         /// Maximum cost of one attempt, in US dollars.
         max: f64,
     },
+}
+
+impl BudgetError {
+    /// Whether the reason is a limit of the tenant, so that runs for other tenants may be allowed.
+    pub fn is_of_tenant(&self) -> bool {
+        match self {
+            BudgetError::UnknownCost { is_of_tenant, .. } | BudgetError::TooExpensive { is_of_tenant, .. } => {
+                *is_of_tenant
+            }
+        }
+    }
 }
 
 impl BudgetStatus<'_> {
@@ -61,6 +83,29 @@ impl BudgetStatus<'_> {
         None
     }
 
+    /// The reason why no run for the tenant may begin, regardless of cost; `None` when one may.
+    pub fn refuses_the_tenant(&self) -> Option<String> {
+        let (max, runs, agent) = (self.budget.per_tenant.runs_per_day, self.tenant_runs, self.agent);
+        (max > 0 && runs >= max).then(|| {
+            let tenant = self.tenant_text();
+            format!(
+                "`{agent}` ran {runs} times for {tenant} today, and `budget.per-tenant.max-runs-per-day` is {max}"
+            )
+        })
+    }
+
+    /// Why nothing is left of the tenant's budget; `None` if there is something left.
+    pub fn used_up_by_tenant(&self) -> Option<String> {
+        let is_used_up = |limit: &Limit| limit.is_of_tenant && limit.is_used_up();
+        let limits = self.limits();
+        self.refuses_the_tenant().or_else(|| Some(limits.iter().find(|limit| is_used_up(limit))?.line()))
+    }
+
+    fn tenant_text(&self) -> String {
+        let named = self.tenant.filter(|tenant| !tenant.is_default());
+        named.map_or_else(|| "the default tenant".to_owned(), |tenant| format!("the tenant {tenant}"))
+    }
+
     /// How many attempts of a call fit into the budget, given the maximum cost of one attempt in US dollars;
     /// the error says which limit forbids it. Free calls are always allowed. Calls of unknown cost (`None`)
     /// are allowed unless the spending has reached a limit.
@@ -71,16 +116,21 @@ impl BudgetStatus<'_> {
             Some(max) => max,
             None => {
                 let limits = self.limits();
-                let used_up = limits.iter().find(|limit| limit.spent > 0.0 && limit.left() <= 0.0);
-                return used_up
-                    .map_or(Ok(free), |limit| Err(BudgetError::UnknownCost { limit: limit.line() }));
+                let used_up = limits.iter().find(|limit| limit.is_used_up());
+                return used_up.map_or(Ok(free), |limit| {
+                    let (limit, is_of_tenant) = (limit.line(), limit.is_of_tenant);
+                    Err(BudgetError::UnknownCost { limit, is_of_tenant })
+                });
             }
         };
         let fits = |limit: &Limit| (limit.left().max(0.0) / max).floor().min(f64::from(attempts)) as u32;
         let limits = self.limits();
         let min = limits.iter().min_by_key(|limit| fits(limit));
         match min.map(|limit| (limit, fits(limit))) {
-            Some((limit, 0)) => Err(BudgetError::TooExpensive { limit: limit.line(), max }),
+            Some((limit, 0)) => {
+                let (limit, is_of_tenant) = (limit.line(), limit.is_of_tenant);
+                Err(BudgetError::TooExpensive { limit, is_of_tenant, max })
+            }
             min => {
                 let attempts = min.map_or(attempts, |(_, fits)| fits);
                 Ok(BudgetAllowance { attempts, max: max * f64::from(attempts) })
@@ -88,8 +138,16 @@ impl BudgetStatus<'_> {
         }
     }
 
+    /// The limits in US dollars. Those of the tenant are last: the first one that is reached is the reason of a refusal,
+    /// and one that holds for every tenant must not be mistaken for one of this tenant.
     fn limits(&self) -> Vec<Limit> {
-        let limit = |name, max: Option<f64>, spent| max.map(|max| Limit { name, max, spent });
+        let limit = |name: &str, max: Option<f64>, spent| {
+            max.map(|max| Limit { name: name.to_owned(), max, spent, is_of_tenant: false })
+        };
+        let of_tenant = self.budget.per_tenant.usd_per_day.map(|max| {
+            let name = format!("the agent's `budget.per-tenant.max-usd-per-day` for {}", self.tenant_text());
+            Limit { name, max, spent: self.tenant_day + self.run, is_of_tenant: true }
+        });
         [
             limit("the agent's `budget.max-usd-per-run`", self.budget.usd_per_run, self.run),
             limit("the agent's `budget.max-usd-per-day`", self.budget.usd_per_day, self.day + self.run),
@@ -98,6 +156,7 @@ impl BudgetStatus<'_> {
                 Some(self.all_agents_per_day),
                 self.all_agents + self.run,
             ),
+            of_tenant,
         ]
         .into_iter()
         .flatten()
@@ -106,14 +165,19 @@ impl BudgetStatus<'_> {
 }
 
 struct Limit {
-    name: &'static str,
+    name: String,
     max: f64,
     spent: f64,
+    is_of_tenant: bool,
 }
 
 impl Limit {
     fn left(&self) -> f64 {
         self.max - self.spent
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.spent > 0.0 && self.left() <= 0.0
     }
 
     fn line(&self) -> String {
@@ -128,6 +192,7 @@ fn dollars(amount: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::TenantBudget;
     use proptest::prelude::*;
 
     fn budget_status(
@@ -135,7 +200,8 @@ mod tests {
         per_day: Option<f64>,
         all_agents_per_day: f64,
     ) -> BudgetStatus<'static> {
-        let budget = Budget { usd_per_run: per_run, usd_per_day: per_day, runs_per_day: 2 };
+        let per_tenant = TenantBudget::default();
+        let budget = Budget { usd_per_run: per_run, usd_per_day: per_day, runs_per_day: 2, per_tenant };
         BudgetStatus { budget, all_agents_per_day, agent: "linker", ..BudgetStatus::default() }
     }
 
@@ -160,14 +226,17 @@ mod tests {
         /// However much each attempt costs, up to its maximum, no limit is exceeded.
         #[test]
         fn no_limit_is_exceeded(
-            limits in proptest::array::uniform2(proptest::option::of(0.0..10.0f64)),
+            limits in proptest::array::uniform3(proptest::option::of(0.0..10.0f64)),
             all_agents in 0.0..10.0f64,
+            for_tenant in 0.0..3.0f64,
             before in 0.0..5.0f64,
             others in 0.0..5.0f64,
             calls in proptest::collection::vec((0.0..2.0f64, 0.0..=1.0f64, 1..5u32), 0..20),
         ) {
             let mut budget_status = budget_status(limits[0], limits[1], all_agents);
-            (budget_status.day, budget_status.all_agents) = (before, before + others);
+            budget_status.budget.per_tenant.usd_per_day = limits[2];
+            budget_status.tenant_day = for_tenant;
+            (budget_status.day, budget_status.all_agents) = (for_tenant + before, for_tenant + before + others);
             for (max, share, attempts) in calls {
                 let Ok(allowed) = budget_status.allows(Some(max), attempts) else { break };
                 prop_assert!(allowed.attempts >= 1 && allowed.attempts <= attempts);
@@ -177,6 +246,7 @@ mod tests {
                 let holds = |max: Option<f64>, spent: f64| max.is_none_or(|max| spent <= max + 1e-9);
                 prop_assert!(holds(limits[0], budget_status.run));
                 prop_assert!(holds(limits[1], budget_status.day + budget_status.run));
+                prop_assert!(holds(limits[2], for_tenant + budget_status.run));
                 prop_assert!(holds(Some(all_agents), budget_status.all_agents + budget_status.run));
             }
         }

@@ -23,14 +23,16 @@ pub use targets::Targets;
 pub use tenant_patterns::TenantPatterns;
 pub(super) use text::offset_of;
 
-use super::schedule::Schedule;
+use super::schedule::{Schedule, day, local_zone};
+use chrono_tz::Tz;
 use poc_config::Config;
 use poc_config::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::provenance;
-use poc_graph::time::Span;
+use poc_graph::time::{Span, Timestamp};
 use poc_search::query::{Names, Pipeline};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The text of all defaults of agent files, in TOML.
 pub(super) const DEFAULTS: &str = include_str!("../defaults/agent.toml");
@@ -159,7 +161,7 @@ pub struct Execution {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleRules {
     /// IANA name, or `None` for the machine's.
-    pub timezone: Option<chrono_tz::Tz>,
+    pub timezone: Option<Tz>,
     /// Maximum delay added to a slot; fixed per agent and slot.
     pub jitter: Span,
     /// Whether missed slots are caught up by one run.
@@ -215,6 +217,17 @@ pub struct Budget {
     /// Maximum US dollars of the runs that begin on one day.
     pub usd_per_day: Option<f64>,
     /// Maximum runs that begin on one day; 0 means no limit.
+    pub runs_per_day: u32,
+    /// Limits of the runs for one tenant.
+    pub per_tenant: TenantBudget,
+}
+
+/// `[budget.per-tenant]`. It has no limit for one run, because every run is for one tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TenantBudget {
+    /// Maximum US dollars of the runs for one tenant that begin on one day.
+    pub usd_per_day: Option<f64>,
+    /// Maximum runs for one tenant that begin on one day, counting each batch; 0 means no limit.
     pub runs_per_day: u32,
 }
 
@@ -285,6 +298,13 @@ impl Definition {
         std::iter::once(&self.query.pipeline).chain(&self.limits.protect).flat_map(Pipeline::saved)
     }
 
+    /// The day that contains an instant, for budgets. `zone` is that of agents without one; `None` is the machine's.
+    pub fn budget_day(&self, at: Timestamp, zone: Option<Tz>) -> Range<Timestamp> {
+        let zone = self.schedule.timezone.or(zone).unwrap_or_else(local_zone);
+        let (start, end) = day(at, zone).unwrap_or((at, at));
+        start..end
+    }
+
     /// Provenance of everything the agent writes.
     pub fn provenance(&self) -> String {
         provenance::of_agent(&self.name)
@@ -306,6 +326,13 @@ impl Definition {
                 Span(if window > Span::HOUR.0 { window - window % Span::HOUR.0 } else { window })
             }),
         }
+    }
+}
+
+impl TenantBudget {
+    /// Maximum runs for one tenant that begin on one day; `None` means no limit.
+    pub fn max_runs(self) -> Option<u32> {
+        Some(self.runs_per_day).filter(|max| *max > 0)
     }
 }
 

@@ -14,6 +14,7 @@ mod settled_slots;
 mod state;
 mod status;
 mod stored_versions;
+mod tenant_spending;
 mod time_range;
 mod totals;
 mod trigger;
@@ -34,6 +35,9 @@ pub use rows::{
 pub(crate) use rows::{newest, put_reviewed, set_reverted};
 pub use state::{AgentState, LastRun, Pause, PendingRerun, state};
 pub use status::{Status, StatusReason};
+pub use tenant_spending::spending_of_tenant;
+#[cfg(test)]
+pub(crate) use tenant_spending::stored_tenants;
 pub(crate) use time_range::TimeRange;
 pub use totals::Totals;
 pub use trigger::{Trigger, TriggerKind};
@@ -175,6 +179,10 @@ pub struct Run {
     pub left_out: u32,
     /// The tenant whose notes it worked on. Rows of occurrences that were not run have the default tenant.
     pub tenant: Tuple,
+    /// Whether the budget of its tenant was the reason for its end, so that the agent may still run for others. Not
+    /// stored, because only the process that made the run continues its slot.
+    #[serde(skip)]
+    pub is_over_tenant_budget: bool,
 }
 
 /// A claimed slot or rerun of an agent. Its key in the store ensures that it runs only once.
@@ -235,6 +243,7 @@ impl Run {
             calls: Vec::new(),
             left_out: 0,
             tenant: Tuple::default(),
+            is_over_tenant_budget: false,
         }
     }
 

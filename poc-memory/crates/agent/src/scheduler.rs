@@ -278,7 +278,7 @@ pub fn run_due(
     }
     let options = RunOptions { zone: options.zone.or(Some(tick.zone)), ..options.clone() };
     let ran = match catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) {
-        Some(definition) => match tenant_rotation::first(memory, definition, &options.idle_tenants) {
+        Some(definition) => match tenant_rotation::first(memory, definition, &options) {
             Ok(FirstTurn::Of(memory)) => run::run(&memory, definition, trigger, &options),
             Ok(FirstTurn::Nobody(outcome)) => {
                 return ledger::record_without_run(memory, agent, trigger, outcome);

@@ -1,10 +1,13 @@
 //! Determines the tenant that a run of an agent works for. A slot belongs to the agent; its batches visit the
 //! tenants round-robin, so that a tenant with many notes does not delay the others.
 
-use super::definition::TenantPatterns;
+use super::definition::{TenantBudget, TenantPatterns};
+use super::budget::BudgetStatus;
 use super::idle_tenants::{IdleTenant, IdleTenants};
-use super::ledger::{self, RowOutcome, Run, Status, StatusReason, TriggerKind};
+use super::ledger::{self, RowOutcome, Run, Spending, Status, StatusReason, TriggerKind};
+use super::run::RunOptions;
 use super::{Definition, selection};
+use chrono_tz::Tz;
 use poc_graph::Tuple;
 use poc_graph::error::{Code, Result};
 use poc_graph::time::{Span, Timestamp};
@@ -44,6 +47,8 @@ struct LastTurn {
 fn last_turn(row: &Run) -> Option<LastTurn> {
     let is_over = match (row.trigger, row.status, row.reason) {
         (TriggerKind::Manual, _, _) | (_, Status::Missed, _) => return None,
+        // A row without a run names no tenant.
+        (_, Status::Skipped, Some(StatusReason::OverBudget)) if row.fingerprint.is_empty() => return None,
         // A run that has selected notes, but whose call does not fit into the budget, must not keep others waiting.
         (
             _,
@@ -54,6 +59,29 @@ fn last_turn(row: &Run) -> Option<LastTurn> {
         _ => true,
     };
     Some(LastTurn { tenant: row.tenant.clone(), is_over })
+}
+
+/// Why nothing is left today of the budget that the agent has for a tenant; `None` if there is something left. `zone` is
+/// that of agents without one; `None` is the machine's.
+///
+/// # Errors
+/// The store's.
+pub(crate) fn used_up(
+    memory: &Memory,
+    definition: &Definition,
+    tenant: &Tuple,
+    zone: Option<Tz>,
+) -> Result<Option<String>> {
+    let (budget, agent) = (definition.budget, definition.name.as_str());
+    if budget.per_tenant == TenantBudget::default() {
+        return Ok(None);
+    }
+    let today = definition.budget_day(memory.now(), zone);
+    let Spending { runs, cost } = ledger::spending_of_tenant(memory, agent, tenant, &today)?;
+    let (tenant_runs, tenant_day, tenant) = (runs, cost, Some(tenant));
+    let budget_status =
+        BudgetStatus { budget, tenant_runs, tenant_day, agent, tenant, ..BudgetStatus::default() };
+    Ok(budget_status.used_up_by_tenant())
 }
 
 /// What an agent would find in a tenant.
@@ -116,18 +144,30 @@ pub(crate) enum FirstTurn {
 
 /// The first tenant in turn that the agent has something to do for. If there is none, the default tenant, whose run
 /// tells what would help; nobody if the agent does not run for the default tenant. A tenant for which the pipeline
-/// fails is chosen only if there is no other.
+/// fails is chosen only if there is no other, and none whose budget is used up.
 ///
 /// # Errors
 /// The store's.
-pub(crate) fn first(memory: &Memory, definition: &Definition, idle: &IdleTenants) -> Result<FirstTurn> {
+pub(crate) fn first(memory: &Memory, definition: &Definition, options: &RunOptions) -> Result<FirstTurn> {
+    let idle = &options.idle_tenants;
     let tenants = in_turn(memory, definition)?;
     let mut failing = None;
+    let mut held = Vec::new();
     for tenant in &tenants {
+        if let Some(why) = used_up(memory, definition, tenant, options.zone)? {
+            held.push((tenant, why));
+            continue;
+        }
         match work_of(memory, definition, tenant, memory.now(), idle) {
             TenantWork::Some(memory, _) => return Ok(FirstTurn::Of(memory)),
             TenantWork::Nothing => {}
             TenantWork::Fails => failing = failing.or(Some(tenant)),
+        }
+    }
+    for (tenant, why) in held {
+        if let TenantWork::Some(..) = work_of(memory, definition, tenant, memory.now(), idle) {
+            let reason = Some(StatusReason::OverBudget);
+            return Ok(FirstTurn::Nobody(RowOutcome { status: Status::Skipped, reason, message: Some(why) }));
         }
     }
     let default = Tuple::default();

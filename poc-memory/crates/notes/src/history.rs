@@ -404,6 +404,7 @@ pub(super) fn is_note_table(table: Table) -> bool {
         | Table::AgentStates
         | Table::Proposals
         | Table::Reservations
+        | Table::TenantSpending
         | Table::Meta
         | Table::Changes
         | Table::Tenants

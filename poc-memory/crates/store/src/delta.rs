@@ -81,7 +81,8 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Frames
         | Table::Vaults
         | Table::Proposals
-        | Table::Reservations => None,
+        | Table::Reservations
+        | Table::TenantSpending => None,
     })
 }
 

@@ -59,11 +59,13 @@ pub enum Table {
     /// Number of a vault (big-endian u32) → its binding. Number of a vault, path of a file → what the note of that file
     /// was made from.
     Vaults = 22,
+    /// Agent, NUL, tenant → runs and cost of the agent's recent runs for the tenant.
+    TenantSpending = 23,
 }
 
 impl Table {
     /// All tables, sorted by number.
-    pub const ALL: [Table; 22] = [
+    pub const ALL: [Table; 23] = [
         Table::Nodes,
         Table::Edges,
         Table::EdgesIn,
@@ -86,6 +88,7 @@ impl Table {
         Table::Reservations,
         Table::Frames,
         Table::Vaults,
+        Table::TenantSpending,
     ];
 
     /// Whether all tenants share the table. Each tenant has its own copy of the other tables.
@@ -100,6 +103,7 @@ impl Table {
                 | Table::AgentStates
                 | Table::Proposals
                 | Table::Reservations
+                | Table::TenantSpending
         )
     }
 
@@ -180,7 +184,7 @@ mod tests {
     fn every_number_names_its_table() {
         for number in 0..=u8::MAX {
             let table = Table::try_from(number);
-            assert_eq!(table.is_ok(), (1..=22).contains(&number));
+            assert_eq!(table.is_ok(), (1..=23).contains(&number));
             assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
         }
     }

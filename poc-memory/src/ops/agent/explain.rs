@@ -6,6 +6,7 @@ use super::history::{self, RunRow};
 use super::list::{self, AgentRow};
 use crate::ops::text::minute;
 use crate::ops::{Access, Ctx, Op, Route, Terminal};
+use poc_agent::definition::TenantBudget;
 use poc_agent::ledger::{self, StatusReason};
 use poc_agent::run::{self, RunOptions};
 use poc_agent::tenant_rotation::{self, TenantsWithNotes};
@@ -165,10 +166,30 @@ struct CostEstimate {
     /// Budget in US dollars for all runs of one day; absent if unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_usd_per_day: Option<f64>,
+    /// The budget of each tenant, and what today's runs for this tenant used of it; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of_tenant: Option<TenantCosts>,
     /// Cost in US dollars of today's runs of all agents.
     usd_today_of_all: f64,
     /// Budget in US dollars for one day of all agents together: `[budget] max-usd-per-day`.
     max_usd_per_day_of_all: f64,
+}
+
+/// The budget that an agent has for each tenant, and today's spending for one.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct TenantCosts {
+    /// Name of the tenant.
+    tenant: String,
+    /// Runs for the tenant that began today, counting each batch.
+    runs_today: u32,
+    /// Maximum number of these runs per day; absent if unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_runs_per_day: Option<u32>,
+    /// Cost in US dollars of these runs.
+    usd_today: f64,
+    /// Budget in US dollars for all runs of one day for one tenant; absent if unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_usd_per_day: Option<f64>,
 }
 
 /// A model that the agent names.
@@ -345,8 +366,23 @@ fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> Co
         usd_today: forecast.day,
         max_usd_per_run: definition.budget.usd_per_run,
         max_usd_per_day: definition.budget.usd_per_day,
+        of_tenant: TenantCosts::of(ctx.memory, definition, forecast),
         usd_today_of_all: forecast.all_agents,
         max_usd_per_day_of_all: config.budget.max_usd_per_day,
+    }
+}
+
+impl TenantCosts {
+    /// `None` if the agent has no budget for each tenant.
+    fn of(memory: &Memory, definition: &Definition, forecast: &run::Forecast) -> Option<TenantCosts> {
+        let limits = definition.budget.per_tenant;
+        (limits != TenantBudget::default()).then(|| TenantCosts {
+            tenant: memory.store.tuple().to_string(),
+            runs_today: forecast.tenant_runs,
+            max_runs_per_day: limits.max_runs(),
+            usd_today: forecast.tenant_day,
+            max_usd_per_day: limits.usd_per_day,
+        })
     }
 }
 

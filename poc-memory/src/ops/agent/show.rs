@@ -112,6 +112,12 @@ struct BudgetSection {
     max_usd_per_day: Option<f64>,
     /// Maximum number of runs per day; 0 means unlimited.
     max_runs_per_day: u32,
+    /// Maximum cost of all runs of one day for one tenant in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_usd_per_day_and_tenant: Option<f64>,
+    /// Maximum number of runs per day for one tenant, counting each batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_runs_per_day_and_tenant: Option<u32>,
 }
 
 /// `[retry]` and `[failure]`
@@ -177,7 +183,15 @@ impl BudgetSection {
         };
         let dollars = |max: Option<f64>, of: &str| max.map(|max| format!(", ${max} a {of}"));
         let run = dollars(self.max_usd_per_run, "run").unwrap_or_default();
-        format!("{runs}{run}{}", dollars(self.max_usd_per_day, "day").unwrap_or_default())
+        let day = dollars(self.max_usd_per_day, "day").unwrap_or_default();
+        let runs_of_tenant =
+            self.max_runs_per_day_and_tenant.map(|max| format!(", {max} runs a day for each tenant"));
+        let usd_of_tenant = dollars(self.max_usd_per_day_and_tenant, "day for each tenant");
+        format!(
+            "{runs}{run}{day}{}{}",
+            runs_of_tenant.unwrap_or_default(),
+            usd_of_tenant.unwrap_or_default()
+        )
     }
 }
 
@@ -226,6 +240,8 @@ impl Op for AgentShow {
                 max_usd_per_run: definition.budget.usd_per_run,
                 max_usd_per_day: definition.budget.usd_per_day,
                 max_runs_per_day: definition.budget.runs_per_day,
+                max_usd_per_day_and_tenant: definition.budget.per_tenant.usd_per_day,
+                max_runs_per_day_and_tenant: definition.budget.per_tenant.max_runs(),
             },
             retry: RetrySection {
                 attempts: definition.retry.attempts,

@@ -229,6 +229,21 @@ pub const KEYS: &[KeySpec] = &[
         ValueType::Count(0, 1_000_000),
         "Maximum runs per day, not counting skipped ones; 0 means no limit",
     ),
+    table(
+        "budget.per-tenant",
+        "Limits for each tenant alone. A tenant that has used them up gets no further run on that day, and the agent \
+         goes on with the other tenants",
+    ),
+    key(
+        "budget.per-tenant.max-usd-per-day",
+        ValueType::Number(0.0, Bound::From),
+        "Maximum US dollars per day for one tenant",
+    ),
+    key(
+        "budget.per-tenant.max-runs-per-day",
+        ValueType::Count(0, 1_000_000),
+        "Maximum runs per day for one tenant, not counting skipped ones; each batch counts as a run; 0 means no limit",
+    ),
     table("retry", "What happens when a call fails"),
     key(
         "retry.attempts",

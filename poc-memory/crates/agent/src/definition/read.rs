@@ -8,7 +8,7 @@ use super::tenant_patterns::{self, TenantPattern, TenantPatterns};
 use super::{
     ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, FailureRules, FreshnessRules,
     LONGEST_WAIT, Limits, Mode, OVERLAP, PromptRules, QueryRules, RetryRules, SUPERSEDE_MODES, ScheduleRules,
-    Targets, check_name,
+    Targets, TenantBudget, check_name,
 };
 use crate::definition::check;
 use crate::schedule::Schedule;
@@ -354,10 +354,16 @@ impl<'a> Reader<'a> {
 
     fn budget(&self, section: &TomlSection<'a>) -> Option<Budget> {
         section.refuse_unknown();
+        let per_tenant = section.section("per-tenant");
+        per_tenant.refuse_unknown();
         Some(Budget {
             usd_per_run: section.get("max-usd-per-run").map(|max| max.value),
             usd_per_day: section.get("max-usd-per-day").map(|max| max.value),
             runs_per_day: count(section, "max-runs-per-day")?,
+            per_tenant: TenantBudget {
+                usd_per_day: per_tenant.get("max-usd-per-day").map(|max| max.value),
+                runs_per_day: count(&per_tenant, "max-runs-per-day")?,
+            },
         })
     }
 

@@ -40,6 +40,16 @@ impl RecentSpending {
         self.0.len()
     }
 
+    /// Whether nothing is booked in the quarter of an hour that contains an instant.
+    pub(super) fn is_unbooked(&self, at: Timestamp) -> bool {
+        self.0.iter().all(|spent| spent.quarter != quarter(at))
+    }
+
+    /// Whether everything is booked in quarters before the one that contains an instant.
+    pub(super) fn is_before(&self, at: Timestamp) -> bool {
+        self.0.iter().all(|spent| spent.quarter < quarter(at))
+    }
+
     /// The spending of the runs that began in `from..until`. The bounds must be quarters
     /// of an hour.
     pub(super) fn within(&self, from: Timestamp, until: Timestamp) -> Spending {

@@ -10,10 +10,9 @@ use super::dead_processes::DeadProcesses;
 use super::recent_spending::Spending;
 use super::state::{self, AgentState};
 use super::status::Status;
-use super::trigger::TriggerKind;
-use super::{Call, Run, row};
+use super::{Call, Run, row, tenant_spending};
 use crate::child_process::ChildProcess;
-use poc_graph::RunId;
+use poc_graph::{RunId, Tuple};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
@@ -37,15 +36,22 @@ struct BudgetReservation {
     max_usd: f64,
     /// The last child process started for the call.
     program: Option<ChildProcess>,
+    /// The tenant of the run.
+    tenant: Tuple,
 }
 
 impl Record for BudgetReservation {
     const TABLE: Table = Table::Reservations;
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
-    /// Version 1 had no child process: `None` is a zero byte at the end.
+    /// Version 1 had no child process, version 2 no tenant: `None` and an empty tuple are zero bytes at the end.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<BudgetReservation>> {
-        (version == 1).then(|| postcard::from_bytes(&[body, &[0]].concat()))
+        let missing: &[u8] = match version {
+            1 => &[0, 0],
+            2 => &[0],
+            _ => return None,
+        };
+        Some(postcard::from_bytes(&[body, missing].concat()))
     }
 }
 
@@ -67,6 +73,10 @@ pub struct DaySpending {
     pub day: f64,
     /// US dollars that the runs of all agents spent, plus their reservations.
     pub all_agents: f64,
+    /// Runs of the agent for the tenant of the run, counting each batch.
+    pub tenant_runs: u32,
+    /// US dollars that these runs spent, plus the reservations of the agent's runs in progress for the tenant.
+    pub tenant_day: f64,
 }
 
 /// Spending of the days of a run, excluding the run itself.
@@ -83,12 +93,17 @@ fn day_spending_of<R: Records + ?Sized>(
     let BudgetDays { own, all_agents } = days;
     let Spending { runs, cost: spent } = state.spending_between(own.start, own.end);
     // A batch belongs to a run that is already counted.
-    let runs = runs.saturating_sub(u32::from(run.trigger == TriggerKind::Batch));
+    let runs = runs.saturating_sub(u32::from(state.is_of_counted_slot(run)));
+    let Spending { runs: tenant_runs, cost: spent_for_tenant } =
+        tenant_spending::on_day(records, &run.agent, &run.tenant, own)?;
     let mut others = reservations(records)?;
     others.retain(|reservation| reservation.run != run.id);
     let all_agents = spent_by_agents(records, all_agents)? + reserved(&others, all_agents);
     others.retain(|reservation| reservation.agent == run.agent);
-    Ok(DaySpending { runs, day: spent + reserved(&others, own), all_agents })
+    let day = spent + reserved(&others, own);
+    others.retain(|reservation| reservation.tenant == run.tenant);
+    let tenant_day = spent_for_tenant + reserved(&others, own);
+    Ok(DaySpending { runs, day, all_agents, tenant_runs, tenant_day })
 }
 
 /// US dollars that all agents spent on a day, plus the reservations of their runs in progress.
@@ -161,6 +176,7 @@ impl BudgetReservation {
             model: run.model.clone(),
             max_usd: 0.0,
             program: None,
+            tenant: run.tenant.clone(),
         }
     }
 }
@@ -191,7 +207,7 @@ pub(super) fn book_orphaned(dead: &DeadProcesses, tx: &mut Transaction<'_>) -> R
         if !dead.contains(&reservation.boot) {
             continue;
         }
-        let BudgetReservation { run, agent, started, model, max_usd, program, .. } = reservation;
+        let BudgetReservation { run, agent, started, model, max_usd, program, tenant, .. } = reservation;
         if program.is_some_and(|program| program.kill()) {
             tracing::info!(agent, %run, "the child process of its call was still running and was killed");
         }
@@ -201,7 +217,7 @@ pub(super) fn book_orphaned(dead: &DeadProcesses, tx: &mut Transaction<'_>) -> R
         }
         let kept = tx.get::<Run>(&key)?;
         let is_kept = kept.is_some();
-        let mut row = kept.unwrap_or_else(|| Run::new(run, &agent, None, started));
+        let mut row = kept.unwrap_or_else(|| Run { tenant, ..Run::new(run, &agent, None, started) });
         if row.calls.is_empty() {
             let (tokens_in, tokens_out) = (None, None);
             row.add_call(Call { model, tokens_in, tokens_out, cost: Some(max_usd), estimated: true });
@@ -210,6 +226,7 @@ pub(super) fn book_orphaned(dead: &DeadProcesses, tx: &mut Transaction<'_>) -> R
             }
             if !is_kept || row.status != Status::Running {
                 let mut state = state::get(tx, &agent)?;
+                tenant_spending::book_cost(tx, &state, &row)?;
                 state.add_cost(&row);
                 state::put(tx, &agent, &state)?;
             }

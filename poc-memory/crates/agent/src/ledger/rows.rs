@@ -8,7 +8,7 @@ use super::row::{expect_running, get, stored_row};
 use super::state::{self, AgentState};
 use super::status::Status;
 use super::trigger::TriggerKind;
-use super::{ActionState, Occurrence, Run};
+use super::{ActionState, Occurrence, Run, tenant_spending};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Span, Timestamp};
@@ -233,6 +233,7 @@ pub fn book_cost(memory: &Memory, run: &Run) -> Result<()> {
         let kept = tx.get::<Run>(&run.key())?;
         if kept.as_ref().is_none_or(|kept| kept.status != Status::Running) {
             let mut state = state::get(tx, &run.agent)?;
+            tenant_spending::book_cost(tx, &state, run)?;
             state.add_cost(run);
             state::put(tx, &run.agent, &state)?;
         }
@@ -274,6 +275,7 @@ pub(crate) fn end(memory: &Memory, tx: &mut Transaction<'_>, row: &Run) -> Resul
 
 /// Writes a row and the agent's state that follows from it.
 pub(super) fn put(tx: &mut Transaction<'_>, mut state: AgentState, row: &Run) -> Result<()> {
+    tenant_spending::book_run(tx, &state, row)?;
     state.record(row);
     tx.put(&row.key(), row)?;
     state::put(tx, &row.agent, &state)

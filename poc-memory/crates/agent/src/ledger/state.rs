@@ -28,6 +28,8 @@ pub struct AgentState {
     rerun: Option<PendingRerun>,
     changes: Option<ChangeProgress>,
     totals: Totals,
+    /// The last slot that was counted as a run.
+    counted: Option<Timestamp>,
 }
 
 /// A pause set by a person.
@@ -83,16 +85,29 @@ pub struct PendingRerun {
 
 impl Record for AgentState {
     const TABLE: Table = Table::AgentStates;
-    const VERSION: u8 = 5;
+    const VERSION: u8 = 6;
 
-    /// Version 1 had no pauses, version 2 no reruns, version 3 no changes, version 4 no totals.
+    /// Version 1 had no pauses, version 2 no reruns, version 3 no changes, version 4 no totals, version 5 no
+    /// counted slot: `None` is a zero byte at the end.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
         type First =
             (SettledSlots, Option<InterruptedSlot>, Option<RunId>, Option<LastRun>, u32, RecentSpending);
         let read = |(first, pause, rerun, changes): (First, _, _, _)| {
             let (settled, interrupted, running, last, failures, spent) = first;
             let totals = Totals::default();
-            AgentState { settled, interrupted, running, last, failures, spent, pause, rerun, changes, totals }
+            AgentState {
+                settled,
+                interrupted,
+                running,
+                last,
+                failures,
+                spent,
+                pause,
+                rerun,
+                changes,
+                totals,
+                counted: None,
+            }
         };
         match version {
             1 => Some(postcard::from_bytes(body).map(|first: First| read((first, None, None, None)))),
@@ -101,6 +116,7 @@ impl Record for AgentState {
                 postcard::from_bytes(body).map(|(first, pause, rerun)| read((first, pause, rerun, None))),
             ),
             4 => Some(postcard::from_bytes(body).map(read)),
+            5 => Some(postcard::from_bytes(&[body, &[0]].concat())),
             _ => None,
         }
     }
@@ -174,8 +190,22 @@ impl AgentState {
         let ended = row.finished.unwrap_or(row.started);
         self.last = Some(LastRun { run: row.id, ended, status: row.status, reason: row.reason });
         // The batches of a slot count as one run.
-        let runs = u32::from(row.trigger != TriggerKind::Batch);
+        let runs = u32::from(!self.is_of_counted_slot(row));
+        if matches!(row.trigger, TriggerKind::Slot | TriggerKind::Rerun | TriggerKind::Batch) {
+            self.counted = row.scheduled_at;
+        }
         self.spent.book(row.started, runs, row.cost.unwrap_or(0.0));
+    }
+
+    /// Whether a row is a batch of a slot that was counted as a run. A slot whose first run was skipped is counted with
+    /// its first batch that is not.
+    pub(super) fn is_of_counted_slot(&self, row: &Run) -> bool {
+        row.trigger == TriggerKind::Batch && self.counted == row.scheduled_at
+    }
+
+    /// Whether no run that began in the same quarter of an hour is booked.
+    pub(super) fn is_unbooked(&self, at: Timestamp) -> bool {
+        self.spent.is_unbooked(at)
     }
 
     /// Updates the last run's status after a review.

@@ -91,6 +91,7 @@ impl From<RunV1> for Run {
             calls: Vec::new(),
             left_out: 0,
             tenant: Tuple::default(),
+            is_over_tenant_budget: false,
         }
     }
 }

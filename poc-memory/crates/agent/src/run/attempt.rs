@@ -56,7 +56,12 @@ impl RunAttempt<'_> {
         if let Some(why) = self.all_suspended() {
             return Err(RunEnd::Skipped(StatusReason::ProviderDown, Some(why)));
         }
-        if let Some(why) = self.budget_status(row)?.refuses_a_run() {
+        let budget_status = self.budget_status(row)?;
+        if let Some(why) = budget_status.refuses_a_run() {
+            return Err(RunEnd::Skipped(StatusReason::OverBudget, Some(why)));
+        }
+        if let Some(why) = budget_status.refuses_the_tenant() {
+            row.is_over_tenant_budget = true;
             return Err(RunEnd::Skipped(StatusReason::OverBudget, Some(why)));
         }
         if let Some(why) = self.inability() {

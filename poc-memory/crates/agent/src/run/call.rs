@@ -21,13 +21,10 @@ impl RunAttempt<'_> {
     /// The budget days of a run, in the time zones of the agent and the operator.
     fn days(&self, row: &Run) -> BudgetDays {
         let local = self.options.zone.unwrap_or_else(local_zone);
-        let today = |zone| {
-            let (start, end) = day(row.started, zone).unwrap_or((row.started, row.started));
-            start..end
-        };
+        let all_agents = day(row.started, local).unwrap_or((row.started, row.started));
         BudgetDays {
-            own: today(self.definition.schedule.timezone.unwrap_or(local)),
-            all_agents: today(local),
+            own: self.definition.budget_day(row.started, self.options.zone),
+            all_agents: all_agents.0..all_agents.1,
         }
     }
 
@@ -39,17 +36,34 @@ impl RunAttempt<'_> {
     fn budget_status_of(
         &self,
         row: &Run,
-        DaySpending { runs, day, all_agents }: DaySpending,
+        DaySpending { runs, day, all_agents, tenant_runs, tenant_day }: DaySpending,
     ) -> BudgetStatus<'_> {
         let RunAttempt { memory, definition, .. } = self;
         let all_agents_per_day = memory.config.budget.max_usd_per_day;
         let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
-        BudgetStatus { budget, all_agents_per_day, runs, day, all_agents, run, agent }
+        let tenant = Some(memory.store.tuple());
+        BudgetStatus {
+            budget,
+            all_agents_per_day,
+            runs,
+            day,
+            all_agents,
+            run,
+            tenant_runs,
+            tenant_day,
+            agent,
+            tenant,
+        }
     }
 
     /// The attempts of a call that the budget allows, given the maximum cost of one attempt in US dollars. A
     /// positive cost is reserved.
-    fn reserve_budget(&self, row: &Run, max: Option<f64>, attempts: u32) -> Result<BudgetAllowance, RunEnd> {
+    fn reserve_budget(
+        &self,
+        row: &mut Run,
+        max: Option<f64>,
+        attempts: u32,
+    ) -> Result<BudgetAllowance, RunEnd> {
         let decide = |spending: DaySpending| -> Result<(BudgetAllowance, f64), BudgetError> {
             let budget_status = self.budget_status_of(row, spending);
             let allowed = budget_status.allows(max, attempts)?;
@@ -60,9 +74,12 @@ impl RunAttempt<'_> {
             true => ledger::reserve(memory, row, &days, decide)?,
             false => decide(ledger::day_spending(memory, row, &days)?).map(|(allowed, _)| allowed),
         };
-        decided.map_err(|error| match row.calls.is_empty() {
-            true => RunEnd::Skipped(StatusReason::OverBudget, Some(error.to_string())),
-            false => RunEnd::Failed(Status::Failed, Some(StatusReason::OverBudget), error.to_string()),
+        decided.map_err(|error| {
+            row.is_over_tenant_budget = error.is_of_tenant();
+            match row.calls.is_empty() {
+                true => RunEnd::Skipped(StatusReason::OverBudget, Some(error.to_string())),
+                false => RunEnd::Failed(Status::Failed, Some(StatusReason::OverBudget), error.to_string()),
+            }
         })
     }
 

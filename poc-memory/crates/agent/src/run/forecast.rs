@@ -32,6 +32,10 @@ pub struct Forecast {
     pub day: f64,
     /// Cost in US dollars of the runs of all agents today, plus reservations.
     pub all_agents: f64,
+    /// Number of the agent's runs for the tenant that began today, counting each batch.
+    pub tenant_runs: u32,
+    /// Cost of these runs in US dollars, plus reservations of runs in progress.
+    pub tenant_day: f64,
     /// Obstacles, each with its stable code and a message.
     pub obstacles: Vec<(StatusReason, String)>,
 }
@@ -49,11 +53,12 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
         RunAttempt { memory, definition, models: &opened, unattended, scope, options, call_in_progress };
     let row = Run::new_running(memory, &definition.name, None);
     let budget_status = attempt.budget_status(&row)?;
-    let BudgetStatus { runs, day, all_agents, .. } = budget_status;
-    let mut forecast = Forecast { runs, day, all_agents, ..Forecast::default() };
+    let BudgetStatus { runs, day, all_agents, tenant_runs, tenant_day, .. } = budget_status;
+    let mut forecast = Forecast { runs, day, all_agents, tenant_runs, tenant_day, ..Forecast::default() };
     forecast.obstacles.extend(attempt.no_model());
     forecast.obstacles.extend(attempt.inability().map(|why| (StatusReason::NoLanguageModel, why)));
-    forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (StatusReason::OverBudget, why)));
+    let refusal = budget_status.refuses_a_run().or_else(|| budget_status.used_up_by_tenant());
+    forecast.obstacles.extend(refusal.map(|why| (StatusReason::OverBudget, why)));
     let context = attempt.context();
     match selection::choose(memory, definition, scope, context) {
         Ok(Choice::Chosen(mut selection)) => {

@@ -178,7 +178,8 @@ fn every_optional_key_has_a_default() {
             "execution.model",
             "execution.actions",
             "budget.max-usd-per-run",
-            "budget.max-usd-per-day"
+            "budget.max-usd-per-day",
+            "budget.per-tenant.max-usd-per-day"
         ]
     );
     // Conversely, every default belongs to a key of the table.

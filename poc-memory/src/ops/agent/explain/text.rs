@@ -2,7 +2,7 @@
 
 use super::{
     ActionLimit, AgentExplainOutput, CostEstimate, ModelRow, Obstacle, PermitSummary, ScheduledTenants,
-    SelectionSummary,
+    SelectionSummary, TenantCosts,
 };
 use crate::ops::text::{diagnostic_text, minute, plural};
 use std::fmt::Write as _;
@@ -135,6 +135,21 @@ impl CostEstimate {
             text,
             "today      {runs} runs, {money}; all agents ${:.4} of ${:.4}",
             self.usd_today_of_all, self.max_usd_per_day_of_all
+        );
+        if let Some(of_tenant) = &self.of_tenant {
+            of_tenant.write_to(text);
+        }
+    }
+}
+
+impl TenantCosts {
+    fn write_to(&self, text: &mut String) {
+        let TenantCosts { tenant, runs_today, max_runs_per_day, usd_today, max_usd_per_day } = self;
+        let max_runs = max_runs_per_day.map_or_else(String::new, |max| format!(" of {max}"));
+        let max_usd = max_usd_per_day.map_or_else(String::new, |max| format!(" of ${max:.4}"));
+        let _ = writeln!(
+            text,
+            "           for the tenant {tenant}: {runs_today}{max_runs} runs, ${usd_today:.4}{max_usd}"
         );
     }
 }

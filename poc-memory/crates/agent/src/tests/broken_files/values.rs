@@ -169,7 +169,7 @@ fn an_unknown_key_has_a_suggestion() {
          → did you mean `max-delta`?
     [execution]
       11:1: unknown key `budget.max-usd`
-         → known here: `max-usd-per-run`, `max-usd-per-day`, `max-runs-per-day`
+         → known here: `max-usd-per-run`, `max-usd-per-day`, `max-runs-per-day`, `per-tenant`
     [execution]
       10:2: unknown key `retries`
          → known here: `description`, `enabled`, `mode`, `query`, `freshness`, `prompt`, `execution`, `schedule`, `limits`, `budget`, `retry`, `failure`, `tests`
