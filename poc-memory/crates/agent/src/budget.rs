@@ -65,9 +65,8 @@ impl BudgetError {
     /// Whether the reason is a limit of the tenant, so that runs for other tenants may be allowed.
     pub fn is_of_tenant(&self) -> bool {
         match self {
-            BudgetError::UnknownCost { is_of_tenant, .. } | BudgetError::TooExpensive { is_of_tenant, .. } => {
-                *is_of_tenant
-            }
+            BudgetError::UnknownCost { is_of_tenant, .. }
+            | BudgetError::TooExpensive { is_of_tenant, .. } => *is_of_tenant,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Determines the tenant that a run of an agent works for. A slot belongs to the agent; its batches visit the
 //! tenants round-robin, so that a tenant with many notes does not delay the others.
 
-use super::definition::{TenantBudget, TenantPatterns};
 use super::budget::BudgetStatus;
+use super::definition::{TenantBudget, TenantPatterns};
 use super::idle_tenants::{IdleTenant, IdleTenants};
 use super::ledger::{self, RowOutcome, Run, Spending, Status, StatusReason, TriggerKind};
 use super::run::RunOptions;

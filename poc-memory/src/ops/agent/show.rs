@@ -114,10 +114,10 @@ struct BudgetSection {
     max_runs_per_day: u32,
     /// Maximum cost of all runs of one day for one tenant in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    max_usd_per_day_and_tenant: Option<f64>,
+    max_usd_per_day_of_tenant: Option<f64>,
     /// Maximum number of runs per day for one tenant, counting each batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    max_runs_per_day_and_tenant: Option<u32>,
+    max_runs_per_day_of_tenant: Option<u32>,
 }
 
 /// `[retry]` and `[failure]`
@@ -185,13 +185,9 @@ impl BudgetSection {
         let run = dollars(self.max_usd_per_run, "run").unwrap_or_default();
         let day = dollars(self.max_usd_per_day, "day").unwrap_or_default();
         let runs_of_tenant =
-            self.max_runs_per_day_and_tenant.map(|max| format!(", {max} runs a day for each tenant"));
-        let usd_of_tenant = dollars(self.max_usd_per_day_and_tenant, "day for each tenant");
-        format!(
-            "{runs}{run}{day}{}{}",
-            runs_of_tenant.unwrap_or_default(),
-            usd_of_tenant.unwrap_or_default()
-        )
+            self.max_runs_per_day_of_tenant.map(|max| format!(", {max} runs a day for each tenant"));
+        let usd_of_tenant = dollars(self.max_usd_per_day_of_tenant, "day for each tenant");
+        format!("{runs}{run}{day}{}{}", runs_of_tenant.unwrap_or_default(), usd_of_tenant.unwrap_or_default())
     }
 }
 
@@ -240,8 +236,8 @@ impl Op for AgentShow {
                 max_usd_per_run: definition.budget.usd_per_run,
                 max_usd_per_day: definition.budget.usd_per_day,
                 max_runs_per_day: definition.budget.runs_per_day,
-                max_usd_per_day_and_tenant: definition.budget.per_tenant.usd_per_day,
-                max_runs_per_day_and_tenant: definition.budget.per_tenant.max_runs(),
+                max_usd_per_day_of_tenant: definition.budget.per_tenant.usd_per_day,
+                max_runs_per_day_of_tenant: definition.budget.per_tenant.max_runs(),
             },
             retry: RetrySection {
                 attempts: definition.retry.attempts,

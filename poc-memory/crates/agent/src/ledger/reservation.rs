@@ -12,9 +12,9 @@ use super::state::{self, AgentState};
 use super::status::Status;
 use super::{Call, Run, row, tenant_spending};
 use crate::child_process::ChildProcess;
-use poc_graph::{RunId, Tuple};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
+use poc_graph::{RunId, Tuple};
 use poc_notes::Memory;
 use poc_store::{Record, Records, Table, Transaction};
 use serde::{Deserialize, Serialize};
@@ -234,4 +234,29 @@ pub(super) fn book_orphaned(dead: &DeadProcesses, tx: &mut Transaction<'_>) -> R
         tx.delete::<BudgetReservation>(&key)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reservations_of_earlier_versions_have_no_child_process_and_no_tenant() {
+        let reservation = BudgetReservation {
+            run: RunId::from_bytes([1; 16]),
+            agent: "linker".into(),
+            boot: "a boot".into(),
+            started: Timestamp(5),
+            model: "m".into(),
+            max_usd: 0.5,
+            program: None,
+            tenant: Tuple::default(),
+        };
+        let mut bytes = reservation.encode().unwrap();
+        for version in [2, 1] {
+            assert_eq!(bytes.pop(), Some(0));
+            bytes[0] = version;
+            assert_eq!(BudgetReservation::decode(&bytes).unwrap(), reservation);
+        }
+    }
 }

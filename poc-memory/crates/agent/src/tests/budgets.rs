@@ -180,14 +180,17 @@ fn concurrent_runs_do_not_reserve_the_same_dollar() {
 }
 
 #[test]
-fn concurrent_dry_runs_share_the_budget_of_the_day() {
-    let world = world();
-    let definition = agent("\"link-add\"", "[budget]\nmax-usd-per-day = 3.5\n");
+fn concurrent_dry_runs_share_the_budgets_of_the_day() {
     let options = RunOptions { dry_run: true, zone: Some(Tz::UTC), ..RunOptions::default() };
-    let runs =
-        |model: &dyn Model| run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap();
-    let refused = || assert_eq!(runs(&priced(true)).reason, Some(StatusReason::OverBudget));
-    assert_eq!(runs(&CallbackModel(&refused)).cost, Some(1.0));
+    for table in ["[budget]", "[budget.per-tenant]"] {
+        let world = world();
+        let definition = agent("\"link-add\"", &format!("{table}\nmax-usd-per-day = 3.5\n"));
+        let runs = |model: &dyn Model| {
+            run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap()
+        };
+        let refused = || assert_eq!(runs(&priced(true)).reason, Some(StatusReason::OverBudget));
+        assert_eq!(runs(&CallbackModel(&refused)).cost, Some(1.0));
+    }
 }
 
 /// Recorded runs of the agent and their cost in US dollars, of all days.

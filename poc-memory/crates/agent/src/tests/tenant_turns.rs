@@ -106,7 +106,9 @@ fn a_tenant_that_has_used_up_its_budget_is_passed_over_until_the_next_day() {
     assert_eq!((held.reason, held.selected.len()), (Some(StatusReason::OverBudget), 0));
     assert_eq!(
         held.message.as_deref(),
-        Some("`reader` ran 2 times for the default tenant today, and `budget.per-tenant.max-runs-per-day` is 2")
+        Some(
+            "`reader` ran 2 times for the default tenant today, and `budget.per-tenant.max-runs-per-day` is 2"
+        )
     );
 }
 
@@ -116,7 +118,7 @@ fn a_slot_goes_on_with_the_others_when_a_call_does_not_fit_into_the_budget_of_a_
     let file = file.replace("max-minutes = 0", "max-minutes = 60");
     // After one call of 2 cents, another one that may cost 4 does not fit.
     let mut fleet =
-        Fleet::costing(world_of(&[9, 0, 9, 9, 0]), &[("reader", &file)], Some(0.04), |_| costing(2));
+        Fleet::costing(world_of(&[9, 0, 9, 9, 0]), &[("reader", file.as_str())], Some(0.04), |_| costing(2));
     fleet.hours(2);
     let day = fleet.world.memory.now().minus(Span::DAY)..fleet.world.memory.now().plus(Span::DAY);
     let spent = |number: usize| {
@@ -211,13 +213,14 @@ proptest! {
         }
         let mut calls = 0;
         let world = world_of(&[16, 0, 5, 9, 1]);
-        let mut fleet = Fleet::costing(world, &[("reader", &file)], Some(f64::from(max) / 100.0), move |_| {
+        let most_of_call = Some(f64::from(max) / 100.0);
+        let mut fleet = Fleet::costing(world, &[("reader", file.as_str())], most_of_call, move |_| {
             calls += 1;
             costing(calls % (max + 1))
         });
         let definition = fleet.definition("reader");
         for (hours, asked) in steps {
-            fleet.hours(hours);
+            fleet.pass(Span(hours * Span::HOUR.0), Span(30 * Span::MINUTE.0));
             if let Some((asked, dry_run)) = asked {
                 let memory = fleet.world.memory.of(&tenant(asked));
                 let options = RunOptions { dry_run, ..fleet.options.clone() };

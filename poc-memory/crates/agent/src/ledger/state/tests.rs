@@ -107,3 +107,29 @@ fn a_slot_can_be_retried_until_it_was_interrupted_twice() {
     state.record(&row(2, Some(5), Status::Interrupted, 6, None));
     assert!(!state.can_retry(Timestamp(5)));
 }
+
+#[test]
+fn a_slot_counts_as_one_run_even_if_its_first_run_was_skipped() {
+    let runs = |state: &AgentState| state.spending_between(Timestamp(0), Timestamp(QUARTER.0)).runs;
+    let batch =
+        |id, slot, at| Run { trigger: TriggerKind::Batch, ..row(id, Some(slot), Status::Noop, at, None) };
+    let mut state = AgentState::default();
+    state.record(&row(1, Some(5), Status::Skipped, 5, None));
+    assert_eq!(runs(&state), 0);
+    state.record(&batch(2, 5, 6));
+    state.record(&batch(3, 5, 7));
+    assert_eq!(runs(&state), 1);
+    state.record(&row(4, Some(30), Status::Noop, 30, None));
+    state.record(&batch(5, 30, 31));
+    assert_eq!(runs(&state), 2);
+}
+
+#[test]
+fn states_of_version_5_have_no_counted_slot() {
+    let mut state = AgentState::default();
+    state.record(&row(1, None, Status::Noop, 5, Some(0.5)));
+    let mut bytes = state.encode().unwrap();
+    assert_eq!((bytes.pop(), bytes.first()), (Some(0), Some(&6)));
+    bytes[0] = 5;
+    assert_eq!(AgentState::decode(&bytes).unwrap(), state);
+}
