@@ -151,7 +151,7 @@ impl StatusReason {
             StatusReason::Paused => {
                 "the agent was paused by a person, or after too many consecutive failures"
             }
-            StatusReason::OverBudget => "the budget of the day or of the run is used up",
+            StatusReason::OverBudget => "the budget of the day, of the run or of the tenant is used up",
             StatusReason::Unparseable => "no reply of the model was valid",
             StatusReason::Elsewhere => "`runs-agents` of this daemon does not include the agent",
             StatusReason::NoLanguageModel => {

@@ -192,6 +192,7 @@ proptest! {
             }
         }
     }
+
     /// No tenant gets more than its budget of a day, and the agent none more than its own, in runs and in dollars,
     /// whatever people start and whenever.
     #[test]
@@ -200,7 +201,7 @@ proptest! {
         cents in proptest::array::uniform2(0..30u32),
         max in 1..9u32,
         batches in any::<bool>(),
-        steps in proptest::collection::vec((1..9i64, proptest::option::weighted(0.4, (0..TENANTS.len(), any::<bool>()))), 1..24),
+        steps in proptest::collection::vec((1..7i64, proptest::option::weighted(0.4, (0..TENANTS.len(), any::<bool>()))), 1..12),
     ) {
         let more = format!(
             "[budget]\nmax-runs-per-day = {}\nmax-usd-per-day = {:.2}\n\
