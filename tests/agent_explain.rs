@@ -77,6 +77,12 @@ const CASES: &[Case] = &[
     case("no-such-action", &[("execution", "actions = [\"explode\"]")], &[], "invalid-config"),
     case("used-up", &[("budget", "max-runs-per-day = 1")], &[&["agent", "run", "used-up"]], "over-budget"),
     case(
+        "used-up-by-tenant",
+        &[("budget", "per-tenant = { max-runs-per-day = 1 }")],
+        &[&["agent", "run", "used-up-by-tenant"]],
+        "over-budget",
+    ),
+    case(
         "dear-run",
         &[("execution", "model = \"priced\""), ("budget", "max-usd-per-run = 0.000001")],
         &[],
