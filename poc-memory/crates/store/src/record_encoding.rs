@@ -28,6 +28,10 @@ impl From<RecordError> for Error {
     }
 }
 
+/// The size for which memory is taken before a record is encoded, in bytes: that of an edge with its reason, of which an
+/// import writes the most.
+const TYPICAL_BYTES: usize = 96;
+
 /// A type whose values are the records of a table.
 pub trait Record: Serialize + DeserializeOwned {
     /// The table of the records.
@@ -44,8 +48,9 @@ pub trait Record: Serialize + DeserializeOwned {
 
     /// Encodes the value, including the version byte.
     fn encode(&self) -> Result<Vec<u8>> {
-        Ok(postcard::to_extend(self, vec![Self::VERSION])
-            .map_err(|error| EncodingError::new("a record", error))?)
+        let mut bytes = Vec::with_capacity(TYPICAL_BYTES);
+        bytes.push(Self::VERSION);
+        Ok(postcard::to_extend(self, bytes).map_err(|error| EncodingError::new("a record", error))?)
     }
 
     /// Decodes a value of any version.
