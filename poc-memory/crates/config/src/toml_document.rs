@@ -186,7 +186,7 @@ mod tests {
     fn the_keys_of_a_table_have_the_locations_of_each() {
         for text in [
             "[a]\nb = 1\n\"é ü\" = \"\"\"x\ny\"\"\"\n  c.d = 2 # ö\nc.e = 3\n[f]\ng = 1\n",
-            "é = 1\na = { b = 'ä', c = { d = 1 }, e = 2 }",
+            "\"é\" = 1\na = { b = 'ä', c = { d = 1 }, e = 2 }",
             "a.x = 1\r\nb = 2\r\na.y = 3\r\n",
             "a = 1",
             "",
