@@ -6,7 +6,7 @@ use poc_config::schedule::local_second;
 use poc_graph::cancellation;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Edge, Node, NodeId, Tenant, Visibility, normal_key};
-use poc_store::{Cause, LoggedChange, LoggedChangeKind, LoggedTransaction, Record, Table, Write};
+use poc_store::{Cause, LoggedChange, LoggedChangeKind, Record, Table, Write};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -271,7 +271,7 @@ fn summary(
     };
     let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= LARGE;
     let is_relevant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
-    let keys = if is_relevant { Some(touched_keys(memory, &txn)?) } else { None };
+    let keys = if is_relevant { Some(touched_keys(memory, &txn.writes)?) } else { None };
     let summary = Arc::new(TransactionSummary { cause: txn.cause, keys });
     if is_large {
         let mut known = memory.large_transactions.lock();
@@ -311,11 +311,11 @@ pub(super) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
     Ok(parts)
 }
 
-/// The keys of the nodes that a transaction wrote, or if it wrote none, of those whose edges, weight or visits
-/// it wrote.
-fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>> {
+/// The keys of the nodes that writes of a transaction concern, or if they concern none, of those whose edges, weight or
+/// visits they concern.
+fn touched_keys(memory: &Memory, writes: &[Write]) -> Result<Vec<String>> {
     let mut keys = Vec::new();
-    for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
+    for write in writes.iter().filter(|write| write.table == Table::Nodes) {
         if let Some(node) = write.after.as_deref().or(write.before.as_deref()) {
             keys.push(Node::decode(node)?.key);
         }
@@ -325,7 +325,7 @@ fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>>
     }
     let of_a_node = |write: &&Write| matches!(write.table, Table::Edges | Table::Activity | Table::Visits);
     let mut ids: Vec<NodeId> = Vec::new();
-    for write in txn.writes.iter().filter(of_a_node) {
+    for write in writes.iter().filter(of_a_node) {
         ids.extend(write.node_id());
         if write.table == Table::Edges
             && let Some(edge) = write.after.as_deref().or(write.before.as_deref())
@@ -351,11 +351,11 @@ pub(super) struct ChangeSummary {
 }
 
 impl ChangeSummary {
-    /// Adds a transaction of the call, before it is undone.
-    pub(super) fn add(&mut self, memory: &Memory, txn: &LoggedTransaction) -> Result<()> {
-        self.keys.extend(touched_keys(memory, txn)?);
-        self.has_notes |= txn.writes.iter().any(|write| write.table == Table::Nodes);
-        self.has_edges |= txn.writes.iter().any(|write| write.table == Table::Edges);
+    /// Adds writes of a transaction of the call, before they are undone.
+    pub(super) fn add(&mut self, memory: &Memory, writes: &[Write]) -> Result<()> {
+        self.keys.extend(touched_keys(memory, writes)?);
+        self.has_notes |= writes.iter().any(|write| write.table == Table::Nodes);
+        self.has_edges |= writes.iter().any(|write| write.table == Table::Edges);
         Ok(())
     }
 

@@ -1,6 +1,9 @@
 //! Undo: restores records to what they were before a change, unless they were changed again since.
 
+mod units;
+
 use super::history::ChangeSummary;
+use super::import::IMPORT_OP;
 use super::{Memory, history, quarantine, weight};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
@@ -9,6 +12,7 @@ use poc_rank::decay::{decayed, lambda};
 use poc_store::{Commit, LoggedTransaction, REPAIR_OP, Record, Table, Transaction, Write};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use units::{UnitOutcome, Units};
 
 /// The outcome of undoing one change or action.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +34,9 @@ pub struct UndoReport {
 
 /// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
 /// since. If the same call made several transactions, as an import does, all of them are undone, the latest
-/// first, each by its own transaction; those whose records were changed since are left unchanged. An undo is
-/// itself a change and can be undone.
+/// first, each by its own transaction; those whose records were changed since are left unchanged. Of such a
+/// transaction of an import, only the notes and links that were changed since are left, if its notes are independent
+/// of each other. An undo is itself a change and can be undone.
 ///
 /// # Errors
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of
@@ -65,12 +70,14 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
     let is_single = parts.len() == 1;
     let (mut undone, mut first, mut refused) = (ChangeSummary::default(), None, Vec::new());
     let mut last = None;
-    for part in parts {
+    let mut reverted = Vec::new();
+    let mut notes_of_call: Option<HashSet<NodeId>> = None;
+    for &part in &parts {
         let Some(txn) = revertible(memory, part)?.filter(changes_notes) else { continue };
         let mut summary = ChangeSummary::default();
-        summary.add(memory, &txn)?;
+        summary.add(memory, &txn.writes)?;
         let cause = if is_single { began.clone() } else { began.part(memory.now()) };
-        let Commit { seq, value } = memory.store.transact(cause, |tx| {
+        let Commit { seq, value } = memory.store.transact(cause.clone(), |tx| {
             let writes = without_renewed(tx, &txn)?;
             let refused = restore(memory, tx, &writes)?;
             if refused.is_none() {
@@ -78,16 +85,65 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             }
             Ok(refused)
         })?;
-        match value {
-            None => {
-                undone.join(summary);
-                (first, last) = (Some(txn.cause), Some(seq));
-            }
-            refusal => refused.push(UndoItem { summary: summary.text(&txn.cause), refused: refusal }),
+        if value.is_none() {
+            undone.join(summary);
+            (first, last) = (Some(txn.cause), Some(seq));
+            continue;
         }
+        let units = if txn.cause.op == IMPORT_OP { Units::of(&txn) } else { None };
+        let Some(units) = units else {
+            refused.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
+            continue;
+        };
+        let notes = match notes_of_call.take() {
+            Some(notes) => notes,
+            None => notes_of(memory, &parts)?,
+        };
+        let Commit { seq, value: outcomes } = memory.store.transact(cause, |tx| {
+            let outcomes = units.undo(memory, tx, &notes)?;
+            if !outcomes.iter().any(|outcome| matches!(outcome, UnitOutcome::Left(_))) {
+                tx.set_undoes(part);
+            }
+            Ok(outcomes)
+        })?;
+        notes_of_call = Some(notes);
+        if outcomes.iter().all(|outcome| matches!(outcome, UnitOutcome::Reverted)) {
+            reverted.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
+            continue;
+        }
+        let mut summary = ChangeSummary::default();
+        for (writes, outcome) in units.writes().zip(outcomes) {
+            match outcome {
+                UnitOutcome::Undone => {
+                    summary.add(memory, writes)?;
+                    (first, last) = (Some(txn.cause.clone()), Some(seq));
+                }
+                UnitOutcome::Reverted => {}
+                UnitOutcome::Left(reason) => {
+                    let mut left = ChangeSummary::default();
+                    left.add(memory, writes)?;
+                    refused.push(UndoItem { summary: left.text(&txn.cause), refused: Some(reason) });
+                }
+            }
+        }
+        undone.join(summary);
     }
     let done = first.map(|cause| UndoItem { summary: undone.text(&cause), refused: None });
+    if done.is_none() && refused.is_empty() {
+        refused = reverted;
+    }
     Ok(UndoReport { seq: last, items: done.into_iter().chain(refused).collect() })
+}
+
+/// The nodes that some transactions wrote.
+fn notes_of(memory: &Memory, parts: &[u64]) -> Result<HashSet<NodeId>> {
+    let mut notes = HashSet::new();
+    for &part in parts {
+        let txn = memory.store.transaction(part)?;
+        let writes = txn.iter().flat_map(|txn| &txn.writes);
+        notes.extend(writes.filter(|write| write.table == Table::Nodes).filter_map(Write::node_id));
+    }
+    Ok(notes)
 }
 
 /// A transaction of the tenant with the writes that an undo may revert. Records of runs and histograms that were
@@ -129,6 +185,19 @@ fn is_kept(table: Table) -> bool {
 
 /// Restores all records to their state before the writes, or restores none and returns the reason.
 pub fn restore(memory: &Memory, tx: &mut Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
+    let own = linked_pairs(writes)?;
+    let is_own = |edge: &Edge| own.contains(&(edge.src, edge.dst));
+    restore_unless_used(memory, tx, writes, &is_own)
+}
+
+/// Like [`restore`]. A node that the writes created is deleted only if all its edges are learned ones or `is_own`
+/// accepts them.
+fn restore_unless_used(
+    memory: &Memory,
+    tx: &mut Transaction<'_>,
+    writes: &[Write],
+    is_own: &dyn Fn(&Edge) -> bool,
+) -> Result<Option<String>> {
     let restored = || writes.iter().filter(|write| !is_kept(write.table));
     let takes_over = writes.iter().any(is_succession);
     let mut used = Vec::new();
@@ -163,7 +232,7 @@ pub fn restore(memory: &Memory, tx: &mut Transaction<'_>, writes: &[Write]) -> R
         .filter_map(|write| write.after.as_deref().map(Node::decode))
         .collect::<Result<_>>()?;
     for node in &created {
-        if let Some(reason) = in_use(tx, node, writes)? {
+        if let Some(reason) = in_use(tx, node, is_own)? {
             return Ok(Some(reason));
         }
     }
@@ -305,18 +374,19 @@ fn with_present_names(tx: &Transaction<'_>, write: &Write) -> Result<Option<Vec<
 
 /// Why a node that the change created cannot be deleted: edges other than learned ones were added to it
 /// since.
-fn in_use(tx: &Transaction<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> {
-    let own: HashSet<(NodeId, NodeId)> = writes
+fn in_use(tx: &Transaction<'_>, node: &Node, is_own: &dyn Fn(&Edge) -> bool) -> Result<Option<String>> {
+    let has_new_edge = tx.edges(node.id)?.iter().any(|edge| !is_learned(edge.kind) && !is_own(edge));
+    Ok(has_new_edge.then(|| format!("`{}` has new links since", node.key)))
+}
+
+/// The pairs of nodes between which writes left an edge.
+fn linked_pairs(writes: &[Write]) -> Result<HashSet<(NodeId, NodeId)>> {
+    writes
         .iter()
         .filter(|write| write.table == Table::Edges)
         .filter_map(|write| write.after.as_deref().map(Edge::decode))
         .map(|edge| edge.map(|edge| (edge.src, edge.dst)))
-        .collect::<Result<_>>()?;
-    let has_new_edge = tx
-        .edges(node.id)?
-        .into_iter()
-        .any(|edge| !is_learned(edge.kind) && !own.contains(&(edge.src, edge.dst)));
-    Ok(has_new_edge.then(|| format!("`{}` has new links since", node.key)))
+        .collect()
 }
 
 /// A description of a record for messages.

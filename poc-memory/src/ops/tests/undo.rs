@@ -1,6 +1,7 @@
 //! The ops `undo` and `changes`.
 
 use super::*;
+use poc_graph::EdgeKind;
 use poc_graph::error::Code;
 use poc_store::testing::{count_by_scan, counts_of_view};
 use proptest::prelude::*;
@@ -346,18 +347,77 @@ fn an_import_in_parts_is_one_change() {
 }
 
 #[test]
-fn the_part_of_an_import_that_changed_since_stays() {
+fn only_the_notes_of_an_import_that_changed_since_stay() {
     let memory = filled();
     import_in_parts(&memory, 450);
     let import = last(&memory);
     json(&memory, "weight n250 2");
+    let before = everything(&memory);
     let answer = json(&memory, &format!("undo {import}"));
     assert_eq!(answer["refused"].as_array().unwrap().len(), 1, "{answer:#}");
-    let reason = answer["refused"][0]["reason"].as_str().unwrap();
-    assert_eq!(reason, "the weight of the note `n250` changed since");
-    let left = |key: &str| call(&memory, &format!("get {key}")).is_ok();
-    assert_eq!(
-        (left("n0"), left("n199"), left("n200"), left("n399"), left("n400")),
-        (false, false, true, true, false)
-    );
+    let left = &answer["refused"][0];
+    assert!(left["action"].as_str().unwrap().starts_with("import of `n250` by "), "{answer:#}");
+    assert_eq!(left["reason"], "the weight of the note `n250` changed since");
+    let told = answer["undone"][0].as_str().unwrap();
+    assert!(told.starts_with("import of `n0` and 448 more by "), "{told}");
+    let stays = |at: usize| call(&memory, &format!("get n{at}")).is_ok();
+    assert_eq!((0..450).filter(|&at| stays(at)).collect::<Vec<_>>(), [250]);
+    assert_eq!(counts_of_view(&memory.store.view()), count_by_scan(&memory.store));
+    json(&memory, &format!("undo {}", last(&memory)));
+    assert_eq!(everything(&memory), before);
+}
+
+/// Imports notes `n0` to `n59`, each with a text, a keyword and a link to the next one.
+fn import_linked(memory: &Memory) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.jsonl");
+    let note = |at: usize| {
+        json!({
+            "key": format!("n{at}"), "body": format!("The text of number {at}."),
+            "keywords": ["numbered"], "links": [format!("n{}", (at + 1) % 60)],
+        })
+    };
+    let lines: Vec<String> = (0..60).map(|at| note(at).to_string()).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    json(memory, &format!("import '{}'", file.display()))
+}
+
+#[test]
+fn an_undo_of_an_import_leaves_a_note_with_a_new_text_without_its_links_to_deleted_notes() {
+    let memory = filled();
+    let made = import_linked(&memory);
+    assert_eq!((&made["inserted"], &made["edges"]), (&json!(60), &json!(60)), "{made:#}");
+    let import = last(&memory);
+    json(&memory, "insert --key n5 --update --body 'The text of number five, said anew.'");
+    let answer = json(&memory, &format!("undo {import}"));
+    let refused = answer["refused"].as_array().unwrap();
+    assert_eq!(refused.len(), 1, "{answer:#}");
+    assert!(refused[0]["action"].as_str().unwrap().starts_with("import of `n5` by "), "{answer:#}");
+    let stays = |at: usize| call(&memory, &format!("get n{at}")).is_ok();
+    assert_eq!((0..60).filter(|&at| stays(at)).collect::<Vec<_>>(), [5]);
+    let n5 = memory.find("n5").unwrap();
+    let edges = memory.store.edges(n5.id).unwrap();
+    assert!(edges.iter().all(|edge| edge.kind != EdgeKind::Link), "{edges:?}");
+    for edge in edges {
+        assert!(memory.store.node(edge.src).unwrap().is_some(), "{edge:?}");
+        assert!(memory.store.node(edge.dst).unwrap().is_some(), "{edge:?}");
+    }
+    assert_eq!(counts_of_view(&memory.store.view()), count_by_scan(&memory.store));
+}
+
+#[test]
+fn an_undo_of_an_import_leaves_a_link_that_changed_since_with_both_notes() {
+    let memory = filled();
+    import_linked(&memory);
+    let import = last(&memory);
+    json(&memory, "link n7 n8 --strength 0.9");
+    let answer = json(&memory, &format!("undo {import}"));
+    assert_eq!(answer["refused"].as_array().unwrap().len(), 3, "{answer:#}");
+    let stays = |at: usize| call(&memory, &format!("get n{at}")).is_ok();
+    assert_eq!((0..60).filter(|&at| stays(at)).collect::<Vec<_>>(), [7, 8]);
+    let (n7, n8) = (memory.find("n7").unwrap(), memory.find("n8").unwrap());
+    assert_eq!(memory.store.edge(n7.id, EdgeKind::Link, n8.id).unwrap().unwrap().strength, 0.9);
+    // What is undone already is not listed when it is repeated.
+    let again = json(&memory, &format!("undo {import}"));
+    assert_eq!((&again["undone"], &again["refused"]), (&json!([]), &answer["refused"]));
 }

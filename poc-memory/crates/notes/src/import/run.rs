@@ -21,7 +21,7 @@ use std::path::PathBuf;
 pub(crate) const PROVENANCE: &str = "import:";
 
 /// The op of imports in the log.
-pub(super) const IMPORT_OP: &str = "import";
+pub(crate) const IMPORT_OP: &str = "import";
 
 /// The op of captures in the log.
 pub(super) const CAPTURE_OP: &str = "capture";

@@ -1,0 +1,170 @@
+//! Undoes the transaction of an import in units: each note with all of its records, and each link of other notes.
+
+use super::{is_kept, linked_pairs, restore_unless_used};
+use crate::Memory;
+use poc_graph::error::Result;
+use poc_graph::{Edge, EdgeKind, NodeId};
+use poc_store::{LoggedTransaction, Table, Transaction, Write};
+use std::collections::{HashMap, HashSet};
+
+/// The source, kind and target of an edge.
+type EdgeParts = (NodeId, u8, NodeId);
+
+/// The note or the edge to which a write belongs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Owner {
+    Note(NodeId),
+    Edge(EdgeParts),
+}
+
+/// The outcome of undoing a unit.
+pub(super) enum UnitOutcome {
+    Undone,
+    /// Its note or edge was as before the transaction already.
+    Reverted,
+    /// It is unchanged, for this reason.
+    Left(String),
+}
+
+/// The writes of a transaction by the units that can be undone independently, in the order of their first writes.
+pub(super) struct Units<'t> {
+    txn: &'t LoggedTransaction,
+    writes: Vec<Vec<Write>>,
+}
+
+impl Units<'_> {
+    /// The units of a transaction. `None` if it has only one, or if its notes depend on each other, because one
+    /// replaces another or got its key, or if a record belongs to no single note.
+    pub(super) fn of(txn: &LoggedTransaction) -> Option<Units<'_>> {
+        let of_nodes = txn.writes.iter().filter(|write| write.table == Table::Nodes);
+        let notes: HashSet<NodeId> = of_nodes.filter_map(Write::node_id).collect();
+        let mut indexes: HashMap<Owner, usize> = HashMap::new();
+        let mut writes: Vec<Vec<Write>> = Vec::new();
+        for write in txn.writes.iter().filter(|write| !is_kept(write.table)) {
+            let index = *indexes.entry(owner(write, &notes)?).or_insert(writes.len());
+            match writes.get_mut(index) {
+                Some(unit) => unit.push(write.clone()),
+                None => writes.push(vec![write.clone()]),
+            }
+        }
+        (writes.len() > 1).then_some(Units { txn, writes })
+    }
+
+    /// The writes of each unit.
+    pub(super) fn writes(&self) -> impl Iterator<Item = &[Write]> {
+        self.writes.iter().map(Vec::as_slice)
+    }
+
+    /// Undoes all units that were not changed since. `notes` are those of the whole call.
+    pub(super) fn undo(
+        &self,
+        memory: &Memory,
+        tx: &mut Transaction<'_>,
+        notes: &HashSet<NodeId>,
+    ) -> Result<Vec<UnitOutcome>> {
+        let own = linked_pairs(&self.txn.writes)?;
+        let is_own = |edge: &Edge| {
+            let is_between = notes.contains(&edge.src) && notes.contains(&edge.dst);
+            own.contains(&(edge.src, edge.dst)) || is_between && is_automatic(edge.kind as u8)
+        };
+        let mut outcomes: Vec<UnitOutcome> =
+            self.writes.iter().map(|_| UnitOutcome::Left(String::new())).collect();
+        // A unit may be left only until another one is undone, for example because that one has its text.
+        let mut has_progress = true;
+        while has_progress {
+            has_progress = false;
+            for (unit, outcome) in self.writes.iter().zip(outcomes.iter_mut()).rev() {
+                if !matches!(outcome, UnitOutcome::Left(_)) {
+                    continue;
+                }
+                if is_reverted(tx, unit)? {
+                    *outcome = UnitOutcome::Reverted;
+                    continue;
+                }
+                let writes = without_settled_edges(tx, unit, notes)?;
+                *outcome = match restore_unless_used(memory, tx, &writes, &is_own)? {
+                    Some(reason) => UnitOutcome::Left(reason),
+                    None => {
+                        has_progress = true;
+                        UnitOutcome::Undone
+                    }
+                };
+            }
+        }
+        Ok(outcomes)
+    }
+}
+
+/// The owner of a write. An edge belongs to its source if the transaction wrote that note, otherwise to its target.
+fn owner(write: &Write, notes: &HashSet<NodeId>) -> Option<Owner> {
+    match write.table {
+        Table::Nodes | Table::Vectors | Table::Visits | Table::Activity | Table::Frames => {
+            write.node_id().map(Owner::Note)
+        }
+        Table::Hashes | Table::Keywords => Some(Owner::Note(NodeId::from_bytes(*write.key.last_chunk()?))),
+        Table::Keys => {
+            let named = |value: Option<&[u8]>| Some(NodeId::from_bytes(*value?.first_chunk()?));
+            match (named(write.before.as_deref()), named(write.after.as_deref())) {
+                (Some(before), Some(after)) if before != after => None,
+                (before, after) => after.or(before).map(Owner::Note),
+            }
+        }
+        Table::Edges | Table::EdgesIn => {
+            let edge @ (src, kind, dst) = edge_parts(write)?;
+            // A successor takes over the edges and visits of the note that it replaces.
+            if kind == EdgeKind::Supersedes as u8 {
+                return None;
+            }
+            let end = [src, dst].into_iter().find(|end| notes.contains(end));
+            Some(end.map_or(Owner::Edge(edge), Owner::Note))
+        }
+        _ => None,
+    }
+}
+
+/// The edge of a write of an edge or of its entry in the index of incoming edges.
+fn edge_parts(write: &Write) -> Option<EdgeParts> {
+    let (first, rest) = write.key.split_first_chunk()?;
+    let (&kind, rest) = rest.split_first()?;
+    let (first, last) = (NodeId::from_bytes(*first), NodeId::from_bytes(*rest.first_chunk()?));
+    match write.table {
+        Table::Edges => Some((first, kind, last)),
+        Table::EdgesIn => Some((last, kind, first)),
+        _ => None,
+    }
+}
+
+/// Whether an edge of a kind is created for the texts of its notes. A new text of one of them replaces it.
+fn is_automatic(kind: u8) -> bool {
+    [EdgeKind::Keyword as u8, EdgeKind::Semantic as u8].contains(&kind)
+}
+
+/// Whether the note of a unit, or its edge if it has no note, is as before the transaction.
+fn is_reverted(tx: &Transaction<'_>, unit: &[Write]) -> Result<bool> {
+    let of = |table: Table| unit.iter().find(|write| write.table == table);
+    let Some(write) = of(Table::Nodes).or_else(|| of(Table::Edges)) else { return Ok(false) };
+    Ok(write.before != write.after && tx.get_raw(write.table, &write.key)? == write.before)
+}
+
+/// The writes of a unit without edges that need no undo: those that were deleted with their other note, and automatic
+/// ones between notes of the call that changed since, because the text of the other note did.
+fn without_settled_edges(
+    tx: &Transaction<'_>,
+    unit: &[Write],
+    notes: &HashSet<NodeId>,
+) -> Result<Vec<Write>> {
+    let mut settled: HashSet<EdgeParts> = HashSet::new();
+    for write in unit.iter().filter(|write| write.table == Table::Edges) {
+        let Some(edge @ (src, kind, dst)) = edge_parts(write) else { continue };
+        let now = tx.get_raw(write.table, &write.key)?;
+        if now == write.after {
+            continue;
+        }
+        let is_gone = now == write.before && (tx.node(src)?.is_none() || tx.node(dst)?.is_none());
+        if is_gone || is_automatic(kind) && notes.contains(&src) && notes.contains(&dst) {
+            settled.insert(edge);
+        }
+    }
+    let is_settled = |write: &&Write| edge_parts(write).is_some_and(|edge| settled.contains(&edge));
+    Ok(unit.iter().filter(|write| !is_settled(write)).cloned().collect())
+}
