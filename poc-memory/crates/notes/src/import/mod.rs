@@ -54,10 +54,10 @@ use conversation::{Conversation, Turn};
 use foreign::ForeignNote;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, NodeId, cancellation, normal_key};
+use poc_graph::{Node, NodeId, cancellation, content_hash, normal_key};
 use poc_store::Transaction;
 use restore::Restore;
-use run::{Import, PendingEdges, SessionNote};
+use run::{Import, KeyUse, PendingEdges, SessionNote};
 use source_file::SourceFile;
 use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
@@ -157,7 +157,8 @@ impl<'a> Import<'a> {
         self.chunk.add_bytes(bytes);
         let note = note.map(|note| self.without_faults(&location, note));
         match note.and_then(|note| self.check_key(&location, note)) {
-            Ok(note) => self.chunk.push((location, note)),
+            Ok(Some(note)) => self.chunk.push((location, note)),
+            Ok(None) => self.report.duplicates += 1,
             Err(error) => self.report.failed.push((location, error)),
         }
         if self.chunk.is_full() {
@@ -238,23 +239,28 @@ impl<'a> Import<'a> {
         &self.cause.actor
     }
 
-    /// Refuses a second note with the same key, which would silently replace the first.
-    fn check_key(&mut self, location: &SourceLocation, read: ParsedNote) -> Result<ParsedNote> {
-        let key = match &read {
-            ParsedNote::Exported(note) => Some(note.key.clone()),
-            ParsedNote::Foreign(foreign) => foreign.draft.key.clone(),
+    /// Refuses a second note with the same key, which would silently replace the first. `None` if two files of the same
+    /// text have different keys of one note, as an import of equal files leaves them.
+    fn check_key(&mut self, location: &SourceLocation, read: ParsedNote) -> Result<Option<ParsedNote>> {
+        let (key, content) = match &read {
+            ParsedNote::Exported(note) => (Some(note.key.clone()), None),
+            ParsedNote::Foreign(foreign) => (foreign.draft.key.clone(), Some(draft_hash(&foreign.draft))),
         };
-        if let Some(key) = key {
-            // A former key and the current key name the same note.
-            let view = self.memory.store.view();
-            let key = view.find_key(&normal_key(&key)).map_or(key, |ix| view.key(ix).to_owned());
-            if let Some(first) = self.locations.get(&key) {
-                return Err(Error::conflict(format!("the key `{key}` was already used at {first}"))
-                    .hint("give each note a key of its own"));
+        let Some(given) = key else { return Ok(Some(read)) };
+        // A former key and the current key name the same note.
+        let view = self.memory.store.view();
+        let key =
+            view.find_key(&normal_key(&given)).map_or_else(|| given.clone(), |ix| view.key(ix).to_owned());
+        if let Some(first) = self.locations.get(&key) {
+            if first.key != given && content.is_some() && first.content == content {
+                return Ok(None);
             }
-            self.locations.insert(key, location.clone());
+            let first = &first.location;
+            return Err(Error::conflict(format!("the key `{key}` was already used at {first}"))
+                .hint("give each note a key of its own"));
         }
-        Ok(read)
+        self.locations.insert(key, KeyUse { location: location.clone(), key: given, content });
+        Ok(Some(read))
     }
 
     /// The treatment of a draft that is past `expires`; `None` if it is not.
@@ -482,6 +488,13 @@ struct SortedChunk {
     drafts: Vec<Draft>,
     /// Existing notes that expire, and when.
     expiring: Vec<(NodeId, Timestamp)>,
+}
+
+/// The hash of the content that a draft gives its note.
+fn draft_hash(draft: &Draft) -> [u8; 32] {
+    let Draft { title, body, keywords, .. } = draft;
+    let (title, body) = (title.as_deref().unwrap_or_default(), body.as_deref().unwrap_or_default());
+    content_hash(title, body, keywords.as_deref().unwrap_or_default())
 }
 
 /// Sets `expires` of a node that is past it; its text stays.

@@ -26,6 +26,15 @@ pub(crate) const IMPORT_OP: &str = "import";
 /// The op of captures in the log.
 pub(super) const CAPTURE_OP: &str = "capture";
 
+/// The note of an import that used a key first.
+pub(super) struct KeyUse {
+    pub(super) location: SourceLocation,
+    /// The key that its source gives it, which may be a former key of the note.
+    pub(super) key: String,
+    /// The hash of its content; `None` for a note that export wrote.
+    pub(super) content: Option<[u8; 32]>,
+}
+
 /// The result of an import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport {
@@ -94,8 +103,8 @@ pub(super) struct Import<'a> {
     pub(super) detached: Vec<String>,
     /// Maps ids of the source to node ids, for nodes that got another id.
     pub(super) ids: HashMap<NodeId, NodeId>,
-    /// The first location of each key of the source.
-    pub(super) locations: HashMap<String, SourceLocation>,
+    /// The first note of the source with each key.
+    pub(super) locations: HashMap<String, KeyUse>,
 }
 
 /// Edges whose targets are not resolved yet.

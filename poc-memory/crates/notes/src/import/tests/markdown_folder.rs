@@ -270,3 +270,33 @@ fn a_copy_that_an_import_of_a_folder_below_has_made_is_replaced() {
     assert_eq!((first.body.as_str(), first.state), ("The first, edited.", State::Active));
     assert_eq!(copy.state, State::Superseded);
 }
+
+#[test]
+fn equal_files_whose_keys_are_those_of_one_note_are_duplicates() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    let write = |file: &str, text: &str| put(&vault, file, text);
+    let import = || take(&memory, ImportSource::Path(vault.clone()));
+    write("copy.md", "What is to be done.\n");
+    write("todo.md", "What is to be done.\n");
+    assert_eq!(counts(&import()), [1, 0, 1, 0]);
+    let stored = find(&memory, "copy");
+    let node = Node { aliases: vec!["todo".into()], version: stored.version + 1, ..stored };
+    memory.store.transact(memory.cause("manual", "rename"), |tx| tx.put_node(&node)).unwrap();
+    let report = import();
+    assert_eq!((counts(&report), failures(&report)), ([0, 0, 2, 0], String::new()));
+    write("copy.md", "What is left to be done.\n");
+    write("todo.md", "What is left to be done.\n");
+    let report = import();
+    assert_eq!((counts(&report), failures(&report)), ([0, 1, 1, 0], String::new()));
+    assert_eq!(find(&memory, "todo").body, "What is left to be done.");
+    // A file with another text would silently replace the first.
+    write("todo.md", "What somebody else is to do.\n");
+    let report = import();
+    assert_eq!(counts(&report), [0, 0, 1, 0]);
+    assert!(
+        failures(&report).contains("the key `copy` was already used at copy.md"),
+        "{}",
+        failures(&report)
+    );
+}
