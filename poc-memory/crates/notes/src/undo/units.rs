@@ -1,6 +1,6 @@
 //! Undoes the transaction of an import in units: each note with all of its records, and each link of other notes.
 
-use super::{is_kept, linked_pairs, restore_unless_used};
+use super::{is_kept, restore_unless_used};
 use crate::Memory;
 use poc_graph::error::Result;
 use poc_graph::{Edge, EdgeKind, NodeId};
@@ -62,10 +62,13 @@ impl Units<'_> {
         tx: &mut Transaction<'_>,
         notes: &HashSet<NodeId>,
     ) -> Result<Vec<UnitOutcome>> {
-        let own = linked_pairs(&self.txn.writes)?;
+        let made =
+            self.txn.writes.iter().filter(|write| write.table == Table::Edges && write.after.is_some());
+        let own: HashSet<EdgeParts> = made.filter_map(edge_parts).collect();
         let is_own = |edge: &Edge| {
-            let is_between = notes.contains(&edge.src) && notes.contains(&edge.dst);
-            own.contains(&(edge.src, edge.dst)) || is_between && is_automatic(edge.kind as u8)
+            let (src, kind, dst) = (edge.src, edge.kind as u8, edge.dst);
+            let is_between = notes.contains(&src) && notes.contains(&dst);
+            own.contains(&(src, kind, dst)) || is_between && is_automatic(kind)
         };
         let mut outcomes: Vec<UnitOutcome> =
             self.writes.iter().map(|_| UnitOutcome::Left(String::new())).collect();
