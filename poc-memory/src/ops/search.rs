@@ -12,7 +12,9 @@ use poc_graph::{Ix, NodeId, View};
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_rank::decay::weight_at;
-use poc_search::query::{Explanation, FIELDS, InterferencePair, Kind, Pipeline, ScoredNode, vocabulary};
+use poc_search::query::{
+    Explanation, FIELDS, InterferencePair, Kind, Names, Pipeline, ScoredNode, vocabulary,
+};
 use poc_store::Records;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -141,6 +143,9 @@ pub(crate) struct SearchOutput {
     /// The field that the pipeline sorts by, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sorted_by: Option<String>,
+    /// The pipeline that the text would be, if it was searched for as words and reads like stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    as_pipeline: Option<String>,
     /// Whether the request had a text: the snippets show where notes match it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     by_text: bool,
@@ -260,11 +265,20 @@ impl Op for Search {
                 .collect(),
             explain: self.explain.then_some(explanation),
             sorted_by: pipeline.sorted_by(),
+            as_pipeline: text.filter(|_| is_plain).and_then(|text| as_pipeline(text, &names)),
             by_text: has_words,
             past: snapshot.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
         })
+    }
+
+    fn notice(output: &SearchOutput) -> Option<String> {
+        // Quotes within quotes differ between shells.
+        let pipeline = output.as_pipeline.as_ref().filter(|pipeline| !pipeline.contains('\''))?;
+        Some(format!(
+            "the text was searched for as words; `poc-memory search -p '{pipeline}'` runs it as a pipeline"
+        ))
     }
 
     fn show(output: &SearchOutput, terminal: &Terminal) -> StyledText {
@@ -313,6 +327,29 @@ impl Op for Search {
         styled.push(text);
         styled
     }
+}
+
+/// The pipeline that a text of words would be: if it consists of stages, or of words and stages, at least one of them
+/// with an argument.
+fn as_pipeline(text: &str, names: &Names) -> Option<String> {
+    // Most texts have no stage with an argument.
+    if !text.contains(':') {
+        return None;
+    }
+    let stages = Pipeline::parse(text, names).ok();
+    let words_and_stages = || {
+        let (words, stages) = text.split_once('|')?;
+        let words = Some(words.trim()).filter(|words| !words.is_empty())?;
+        has_given_argument(&Pipeline::parse(stages, names).ok()?).then_some(())?;
+        Pipeline::from_parts(&[words.to_owned()], &[stages.trim().to_owned()], names).ok()
+    };
+    let pipeline = stages.filter(has_given_argument).or_else(words_and_stages)?;
+    Some(pipeline.to_string())
+}
+
+/// Whether a stage of a pipeline has an argument.
+fn has_given_argument(pipeline: &Pipeline) -> bool {
+    pipeline.outline().iter().any(|stage| stage.arguments.iter().any(|argument| argument.given))
 }
 
 /// A pipeline without the limit at its end.

@@ -31,6 +31,34 @@ fn search_lists_its_results() {
 }
 
 #[test]
+fn a_search_for_words_that_read_like_stages_names_the_pipeline() {
+    let memory = filled();
+    let notice = |line: &str| {
+        let (op, answer) = call(&memory, line).unwrap();
+        (op.decode)(&answer).unwrap().notice()
+    };
+    let of = |pipeline: &str| {
+        let command = format!("`poc-memory search -p '{pipeline}'`");
+        Some(format!("the text was searched for as words; {command} runs it as a pipeline"))
+    };
+    assert_eq!(notice("search type:episodic"), of("all | type:episodic"));
+    assert_eq!(notice("search 'all | type:episodic | limit:2'"), of("all | type:episodic | limit:2"));
+    assert_eq!(notice("search 'journal | limit:2'"), of("hybrid:journal | limit:2"));
+    let as_words = [
+        "search journal",
+        "search all",
+        "search 'journal | btree'",
+        "search 'title: the journal'",
+        "search 'journal | title: btree'",
+        "search -p 'type:episodic'",
+        "search journal -p limit:2",
+    ];
+    for line in as_words {
+        assert_eq!(notice(line), None, "{line}");
+    }
+}
+
+#[test]
 fn an_explanation_names_the_leading_note() {
     let memory = filled();
     json(&memory, "insert --key bubye -b 'A river that flows through Zimbabwe.'");
