@@ -338,11 +338,11 @@ fn a_limit_on_the_length_of_files_is_an_error() {
         command.current_dir(world.home()).output().unwrap()
     };
     let body = incompressible::text(1, 120_000);
-    let refused = limited(80_000, &["insert", "--title", "Long", "--body", &body]);
+    let refused = limited(60_000, &["insert", "--title", "Long", "--body", &body]);
     let message = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code().is_some_and(|code| code != 0), "{:?}: {message}", refused.status);
     assert!(message.contains("the store accepts no writes: "), "{message}");
-    let read = limited(80_000, &["get", "harbour"]);
+    let read = limited(60_000, &["get", "harbour"]);
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     assert_eq!(world.json(&["stats"])["nodes"], 1);
     world.json(&["insert", "--title", "Long", "--body", &body]);

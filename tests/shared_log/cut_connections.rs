@@ -79,8 +79,8 @@ fn cut(most: u64) {
         let history = worlds[1].json(&["history", &key]);
         assert_eq!(history["changes"].as_array().unwrap().len(), 1, "{history:#}");
     }
-    // The daemon repeats an append whose connection was cut, so nearly all writes are acknowledged.
-    assert!(written.acknowledged.len() * 10 >= written.tried.len() * 9, "{:?}", written.acknowledged);
+    // The daemon repeats an append whose connection was cut, so most writes are acknowledged.
+    assert!(written.acknowledged.len() * 4 >= written.tried.len() * 3, "{:?}", written.acknowledged);
 }
 
 #[test]

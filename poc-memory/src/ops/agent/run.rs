@@ -56,7 +56,7 @@ fn check_tenant(memory: &Memory) -> Result<()> {
     let unknown = || {
         Error::not_found(format!("there are no notes of the tenant `{tenant}`"))
             // `poc-memory stats` in backticks would get the tenant of this call.
-            .hint("`stats` without `--tenant` lists the tenants")
+            .hint("`stats` of the default tenant lists the tenants")
             .field(tenancy::FIELD)
     };
     if is_known { Ok(()) } else { Err(unknown()) }

@@ -295,7 +295,7 @@ fn equal_files_whose_keys_are_those_of_one_note_are_duplicates() {
     let report = import();
     assert_eq!(counts(&report), [0, 0, 1, 0]);
     assert!(
-        failures(&report).contains("the key `copy` was already used at copy.md"),
+        failures(&report).contains("the key `copy` was already used at `copy.md`"),
         "{}",
         failures(&report)
     );
