@@ -224,7 +224,7 @@ fn cut_everywhere(cuts: Messages, run: impl Fn(&TestServer, &str, Option<Cut>, b
 
 #[test]
 fn calls_lose_and_repeat_nothing_wherever_a_connection_is_cut() {
-    cut_everywhere(Messages { every: 1, all_points: false }, run_calls);
+    cut_everywhere(Messages { every: 4, all_points: false }, run_calls);
 }
 
 #[test]
