@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const TENANTS: usize = 6;
 
 /// Every tenant is unloaded as soon as another is loaded.
-const TINY: u64 = 1;
+pub(super) const TINY: u64 = 1;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -31,9 +31,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A store whose records are on disk, in tables of a few records.
 fn open_limited(folder: &TempDir, limit: Option<u64>) -> Store {
-    let store = open_in(folder, StoreOptions { engine: with_small_tables, ..in_memory() }).unwrap();
+    open_limited_with(folder, limit, in_memory())
+}
+
+/// A store whose records are on disk, in tables of a few records.
+pub(super) fn open_limited_with(folder: &TempDir, limit: Option<u64>, options: StoreOptions) -> Store {
+    let store = open_in(folder, StoreOptions { engine: with_small_tables, ..options }).unwrap();
     assert_eq!(store.damage(), None);
     if let Some(limit) = limit {
         store.limit_tenant_memory(limit);
@@ -63,6 +67,20 @@ pub(super) fn copy(folder: &TempDir) -> TempDir {
         fs::write(to, bytes).unwrap();
     }
     copy
+}
+
+/// Writes the same changes of a tenant to both stores. What they answer and what the tenant then sees must be the same.
+pub(super) fn write_to_both(
+    stores: &[Store; 2],
+    tenant: usize,
+    ops: &[Op],
+    millis: i64,
+) -> Result<(), TestCaseError> {
+    let written = [0, 1].map(|at| transact(&stores[at].for_tenant(&tuple(tenant)), ops, millis));
+    prop_assert_eq!(&written[0], &written[1]);
+    let view = [0, 1].map(|at| seen(&stores[at].for_tenant(&tuple(tenant))));
+    prop_assert_eq!(&view[0], &view[1]);
+    Ok(())
 }
 
 fn findings(store: &Store) -> Vec<DamagedPart> {
@@ -98,12 +116,7 @@ proptest! {
         let mut stores = open(&folders);
         for (number, step) in steps.iter().enumerate() {
             match step {
-                Step::Write(tenant, ops) => {
-                    let written = [0, 1].map(|at| transact(&stores[at].for_tenant(&tuple(*tenant)), ops, number as i64));
-                    prop_assert_eq!(&written[0], &written[1]);
-                    let view = [0, 1].map(|at| seen(&stores[at].for_tenant(&tuple(*tenant))));
-                    prop_assert_eq!(&view[0], &view[1]);
-                }
+                Step::Write(tenant, ops) => write_to_both(&stores, *tenant, ops, number as i64)?,
                 Step::Checkpoint => stores.iter().for_each(|store| store.checkpoint().unwrap()),
                 Step::Reopen => {
                     drop(stores);

@@ -1,8 +1,8 @@
 //! The saved views of tenants with many notes. Every answer is the same as without them.
 
 use super::changes::{Op, op};
-use super::tenant_memory::copy;
-use super::tenants::{seen, transact, tuple};
+use super::tenant_memory::{TINY, copy, open_limited_with, write_to_both};
+use super::tenants::{seen, tuple};
 use super::verify::QUIET;
 use super::view_file::cut;
 use super::*;
@@ -17,8 +17,6 @@ use std::time::Duration;
 const TENANTS: usize = 4;
 /// Number of notes from which these tests save the view of a tenant.
 const LARGE: usize = 3;
-/// Every tenant is unloaded as soon as another is loaded.
-const TINY: u64 = 1;
 
 const CALLBACKS: CompactionCallbacks<'static> =
     CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
@@ -59,13 +57,7 @@ fn with_files() -> StoreOptions {
 }
 
 fn open(folder: &TempDir, large_tenant: usize, limit: Option<u64>) -> Store {
-    let options = StoreOptions { engine: with_small_tables, large_tenant, ..in_memory() };
-    let store = open_in(folder, options).unwrap();
-    assert_eq!(store.damage(), None);
-    if let Some(limit) = limit {
-        store.limit_tenant_memory(limit);
-    }
-    store
+    open_limited_with(folder, limit, StoreOptions { large_tenant, ..in_memory() })
 }
 
 /// What all tenants see, without the numbers of transactions: they depend on when the counts were saved.
@@ -121,12 +113,7 @@ proptest! {
         let mut stores = open(&folders);
         for (number, step) in steps.iter().enumerate() {
             match step {
-                Step::Write(tenant, ops) => {
-                    let written = [0, 1].map(|at| transact(&stores[at].for_tenant(&tuple(*tenant)), ops, number as i64));
-                    prop_assert_eq!(&written[0], &written[1]);
-                    let view = [0, 1].map(|at| seen(&stores[at].for_tenant(&tuple(*tenant))));
-                    prop_assert_eq!(&view[0], &view[1]);
-                }
+                Step::Write(tenant, ops) => write_to_both(&stores, *tenant, ops, number as i64)?,
                 Step::Checkpoint => stores.iter().for_each(|store| store.checkpoint().unwrap()),
                 Step::Compact(kept) => for store in &stores {
                     store.compact(Some(Timestamp(number as i64 - *kept as i64)), &CALLBACKS).unwrap();
