@@ -32,16 +32,12 @@ impl From<VectorError> for Error {
 
 /// Encodes the direction of a vector. A zero vector is read back as zero.
 pub(super) fn encode(vector: &[f32]) -> Result<Vec<u8>> {
-    if !vector.iter().all(|component| component.is_finite()) {
-        return Err(VectorError::NotFinite.into());
-    }
-    let mut bytes = Vec::with_capacity(1 + vector.len());
-    bytes.push(VERSION);
-    match quantize(vector) {
-        Some(codes) => bytes.extend(codes.into_iter().map(i8::cast_unsigned)),
-        None => bytes.resize(1 + vector.len(), 0),
-    }
-    Ok(bytes)
+    let codes = match quantize(vector) {
+        Some(codes) => codes,
+        None if vector.iter().all(|&component| component == 0.0) => vec![0; vector.len()],
+        None => return Err(VectorError::NotFinite.into()),
+    };
+    Ok([VERSION].into_iter().chain(codes.into_iter().map(i8::cast_unsigned)).collect())
 }
 
 /// Decodes a vector of unit length, or of zeros.
