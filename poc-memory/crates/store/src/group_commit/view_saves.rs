@@ -10,14 +10,8 @@ impl CommitQueue {
     pub(crate) fn save_views(&self) -> Result<()> {
         let Some(files) = &self.view_files else { return Ok(()) };
         let writer = files.writer();
-        let large: Vec<Tenant> = {
-            let published = self.published.read();
-            let large = published.views.loaded_views();
-            let large = large.filter(|(_, view)| files.is_large(view.node_count() as u64));
-            large.map(|(tenant, _)| tenant).collect()
-        };
         // The views are taken one after the other, so that those that are unloaded meanwhile are freed.
-        for tenant in large {
+        for tenant in self.loaded() {
             if let Some(view) = self.in_memory(tenant) {
                 writer.save(tenant, &view)?;
             }
