@@ -233,9 +233,7 @@ impl Store {
 
     /// Deletes the segments of the log that a compaction has replaced, if it could not because they were being read.
     pub fn delete_replaced_segments(&self) {
-        if let Some(compactor) = &self.shared.compactor {
-            self.shared.log.delete_obsolete(compactor.disk.as_ref());
-        }
+        self.shared.delete_replaced_segments();
     }
 
     /// The newest published view. It contains exactly the acknowledged transactions. The view of a tenant other than

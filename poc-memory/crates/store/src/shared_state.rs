@@ -118,10 +118,15 @@ impl StoreState {
             None => self.save_views(saved_seq),
         };
         let flushed = self.engine.flush().inspect_err(|_| self.engine.reopen_if_failed());
+        self.delete_replaced_segments();
+        followers.and(viewed).and(flushed).and(self.log.save_checked())
+    }
+
+    /// Deletes the segments of the log that a compaction has replaced, unless they are being read.
+    pub(super) fn delete_replaced_segments(&self) {
         if let Some(compactor) = &self.compactor {
             self.log.delete_obsolete(compactor.disk.as_ref());
         }
-        followers.and(viewed).and(flushed).and(self.log.save_checked())
     }
 
     fn save_views(&self, saved_seq: &mut u64) -> Result<()> {
