@@ -10,6 +10,8 @@ use std::sync::Arc;
 mod cut_connections;
 mod other_clock;
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 fn settings(server: &TestServer, store: &str) -> LogSettings {
     LogSettings { address: server.address(), ..settings_without_address(store) }
 }
@@ -124,8 +126,8 @@ fn a_lease_lets_one_writer_append() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
     let (first, second) = (log(&server, 1), log(&server, 2));
-    assert!(first.lease(Duration::from_secs(60)).unwrap());
-    assert!(!second.lease(Duration::from_secs(60)).unwrap());
+    assert!(first.lease(MINUTE).unwrap());
+    assert!(!second.lease(MINUTE).unwrap());
     assert_eq!(append(&second, 1, 0), AppendOutcome::Leased);
     assert_eq!(append(&first, 1, 0), AppendOutcome::Appended);
     assert_eq!(append(&second, 2, 1), AppendOutcome::Appended, "an append ends the lease");
@@ -189,13 +191,12 @@ fn statements_that_the_database_rolls_back_are_repeated() {
     init(&location(&server, "a")).unwrap();
     server.execute("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'");
     let logs: Vec<Arc<PostgresLog>> = (1..=4).map(|writer| Arc::new(log(&server, writer))).collect();
-    let minute = Duration::from_secs(60);
     std::thread::scope(|scope| {
         for log in &logs {
             scope.spawn(|| {
                 for number in 1..=30 {
                     while append(log, number, log.head().unwrap()) != AppendOutcome::Appended {}
-                    if log.claim(minute).unwrap() {
+                    if log.claim(MINUTE).unwrap() {
                         // Another writer may have completed one of this number.
                         write_snapshot(log, log.head().unwrap());
                         log.release().unwrap();
@@ -212,9 +213,8 @@ fn statements_that_the_database_rolls_back_are_repeated() {
 
 /// Writes a snapshot of two parts.
 fn write_snapshot(log: &PostgresLog, seq: u64) -> bool {
-    let minute = Duration::from_secs(60);
-    log.write_part(seq, 0, b"one", minute).unwrap()
-        && log.write_part(seq, 1, b"two", minute).unwrap()
+    log.write_part(seq, 0, b"one", MINUTE).unwrap()
+        && log.write_part(seq, 1, b"two", MINUTE).unwrap()
         && log.complete(SharedSnapshot { seq, parts: 2, bytes: 6 }).unwrap()
         && log.delete_unneeded(1).is_ok()
 }
@@ -226,10 +226,9 @@ fn the_newest_two_snapshots_stay_and_an_incomplete_one_does_not_count() {
     init(&location(&server, "b")).unwrap();
     let log = log(&server, 1);
     (0..12).for_each(|head| assert_eq!(append(&log, head + 1, head), AppendOutcome::Appended));
-    let minute = Duration::from_secs(60);
     assert_eq!(log.newest().unwrap(), None);
     for seq in [3, 5, 9] {
-        assert!(log.claim(minute).unwrap());
+        assert!(log.claim(MINUTE).unwrap());
         assert!(write_snapshot(&log, seq));
         log.release().unwrap();
         assert_eq!(log.newest().unwrap(), Some(SharedSnapshot { seq, parts: 2, bytes: 6 }));
@@ -237,10 +236,10 @@ fn the_newest_two_snapshots_stay_and_an_incomplete_one_does_not_count() {
     let part = |seq, part| log.read_part(seq, part).unwrap();
     assert_eq!((part(3, 0), part(9, 1), part(9, 2)), (None, Some(b"two".to_vec()), None));
     assert_eq!(part(5, 0), Some(b"one".to_vec()), "a store may be reading it");
-    assert!(log.claim(minute).unwrap());
-    assert!(log.write_part(12, 0, b"one", minute).unwrap());
+    assert!(log.claim(MINUTE).unwrap());
+    assert!(log.write_part(12, 0, b"one", MINUTE).unwrap());
     assert_eq!(log.newest().unwrap().unwrap().seq, 9);
-    assert!(log.claim(minute).unwrap());
+    assert!(log.claim(MINUTE).unwrap());
     assert_eq!(part(12, 0), None, "leftovers of an interrupted attempt are deleted");
     let other = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
     assert_eq!(other.newest().unwrap(), None, "another store of the database");
@@ -253,25 +252,24 @@ fn one_writer_writes_a_snapshot_at_a_time() {
     init(&location(&server, "a")).unwrap();
     let (first, second) = (log(&server, 1), log(&server, 2));
     (0..5).for_each(|head| assert_eq!(append(&first, head + 1, head), AppendOutcome::Appended));
-    let minute = Duration::from_secs(60);
-    assert!(first.claim(minute).unwrap());
-    assert!(!second.claim(minute).unwrap());
+    assert!(first.claim(MINUTE).unwrap());
+    assert!(!second.claim(MINUTE).unwrap());
     assert!(!write_snapshot(&second, 4));
     assert!(!second.complete(SharedSnapshot { seq: 4, parts: 2, bytes: 6 }).unwrap());
     assert_eq!(second.newest().unwrap(), None);
     // The claim expires by the clock of the database, and each part extends it.
     assert!(first.write_part(4, 0, b"one", Duration::from_nanos(1)).unwrap());
-    assert!(second.claim(minute).unwrap());
+    assert!(second.claim(MINUTE).unwrap());
     assert!(!write_snapshot(&first, 4), "the first one is too late");
     assert!(write_snapshot(&second, 4));
-    assert!(!first.claim(minute).unwrap());
+    assert!(!first.claim(MINUTE).unwrap());
     first.release().unwrap();
-    assert!(!first.claim(minute).unwrap(), "the claim of another writer stays");
+    assert!(!first.claim(MINUTE).unwrap(), "the claim of another writer stays");
     second.release().unwrap();
-    assert!(first.claim(minute).unwrap());
-    assert!(!first.write_part(4, 0, b"two", minute).unwrap(), "a complete snapshot does not change");
+    assert!(first.claim(MINUTE).unwrap());
+    assert!(!first.write_part(4, 0, b"two", MINUTE).unwrap(), "a complete snapshot does not change");
     assert_eq!(first.read_part(4, 0).unwrap(), Some(b"one".to_vec()));
-    assert!(first.write_part(9, 0, b"one", minute).unwrap());
+    assert!(first.write_part(9, 0, b"one", MINUTE).unwrap());
     let beyond = SharedSnapshot { seq: 9, parts: 1, bytes: 3 };
     assert!(!first.complete(beyond).unwrap(), "the log does not have this record");
     assert_eq!(first.newest().unwrap().unwrap().seq, 4);
@@ -348,10 +346,9 @@ fn deleted_records_are_gone_and_others_stay() {
     assert_eq!(log.append(&records, 0).unwrap(), AppendOutcome::Appended);
     let other = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
     assert_eq!(other.append(&records[..3], 0).unwrap(), AppendOutcome::Appended);
-    let minute = Duration::from_secs(60);
-    assert!(log.claim(minute).unwrap());
+    assert!(log.claim(MINUTE).unwrap());
     for seq in [7, 2101, 2400, 2450] {
-        assert!(log.write_part(seq, 0, b"one", minute).unwrap());
+        assert!(log.write_part(seq, 0, b"one", MINUTE).unwrap());
         assert!(log.complete(SharedSnapshot { seq, parts: 1, bytes: 3 }).unwrap());
     }
     let dropped = DroppedHistory { last: 2100, erased: 0, origin: [9; 16] };
@@ -376,10 +373,10 @@ fn deleted_records_are_gone_and_others_stay() {
     assert!(!log.drop_until(DroppedHistory { last: 2450, ..erased }).unwrap(), "no snapshot has the state");
     assert_eq!(log.dropped().unwrap(), erased);
     // A writer that was suspended for long has prepared a state that may have erased texts, or lost a part.
-    assert!(!log.write_part(2200, 0, b"one", minute).unwrap());
+    assert!(!log.write_part(2200, 0, b"one", MINUTE).unwrap());
     server.execute("INSERT INTO poc_memory_snapshot_part VALUES (1, 2200, 0, 'one')");
     assert!(!log.complete(SharedSnapshot { seq: 2200, parts: 1, bytes: 3 }).unwrap());
-    assert!(log.write_part(2460, 0, b"one", minute).unwrap());
+    assert!(log.write_part(2460, 0, b"one", MINUTE).unwrap());
     for (parts, bytes) in [(2, 6), (1, 4)] {
         assert!(!log.complete(SharedSnapshot { seq: 2460, parts, bytes }).unwrap());
     }

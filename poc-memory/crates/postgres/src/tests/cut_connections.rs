@@ -10,8 +10,6 @@ use poc_store::{Cause, CompactionCallbacks, CopyStart, Store};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 
-const MINUTE: Duration = Duration::from_secs(60);
-
 /// How many histories run at the same time. They mostly wait for the database, the disk and the delay after a failure.
 const PARALLEL: usize = 8;
 

@@ -9,7 +9,6 @@ use std::process::{Command, Stdio};
 /// the file for the result.
 const VARIABLES: [&str; 3] = ["POC_MEMORY_TEST_ADDRESS", "POC_MEMORY_TEST_CALL", "POC_MEMORY_TEST_RESULT"];
 
-const MINUTE: Duration = Duration::from_secs(60);
 /// A lease or a claim of this length has always ended.
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
