@@ -82,7 +82,7 @@ impl Store {
         self.shared.tenant_memory.loaded(&self.shared.commits, &self.shared.index_workers)
     }
 
-    /// How many views of tenants were loaded from their records since the store was opened.
+    /// How many views of tenants were loaded, from files or from records, since the store was opened.
     pub fn view_loads(&self) -> u64 {
         self.shared.commits.loads()
     }
