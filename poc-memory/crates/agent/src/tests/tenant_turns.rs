@@ -73,16 +73,18 @@ fn number(row: &Run) -> usize {
     (0..TENANTS.len()).find(|number| tenant(*number) == row.tenant).unwrap()
 }
 
+/// The day of the month and the number of the tenant of each row that was not skipped.
+fn turns(rows: &[Run]) -> Vec<(String, usize)> {
+    let ran = rows.iter().filter(|row| row.status != Status::Skipped);
+    ran.map(|row| (row.started.to_string()[8..10].to_owned(), number(row))).collect()
+}
+
 #[test]
 fn a_budget_is_that_of_all_tenants_and_the_next_day_goes_on_with_the_next_one() {
     let more = "[budget]\nmax-runs-per-day = 2\n";
     let fleet = fleet(&[9, 0, 9, 9, 0], &reader("\"all\"", more));
     let rows: Vec<Run> = (0..72).map(|_| next_slot(&fleet)).collect();
-    let turns: Vec<(String, usize)> = rows
-        .iter()
-        .filter(|row| row.status != Status::Skipped)
-        .map(|row| (row.started.to_string()[8..10].to_owned(), number(row)))
-        .collect();
+    let turns = turns(&rows);
     let expected = [("21", 0), ("21", 2), ("22", 3), ("22", 0), ("23", 2), ("23", 3), ("24", 0), ("24", 2)];
     assert_eq!(turns, expected.map(|(day, number)| (day.to_owned(), number)));
     let over_budget = rows.iter().filter(|row| row.reason == Some(StatusReason::OverBudget)).count();
@@ -95,11 +97,7 @@ fn a_tenant_that_has_used_up_its_budget_is_passed_over_until_the_next_day() {
     let fleet = fleet(&[9, 0, 3, 0, 0], &reader("\"all\"", more));
     // The first slot is at 9:00.
     let rows: Vec<Run> = (0..24).map(|_| next_slot(&fleet)).collect();
-    let turns: Vec<(String, usize)> = rows
-        .iter()
-        .filter(|row| row.status != Status::Skipped)
-        .map(|row| (row.started.to_string()[8..10].to_owned(), number(row)))
-        .collect();
+    let turns = turns(&rows);
     let expected = [("21", 0), ("21", 2), ("21", 0), ("21", 2), ("22", 0), ("22", 2), ("22", 0)];
     assert_eq!(turns, expected.map(|(day, number)| (day.to_owned(), number)));
     let held = rows.iter().find(|row| row.status == Status::Skipped).unwrap();
