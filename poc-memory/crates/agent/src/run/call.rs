@@ -2,11 +2,11 @@
 
 use super::RunAttempt;
 use super::end::RunEnd;
-use crate::budget::{BudgetAllowance, BudgetError, BudgetStatus};
+use crate::budget::{BudgetAllowance, BudgetError, BudgetStatus, day_range};
 use crate::ledger::{self, BudgetDays, Call, DaySpending, Run, Status, StatusReason};
 use crate::model::{CallCost, CallError, Reply, Request};
 use crate::reply;
-use crate::schedule::{day, local_zone};
+use crate::schedule::local_zone;
 use poc_graph::error::Result;
 
 /// Position of a run in its list of models.
@@ -21,10 +21,9 @@ impl RunAttempt<'_> {
     /// The budget days of a run, in the time zones of the agent and the operator.
     fn days(&self, row: &Run) -> BudgetDays {
         let local = self.options.zone.unwrap_or_else(local_zone);
-        let all_agents = day(row.started, local).unwrap_or((row.started, row.started));
         BudgetDays {
             own: self.definition.budget_day(row.started, self.options.zone),
-            all_agents: all_agents.0..all_agents.1,
+            all_agents: day_range(row.started, local),
         }
     }
 
