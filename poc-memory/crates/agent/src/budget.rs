@@ -94,13 +94,12 @@ impl BudgetStatus<'_> {
 
     /// The reason why no run for the tenant may begin, regardless of cost; `None` when one may.
     pub fn refuses_the_tenant(&self) -> Option<String> {
-        let (max, runs, agent) = (self.budget.per_tenant.runs_per_day, self.tenant_runs, self.agent);
-        (max > 0 && runs >= max).then(|| {
-            let tenant = self.tenant_text();
-            format!(
-                "`{agent}` ran {runs} times for {tenant} today, and `budget.per-tenant.max-runs-per-day` is {max}"
-            )
-        })
+        let (runs, agent) = (self.tenant_runs, self.agent);
+        let max = self.budget.per_tenant.max_runs().filter(|max| runs >= *max)?;
+        let tenant = self.tenant_text();
+        Some(format!(
+            "`{agent}` ran {runs} times for {tenant} today, and `budget.per-tenant.max-runs-per-day` is {max}"
+        ))
     }
 
     /// Why nothing is left of the tenant's budget; `None` if there is something left.
