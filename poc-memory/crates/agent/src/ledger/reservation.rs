@@ -113,18 +113,19 @@ pub fn spent_by_all(memory: &Memory, day: &Range<Timestamp>) -> Result<f64> {
 
 /// US dollars that all agents spent on a day.
 fn spent_by_agents<R: Records + ?Sized>(records: &R, day: &Range<Timestamp>) -> Result<f64> {
-    Ok(records
-        .range::<AgentState>(&[])?
-        .iter()
-        .map(|(_, state)| state.spending_between(day.start, day.end).cost)
-        .fold(0.0, |sum, cost| sum + cost))
+    let states = records.range::<AgentState>(&[])?;
+    Ok(total(states.iter().map(|(_, state)| state.spending_between(day.start, day.end).cost)))
 }
 
 /// Reservations in US dollars of the runs that began on a day.
 fn reserved(reservations: &[BudgetReservation], day: &Range<Timestamp>) -> f64 {
     let of_day = reservations.iter().filter(|reservation| day.contains(&reservation.started));
-    // The sum of no numbers is -0 in the standard library, and would be shown as `$-0.0000`.
-    of_day.map(|reservation| reservation.max_usd).fold(0.0, |sum, usd| sum + usd)
+    total(of_day.map(|reservation| reservation.max_usd))
+}
+
+/// The sum of amounts. [`Iterator::sum`] of none is -0, which would be shown as `$-0.0000`.
+fn total(amounts: impl Iterator<Item = f64>) -> f64 {
+    amounts.fold(0.0, |sum, amount| sum + amount)
 }
 
 fn reservations<R: Records + ?Sized>(records: &R) -> Result<Vec<BudgetReservation>> {
