@@ -8,7 +8,7 @@ use super::rows::{self, INTERRUPTED, occurrence_key, prune, put};
 use super::state::{self, AgentState};
 use super::status::{Status, StatusReason};
 use super::trigger::{Trigger, TriggerKind};
-use super::{Occurrence, Run, tenant_spending};
+use super::{Occurrence, Run};
 use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Span, Timestamp};
@@ -180,9 +180,7 @@ fn interrupt_orphaned_run(
     }
     run.finish(memory, Status::Interrupted, None);
     run.message = Some(INTERRUPTED.to_owned());
-    tenant_spending::book_run(tx, state, &run)?;
-    state.record(&run);
-    tx.put(&run.key(), &run)?;
+    rows::record(tx, state, &run)?;
     Ok(false)
 }
 

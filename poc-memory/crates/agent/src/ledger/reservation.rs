@@ -10,7 +10,7 @@ use super::dead_processes::DeadProcesses;
 use super::recent_spending::Spending;
 use super::state::{self, AgentState};
 use super::status::Status;
-use super::{Call, Run, row, tenant_spending};
+use super::{Call, Run, row, rows, tenant_spending};
 use crate::child_process::ChildProcess;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -226,10 +226,7 @@ pub(super) fn book_orphaned(dead: &DeadProcesses, tx: &mut Transaction<'_>) -> R
                 tx.put(&key, &row)?;
             }
             if !is_kept || row.status != Status::Running {
-                let mut state = state::get(tx, &agent)?;
-                tenant_spending::book_cost(tx, &state, &row)?;
-                state.add_cost(&row);
-                state::put(tx, &agent, &state)?;
+                rows::add_cost(tx, &row)?;
             }
         }
         tx.delete::<BudgetReservation>(&key)?;

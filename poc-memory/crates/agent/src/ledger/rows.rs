@@ -232,10 +232,7 @@ pub fn book_cost(memory: &Memory, run: &Run) -> Result<()> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
         let kept = tx.get::<Run>(&run.key())?;
         if kept.as_ref().is_none_or(|kept| kept.status != Status::Running) {
-            let mut state = state::get(tx, &run.agent)?;
-            tenant_spending::book_cost(tx, &state, run)?;
-            state.add_cost(run);
-            state::put(tx, &run.agent, &state)?;
+            add_cost(tx, run)?;
         }
         if let Some(mut kept) = kept.filter(|kept| kept.calls.is_empty()) {
             run.calls.iter().for_each(|call| kept.add_call(call.clone()));
@@ -275,9 +272,22 @@ pub(crate) fn end(memory: &Memory, tx: &mut Transaction<'_>, row: &Run) -> Resul
 
 /// Writes a row and the agent's state that follows from it.
 pub(super) fn put(tx: &mut Transaction<'_>, mut state: AgentState, row: &Run) -> Result<()> {
-    tenant_spending::book_run(tx, &state, row)?;
+    record(tx, &mut state, row)?;
+    state::put(tx, &row.agent, &state)
+}
+
+/// Like [`put`], but does not write the state.
+pub(super) fn record(tx: &mut Transaction<'_>, state: &mut AgentState, row: &Run) -> Result<()> {
+    tenant_spending::book_run(tx, state, row)?;
     state.record(row);
-    tx.put(&row.key(), row)?;
+    tx.put(&row.key(), row)
+}
+
+/// Adds the cost of a run that is not counted as a run to the agent's state and to the spending for its tenant.
+pub(super) fn add_cost(tx: &mut Transaction<'_>, row: &Run) -> Result<()> {
+    let mut state = state::get(tx, &row.agent)?;
+    tenant_spending::book_cost(tx, &state, row)?;
+    state.add_cost(row);
     state::put(tx, &row.agent, &state)
 }
 
