@@ -12,7 +12,7 @@ pub(super) const ALL: &str = "all";
 /// The word for the default tenant, as in answers.
 const DEFAULT: &str = "default";
 
-/// The character that stands for any characters of a value, or none.
+/// The character of a pattern that matches any text within a value, also an empty one.
 const ANY: char = '*';
 
 /// The tenants that an agent runs for by its schedule. The default is all of them.
@@ -75,8 +75,8 @@ impl fmt::Display for TenantPatterns {
 }
 
 impl TenantPattern {
-    /// Parses `default`, or `KEY=VALUE` pairs separated by spaces, in which `*` stands for any characters of a value.
-    /// Keys and values are in quotes where the names of tenants are displayed with quotes.
+    /// Parses `default`, or `KEY=VALUE` pairs separated by spaces. Each `*` in a value matches any text. A key or value
+    /// is quoted as in the displayed name of a tenant.
     ///
     /// # Errors
     /// The first mistake.
@@ -261,7 +261,7 @@ fn without_value(offset: usize, word: &str, text: &str) -> TenantPatternError {
     mistake(offset, format!("`{word}` is not a pattern for tenants"), hint)
 }
 
-/// Whether a text matches a pattern in which `*` stands for any characters, or none.
+/// Whether a text matches a pattern. Each `*` in the pattern matches any text, also an empty one.
 fn is_match(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once(ANY) else { return pattern == text };
     let Some(mut open) = text.strip_prefix(first) else { return false };
