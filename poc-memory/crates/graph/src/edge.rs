@@ -39,6 +39,11 @@ impl EdgeKind {
         !matches!(self, EdgeKind::Supersedes | EdgeKind::Contradicts | EdgeKind::DerivedFrom)
     }
 
+    /// Whether the memory creates edges of this kind itself from the texts of their notes.
+    pub fn is_automatic(self) -> bool {
+        matches!(self, EdgeKind::Keyword | EdgeKind::Semantic)
+    }
+
     /// Whether the strength is an unbounded decaying weight.
     pub fn is_associative(self) -> bool {
         matches!(self, EdgeKind::Structural | EdgeKind::CoRetrieval | EdgeKind::CoTraversal)

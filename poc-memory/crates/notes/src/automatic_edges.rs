@@ -364,7 +364,7 @@ pub(super) fn create(
 /// Deletes all automatic edges of a node, in both directions.
 pub(super) fn delete(tx: &mut Transaction<'_>, id: NodeId) -> Result<()> {
     for edge in tx.edges(id)? {
-        if matches!(edge.kind, EdgeKind::Keyword | EdgeKind::Semantic) {
+        if edge.kind.is_automatic() {
             tx.delete_edge(edge.src, edge.kind, edge.dst)?;
         }
     }

@@ -164,9 +164,7 @@ fn steps(
     for path in paths {
         for edge in view.edges(path.ix) {
             let (ix, kind) = (edge.target(), edge.kind());
-            if !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
-                || path.notes().any(|path| path.ix == ix)
-            {
+            if !kind.is_automatic() || path.notes().any(|path| path.ix == ix) {
                 continue;
             }
             let Some(id) = view.id(ix).filter(|id| keep(*id)) else { continue };

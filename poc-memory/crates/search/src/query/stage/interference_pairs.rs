@@ -134,8 +134,7 @@ fn are_joined_by_similarity_only(view: &View, a: Ix, b: Ix) -> bool {
     let from = edges.partition_point(|edge| edge.target() < b);
     let between = edges.iter().skip(from).take_while(|edge| edge.target() == b);
     let kinds: Vec<EdgeKind> = between.map(|edge| edge.kind()).collect();
-    kinds.contains(&EdgeKind::Semantic)
-        && kinds.iter().all(|kind| matches!(kind, EdgeKind::Semantic | EdgeKind::Keyword))
+    kinds.contains(&EdgeKind::Semantic) && kinds.iter().all(|kind| kind.is_automatic())
 }
 
 /// A passage of a node for which partners are searched.
