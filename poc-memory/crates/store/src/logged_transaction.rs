@@ -6,7 +6,7 @@ use super::keys;
 use super::table::Table;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{NodeId, RunId, Tenant};
+use poc_graph::{EdgeId, NodeId, RunId, Tenant};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -83,6 +83,16 @@ impl Write {
     /// The first 16 bytes of the key as a node id. Only valid for tables whose keys begin with a node id.
     pub fn node_id(&self) -> Option<NodeId> {
         Some(NodeId::from_bytes(*self.key.first_chunk()?))
+    }
+
+    /// The edge if this writes one or its mirror.
+    pub fn edge_id(&self) -> Option<EdgeId> {
+        let read = || keys::read_edge(&self.key).ok();
+        match self.table {
+            Table::Edges => read(),
+            Table::EdgesIn => read().map(EdgeId::reversed),
+            _ => None,
+        }
     }
 
     /// The name of the embedder if this writes a vector.

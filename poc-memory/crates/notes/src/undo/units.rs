@@ -3,18 +3,15 @@
 use super::{is_kept, restore_unless_used};
 use crate::Memory;
 use poc_graph::error::Result;
-use poc_graph::{Edge, EdgeKind, NodeId};
+use poc_graph::{Edge, EdgeId, EdgeKind, NodeId};
 use poc_store::{LoggedTransaction, Table, Transaction, Write};
 use std::collections::{HashMap, HashSet};
-
-/// The source, kind and target of an edge.
-type EdgeParts = (NodeId, u8, NodeId);
 
 /// The note or the edge to which a write belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Owner {
     Note(NodeId),
-    Edge(EdgeParts),
+    Edge(EdgeId),
 }
 
 /// The outcome of undoing a unit.
@@ -64,12 +61,8 @@ impl Units<'_> {
     ) -> Result<Vec<UnitOutcome>> {
         let made =
             self.txn.writes.iter().filter(|write| write.table == Table::Edges && write.after.is_some());
-        let own: HashSet<EdgeParts> = made.filter_map(edge_parts).collect();
-        let is_own = |edge: &Edge| {
-            let (src, kind, dst) = (edge.src, edge.kind as u8, edge.dst);
-            let is_between = notes.contains(&src) && notes.contains(&dst);
-            own.contains(&(src, kind, dst)) || is_between && is_automatic(kind)
-        };
+        let own: HashSet<EdgeId> = made.filter_map(Write::edge_id).collect();
+        let is_own = |edge: &Edge| own.contains(&edge.id()) || is_replaceable(edge.id(), notes);
         let mut outcomes: Vec<UnitOutcome> =
             self.writes.iter().map(|_| UnitOutcome::Left(String::new())).collect();
         // A unit may be left only until another one is undone, for example because that one has its text.
@@ -113,33 +106,21 @@ fn owner(write: &Write, notes: &HashSet<NodeId>) -> Option<Owner> {
             }
         }
         Table::Edges | Table::EdgesIn => {
-            let edge @ (src, kind, dst) = edge_parts(write)?;
+            let edge = write.edge_id()?;
             // A successor takes over the edges and visits of the note that it replaces.
-            if kind == EdgeKind::Supersedes as u8 {
+            if edge.kind == EdgeKind::Supersedes {
                 return None;
             }
-            let end = [src, dst].into_iter().find(|end| notes.contains(end));
+            let end = [edge.src, edge.dst].into_iter().find(|end| notes.contains(end));
             Some(end.map_or(Owner::Edge(edge), Owner::Note))
         }
         _ => None,
     }
 }
 
-/// The edge of a write of an edge or of its entry in the index of incoming edges.
-fn edge_parts(write: &Write) -> Option<EdgeParts> {
-    let (first, rest) = write.key.split_first_chunk()?;
-    let (&kind, rest) = rest.split_first()?;
-    let (first, last) = (NodeId::from_bytes(*first), NodeId::from_bytes(*rest.first_chunk()?));
-    match write.table {
-        Table::Edges => Some((first, kind, last)),
-        Table::EdgesIn => Some((last, kind, first)),
-        _ => None,
-    }
-}
-
-/// Whether an edge of a kind is created for the texts of its notes. A new text of one of them replaces it.
-fn is_automatic(kind: u8) -> bool {
-    [EdgeKind::Keyword as u8, EdgeKind::Semantic as u8].contains(&kind)
+/// Whether an edge is an automatic one between notes of the call. A new text of one of them replaces it.
+fn is_replaceable(edge: EdgeId, notes: &HashSet<NodeId>) -> bool {
+    edge.kind.is_automatic() && notes.contains(&edge.src) && notes.contains(&edge.dst)
 }
 
 /// Whether the note of a unit, or its edge if it has no note, is as before the transaction.
@@ -156,18 +137,18 @@ fn without_settled_edges(
     unit: &[Write],
     notes: &HashSet<NodeId>,
 ) -> Result<Vec<Write>> {
-    let mut settled: HashSet<EdgeParts> = HashSet::new();
+    let mut settled: HashSet<EdgeId> = HashSet::new();
     for write in unit.iter().filter(|write| write.table == Table::Edges) {
-        let Some(edge @ (src, kind, dst)) = edge_parts(write) else { continue };
+        let Some(edge) = write.edge_id() else { continue };
         let now = tx.get_raw(write.table, &write.key)?;
         if now == write.after {
             continue;
         }
-        let is_gone = now == write.before && (tx.node(src)?.is_none() || tx.node(dst)?.is_none());
-        if is_gone || is_automatic(kind) && notes.contains(&src) && notes.contains(&dst) {
+        let is_gone = now == write.before && (tx.node(edge.src)?.is_none() || tx.node(edge.dst)?.is_none());
+        if is_gone || is_replaceable(edge, notes) {
             settled.insert(edge);
         }
     }
-    let is_settled = |write: &&Write| edge_parts(write).is_some_and(|edge| settled.contains(&edge));
+    let is_settled = |write: &&Write| write.edge_id().is_some_and(|edge| settled.contains(&edge));
     Ok(unit.iter().filter(|write| !is_settled(write)).cloned().collect())
 }
