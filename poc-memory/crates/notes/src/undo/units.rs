@@ -1,6 +1,6 @@
 //! Undoes the transaction of an import in units: each note with all of its records, and each link of other notes.
 
-use super::{is_kept, restore_unless_used};
+use super::restore::{is_kept, restore_unless_used};
 use crate::Memory;
 use poc_graph::error::Result;
 use poc_graph::{Edge, EdgeId, EdgeKind, NodeId};
