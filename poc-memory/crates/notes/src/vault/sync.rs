@@ -296,9 +296,7 @@ impl VaultSync<'_> {
         }
         self.before = before;
         let current = |node, revivable| in_use(memory, node, revivable);
-        self.plan = plan::plan(&self.files, &self.records, &current, &|node| {
-            self.files_elsewhere.contains_key(&node)
-        });
+        self.plan = plan::plan(&self.files, &self.records, &current, &|node| self.is_elsewhere(node));
         self.desired_names = names::desired_names(&self.files, &self.plan.groups, &mut self.report.warnings);
         self.adopt()?;
         let moved = self.plan.moved.iter();
