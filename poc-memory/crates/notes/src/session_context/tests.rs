@@ -1,9 +1,9 @@
 use super::scope::{Membership, ProjectNotes};
 use super::*;
 use crate::testing::{TestMemory, draft};
-use crate::{Draft, insert, link};
+use crate::{Draft, derivation, insert};
 use poc_config::{Config, HookGate, HookScope};
-use poc_graph::{Category, EdgeKind, Trust};
+use poc_graph::{Category, Trust};
 use poc_rank::gate::Verdict;
 use proptest::prelude::*;
 
@@ -132,17 +132,12 @@ fn a_derived_note_belongs_to_the_project_that_its_sources_come_from() {
         view.find_key(key).and_then(|ix| view.id(ix)).unwrap()
     };
     let derive = |note: &str, source: &str| {
-        let link = link::Link {
-            src: id(note),
-            dst: id(source),
-            kind: EdgeKind::DerivedFrom,
-            strength: 0.8,
-            reason: String::new(),
-            provenance: "manual".into(),
-        };
+        let (note, source) = (id(note), id(source));
         memory
             .store
-            .transact(memory.cause("manual", "link"), |tx| link::add(tx, &link, memory.now()))
+            .transact(memory.cause("manual", "link"), |tx| {
+                derivation::add_sources(tx, note, &[source], "manual", "", memory.now())
+            })
             .unwrap();
     };
     let memberships = || {

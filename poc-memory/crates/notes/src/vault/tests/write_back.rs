@@ -8,6 +8,15 @@ fn written_lines(world: &World, path: &str) -> Vec<String> {
     text.lines().filter(|line| line.starts_with("memory-")).map(str::to_owned).collect()
 }
 
+/// A vault with write-back whose next sync writes a link to `b.md` into `a.md`.
+fn with_new_link() -> World {
+    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
+    world.sync();
+    link_as(&world, "agent:linker", "a", "b");
+    set_write_back(&world.memory, &named(&world.memory, "vault").unwrap(), true).unwrap();
+    world
+}
+
 #[test]
 fn links_of_agents_are_written_into_the_files_of_a_vault_with_write_back() {
     let split = "# Splits\r\n\r\nA crash between two writes. #crash\r\n";
@@ -121,11 +130,8 @@ fn a_symbolic_link_is_not_written_to() {
 
 #[test]
 fn a_file_that_changes_meanwhile_is_not_written() {
-    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
-    world.sync();
-    link_as(&world, "agent:linker", "a", "b");
+    let world = with_new_link();
     let vault = named(&world.memory, "vault").unwrap();
-    set_write_back(&world.memory, &vault, true).unwrap();
     world.put("c.md", "The third.\n");
     // A person saves the file after the sync has read it.
     let save = |_, _| world.put("a.md", "The first, edited.\n");
@@ -139,10 +145,7 @@ fn a_file_that_changes_meanwhile_is_not_written() {
 
 #[test]
 fn a_broken_file_is_not_written() {
-    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
-    world.sync();
-    link_as(&world, "agent:linker", "a", "b");
-    set_write_back(&world.memory, &named(&world.memory, "vault").unwrap(), true).unwrap();
+    let world = with_new_link();
     let broken = "---\ntitle: [x\n---\nThe first.\n";
     world.put("a.md", broken);
     let report = world.sync();
@@ -154,11 +157,8 @@ fn a_broken_file_is_not_written() {
 
 #[test]
 fn a_file_that_is_deleted_meanwhile_is_no_error() {
-    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
-    world.sync();
-    link_as(&world, "agent:linker", "a", "b");
+    let world = with_new_link();
     let vault = named(&world.memory, "vault").unwrap();
-    set_write_back(&world.memory, &vault, true).unwrap();
     world.put("c.md", "The third.\n");
     let delete = |_, _| world.delete("a.md");
     let report = sync(&world.memory, &vault, &SyncOptions::default(), &delete).unwrap();
