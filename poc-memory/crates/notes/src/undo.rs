@@ -97,18 +97,17 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             refused.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
             continue;
         };
-        let notes = match notes_of_call.take() {
+        let notes = match &notes_of_call {
             Some(notes) => notes,
-            None => notes_of(memory, &parts)?,
+            None => &*notes_of_call.insert(notes_of(memory, &parts)?),
         };
         let Commit { seq, value: outcomes } = memory.store.transact(cause, |tx| {
-            let outcomes = units.undo(memory, tx, &notes)?;
+            let outcomes = units.undo(memory, tx, notes)?;
             if !outcomes.iter().any(|outcome| matches!(outcome, UnitOutcome::Left(_))) {
                 tx.set_undoes(part);
             }
             Ok(outcomes)
         })?;
-        notes_of_call = Some(notes);
         if outcomes.iter().all(|outcome| matches!(outcome, UnitOutcome::Reverted)) {
             reverted.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
             continue;
