@@ -56,16 +56,8 @@ fn shares_of_note(
     further_weight: f64,
     is_visible: &dyn Fn(Ix) -> bool,
 ) -> Vec<(Ix, f64)> {
-    let mut shares = Vec::new();
-    let (mut share, mut depth) = (score, 1);
-    // The steps never decrease from one note to the next.
-    for (origin, steps) in view.ancestors(ix, is_visible) {
-        while depth < steps {
-            (share, depth) = (share * further_weight, depth + 1);
-        }
-        shares.push((origin, share));
-    }
-    shares
+    let share = |steps: usize| (1..steps).fold(score, |share, _| share * further_weight);
+    view.ancestors(ix, is_visible).into_iter().map(|(origin, steps)| (origin, share(steps))).collect()
 }
 
 /// The notes that a confirmed question passes score to: its answers, and what represents those that are derived notes.
