@@ -1,6 +1,6 @@
 //! A weighted network without loops, and its modularity.
 
-use crate::counting_sort::row_starts;
+use crate::counting_sort::{grouped, row_starts};
 
 /// An undirected network in compressed sparse rows: the edges of node `i` are at `starts[i]..starts[i + 1]`, sorted by
 /// target. An edge is stored at both ends.
@@ -101,7 +101,7 @@ impl CsrGraph {
     /// The network with each part merged into one node, and all edges between two parts merged into one edge. `parts`
     /// has the part of every node, below `count`.
     pub(super) fn merged(&self, parts: &[u32], count: usize) -> CsrGraph {
-        let (members, first) = sorted_by_label(parts, count);
+        let (first, members) = grouped(count, parts.iter().copied().zip(0u32..));
         let part = |node: u32| parts.get(node as usize).copied().unwrap_or(0);
         let mut merged = CsrGraph {
             starts: Vec::with_capacity(count + 1),
@@ -138,29 +138,4 @@ impl CsrGraph {
         merged.starts.push(merged.targets.len());
         merged
     }
-}
-
-/// The nodes sorted by label, then by number: those of label `i` are at `first[i]..first[i + 1]`.
-pub(super) fn sorted_by_label(labels: &[u32], count: usize) -> (Vec<u32>, Vec<usize>) {
-    let mut first = vec![0; count + 1];
-    for &label in labels {
-        if let Some(size) = first.get_mut(label as usize + 1) {
-            *size += 1;
-        }
-    }
-    let mut sum = 0;
-    for start in &mut first {
-        sum += *start;
-        *start = sum;
-    }
-    let mut nodes = vec![0; labels.len()];
-    let mut next = first.clone();
-    for (node, &label) in (0..).zip(labels) {
-        let Some(index) = next.get_mut(label as usize) else { continue };
-        if let Some(slot) = nodes.get_mut(*index) {
-            *slot = node;
-        }
-        *index += 1;
-    }
-    (nodes, first)
 }
