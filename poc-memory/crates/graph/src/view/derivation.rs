@@ -105,17 +105,14 @@ impl Representation {
         if let Some(known) = known {
             return known;
         }
-        // A confirmed question is never a hit, so it represents nothing.
-        let mut is_root = !view.is_confirmed_question(ix);
-        let mut is_near = false;
-        for source in view.sources(ix).filter(|&source| is_visible(source)) {
-            is_root = false;
-            is_near = steps > 0 && self.is_near_root(view, source, steps - 1, is_visible);
-            if is_near || steps == 0 {
-                break;
-            }
-        }
-        self.known.borrow_mut().insert((ix, steps), is_root || is_near);
-        is_root || is_near
+        let mut sources = view.sources(ix).filter(|&source| is_visible(source)).peekable();
+        let is_near = if sources.peek().is_none() {
+            // A confirmed question is never a hit, so it represents nothing.
+            !view.is_confirmed_question(ix)
+        } else {
+            steps > 0 && sources.any(|source| self.is_near_root(view, source, steps - 1, is_visible))
+        };
+        self.known.borrow_mut().insert((ix, steps), is_near);
+        is_near
     }
 }
