@@ -18,17 +18,19 @@ impl Pipeline {
 
     /// The agents of all filters by visits.
     pub fn visiting_agents(&self) -> impl Iterator<Item = String> {
-        let by_visits = self.calls.iter().filter(|call| call.def.hints.keeps_visited.is_some());
-        by_visits.filter_map(|call| call.arguments.text("AGENT").ok())
+        self.filters_by_visits().filter_map(|call| call.arguments.text("AGENT").ok())
     }
 
     /// The ages with which its filters compare visits, each with the agent.
     pub fn visit_ages(&self) -> impl Iterator<Item = (String, Span)> {
-        let by_visits = self.calls.iter().filter(|call| call.def.hints.keeps_visited.is_some());
-        by_visits.filter_map(|call| {
+        self.filters_by_visits().filter_map(|call| {
             let age = call.arguments.duration("DURATION")?;
             Some((call.arguments.text("AGENT").ok()?, age))
         })
+    }
+
+    fn filters_by_visits(&self) -> impl Iterator<Item = &StageCall> {
+        self.calls.iter().filter(|call| call.def.hints.keeps_visited.is_some())
     }
 
     /// The ages with which its filters compare the times of notes.
@@ -52,8 +54,7 @@ impl Pipeline {
     /// The same pipeline without the limits after its last filter or algorithm. These limits determine which notes come
     /// first, not which notes the pipeline is about.
     pub fn without_final_limits(&self) -> Pipeline {
-        let chooses = |call: &StageCall| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
-        let meant = self.calls.iter().rposition(chooses).unwrap_or(0);
+        let meant = self.last_choice();
         let calls = self.calls.iter().enumerate();
         let calls = calls.filter(|(at, call)| *at <= meant || !call.def.is_limit(&call.arguments));
         Pipeline { calls: calls.map(|(_, call)| call.clone()).collect(), used: self.used.clone() }
@@ -62,9 +63,14 @@ impl Pipeline {
     /// The same pipeline up to its last filter or algorithm. It returns every note that the pipeline is about, in
     /// another order.
     pub fn without_final_order(&self) -> Pipeline {
+        let calls = self.calls.iter().take(self.last_choice() + 1).cloned().collect();
+        Pipeline { calls, used: self.used.clone() }
+    }
+
+    /// The position of its last filter or algorithm; 0 if there is none.
+    fn last_choice(&self) -> usize {
         let chooses = |call: &StageCall| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
-        let meant = self.calls.iter().rposition(chooses).unwrap_or(0);
-        Pipeline { calls: self.calls.iter().take(meant + 1).cloned().collect(), used: self.used.clone() }
+        self.calls.iter().rposition(chooses).unwrap_or(0)
     }
 
     /// Whether the pipeline consists only of a scan of the columns, sorts, cuts and filters, and is therefore always
