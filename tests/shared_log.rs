@@ -65,6 +65,16 @@ fn keys(export: &str) -> Vec<String> {
     lines.filter_map(|line| Some(line["key"].as_str()?.to_owned())).collect()
 }
 
+/// Checks that an export has every acknowledged note, and no note twice. Returns the keys of its notes.
+#[track_caller]
+fn check_acknowledged(export: &str, acknowledged: &BTreeSet<String>) -> BTreeSet<String> {
+    let found = keys(export);
+    let found_once: BTreeSet<String> = found.iter().cloned().collect();
+    assert_eq!(found.len(), found_once.len(), "a note exists twice");
+    assert_eq!(acknowledged.difference(&found_once).collect::<Vec<_>>(), Vec::<&String>::new(), "lost");
+    found_once
+}
+
 #[test]
 fn daemons_over_one_log_lose_no_acknowledged_write() {
     let Some(server) = TestServer::start() else { return };
@@ -100,13 +110,9 @@ fn daemons_over_one_log_lose_no_acknowledged_write() {
             worlds[1].start_daemon();
         }
     }
-    let export = settled_export(&worlds);
     let (acknowledged, tried) = (acknowledged.into_inner().unwrap(), tried.into_inner().unwrap());
-    let found = keys(&export);
-    let found_once: BTreeSet<String> = found.iter().cloned().collect();
-    assert_eq!(found.len(), found_once.len(), "a note exists twice");
-    assert_eq!(acknowledged.difference(&found_once).collect::<Vec<_>>(), Vec::<&String>::new(), "lost");
-    assert!(found_once.is_subset(&tried));
+    let found = check_acknowledged(&settled_export(&worlds), &acknowledged);
+    assert!(found.is_subset(&tried));
     // At least those of the rounds in which nothing fails.
     assert!(acknowledged.len() >= 36, "only {} writes were acknowledged", acknowledged.len());
     let status = worlds[0].json(&["daemon", "status"]);
@@ -545,10 +551,7 @@ fn a_replica_takes_over_without_losing_an_acknowledged_write() {
         world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
     }
     worlds.iter().enumerate().for_each(|(at, world)| write(world, at, 1));
-    let found = keys(&settled_export(&worlds));
-    let found_once: BTreeSet<String> = found.iter().cloned().collect();
-    assert_eq!(found.len(), found_once.len(), "a note exists twice");
     let acknowledged = acknowledged.into_inner().unwrap();
-    assert_eq!(acknowledged.difference(&found_once).collect::<Vec<_>>(), Vec::<&String>::new(), "lost");
+    check_acknowledged(&settled_export(&worlds), &acknowledged);
     assert!(acknowledged.len() >= 30, "only {} writes were acknowledged", acknowledged.len());
 }
