@@ -83,10 +83,15 @@ impl TestServer {
         Client::connect(&self.paths.socket(), LIMIT, Span::MINUTE).unwrap().unwrap()
     }
 
-    /// Stops the server and returns the connections that are still open.
+    /// Stops the server and returns the connections that are still open. Fails if it does not stop.
+    #[track_caller]
     fn end(&mut self) -> Vec<tokio::net::UnixStream> {
         self.state.stop();
-        self.runtime.block_on(self.serving.take().unwrap()).unwrap()
+        let serving = self.serving.take().unwrap();
+        let limit = Span::MINUTE.std();
+        let ended = self.runtime.block_on(async { tokio::time::timeout(limit, serving).await });
+        let Ok(ended) = ended else { panic!("the server does not stop") };
+        ended.unwrap()
     }
 }
 
@@ -294,11 +299,7 @@ fn a_client_that_reads_nothing_keeps_neither_its_place_nor_the_daemon_from_stopp
     let mut busy = server.greeted();
     busy.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
     while busy.write_all(&requests(1000)).is_ok() {}
-    server.state.stop();
-    let serving = server.serving.take().unwrap();
-    let limit = Span::MINUTE.std();
-    let ended = server.runtime.block_on(async { tokio::time::timeout(limit, serving).await });
-    assert!(ended.is_ok(), "the server does not stop");
+    server.end();
 }
 
 /// The request waits for a transaction that does not end.
@@ -324,11 +325,7 @@ fn a_request_that_cannot_be_interrupted_does_not_keep_the_server_from_stopping()
     assert!(matches!(receive(&mut stream), Some(Frame::Err { id: 2, .. })));
     let state = server.state.clone();
     server.runtime.spawn(async move { state.end_requests().await });
-    server.state.stop();
-    let serving = server.serving.take().unwrap();
-    let limit = Span::MINUTE.std();
-    let ended = server.runtime.block_on(async { tokio::time::timeout(limit, serving).await });
-    assert!(ended.is_ok(), "the server waits for the request");
+    let _open = server.end();
     let Some(Frame::Err { id: 1, err }) = receive(&mut stream) else { panic!("no answer") };
     assert_eq!(err.message, "the daemon stopped before `insert` was done");
     drop(release);
