@@ -86,7 +86,7 @@ struct Chooser(SeededRng);
 
 impl Chooser {
     fn below(&self, end: usize) -> usize {
-        (self.0.next_u64() % end as u64) as usize
+        self.0.below(0, end)
     }
 
     fn word<'a>(&self, words: &'a str) -> &'a str {
