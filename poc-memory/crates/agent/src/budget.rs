@@ -2,17 +2,7 @@
 //! the maximum cost of the call.
 
 use super::definition::Budget;
-use super::schedule::day;
-use chrono_tz::Tz;
 use poc_graph::Tuple;
-use poc_graph::time::Timestamp;
-use std::ops::Range;
-
-/// The day of a zone that contains an instant; empty if the instant is outside the calendar.
-pub fn day_range(at: Timestamp, zone: Tz) -> Range<Timestamp> {
-    let (start, end) = day(at, zone).unwrap_or((at, at));
-    start..end
-}
 
 /// Budget limits, and the spending so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

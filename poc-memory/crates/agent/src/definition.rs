@@ -23,8 +23,7 @@ pub use targets::Targets;
 pub use tenant_patterns::TenantPatterns;
 pub(super) use text::offset_of;
 
-use super::budget::day_range;
-use super::schedule::{Schedule, local_zone};
+use super::schedule::{Schedule, day, local_zone};
 use chrono_tz::Tz;
 use poc_config::Config;
 use poc_config::toml_document::TomlDocument;
@@ -302,7 +301,7 @@ impl Definition {
     /// The day that contains an instant, for budgets. `zone` is that of agents without one; `None` is the machine's.
     pub fn budget_day(&self, at: Timestamp, zone: Option<Tz>) -> Range<Timestamp> {
         let zone = self.schedule.timezone.or(zone).unwrap_or_else(local_zone);
-        day_range(at, zone)
+        day(at, zone)
     }
 
     /// Provenance of everything the agent writes.

@@ -1,5 +1,6 @@
 //! The ledger: rows of runs and occurrences in the store.
 
+mod booking;
 mod cause;
 mod change_progress;
 mod claim;

@@ -27,8 +27,7 @@ impl DayBudget {
     /// Reads the budget and today's spending.
     pub(in crate::ops) fn of(ctx: &Ctx<'_>) -> Result<DayBudget> {
         let memory = ctx.memory;
-        let today = day(memory.now(), local_zone()).map(|(start, end)| start..end);
-        let usd_today = today.map_or(Ok(0.0), |today| ledger::spent_by_all(memory, &today))?;
+        let usd_today = ledger::spent_by_all(memory, &day(memory.now(), local_zone()))?;
         let max_usd_per_day = memory.config.budget.max_usd_per_day;
         let is_used_up = usd_today > 0.0 && usd_today >= NEARLY_ALL * max_usd_per_day;
         let budget_warning = is_used_up.then(|| {

@@ -223,7 +223,8 @@ pub(in crate::ops) fn spent_today(
     state: &AgentState,
 ) -> Spending {
     let zone = definition.and_then(|definition| definition.schedule.timezone).unwrap_or_else(local_zone);
-    day(memory.now(), zone).map_or_else(Spending::default, |(start, end)| state.spending_between(start, end))
+    let today = day(memory.now(), zone);
+    state.spending_between(today.start, today.end)
 }
 
 /// A sentence about a failed run that will be repeated.

@@ -1,10 +1,11 @@
 //! Claiming runs: one row per slot, rerun or set of changes.
 
+use super::booking::{self, put};
 use super::cause::cause;
 use super::dead_processes::DeadProcesses;
 use super::key::{prefix, run_key};
 use super::reservation;
-use super::rows::{self, INTERRUPTED, occurrence_key, prune, put};
+use super::rows::{self, INTERRUPTED, occurrence_key, prune};
 use super::state::{self, AgentState};
 use super::status::{Status, StatusReason};
 use super::trigger::{Trigger, TriggerKind};
@@ -180,7 +181,7 @@ fn interrupt_orphaned_run(
     }
     run.finish(memory, Status::Interrupted, None);
     run.message = Some(INTERRUPTED.to_owned());
-    rows::record(tx, state, &run)?;
+    booking::record(tx, state, &run)?;
     Ok(false)
 }
 

@@ -5,12 +5,13 @@
 //! process dies before that, the next process books the whole reservation as an estimate and ends the child
 //! process of the call.
 
+use super::booking::add_cost;
 use super::cause::cause;
 use super::dead_processes::DeadProcesses;
 use super::recent_spending::Spending;
 use super::state::{self, AgentState};
 use super::status::Status;
-use super::{Call, Run, row, rows, tenant_spending};
+use super::{Call, Run, row, tenant_spending};
 use crate::child_process::ChildProcess;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -226,7 +227,7 @@ pub(super) fn book_orphaned(dead: &DeadProcesses, tx: &mut Transaction<'_>) -> R
                 tx.put(&key, &row)?;
             }
             if !is_kept || row.status != Status::Running {
-                rows::add_cost(tx, &row)?;
+                add_cost(tx, &row)?;
             }
         }
         tx.delete::<BudgetReservation>(&key)?;

@@ -1,5 +1,6 @@
 //! Reading, ending and pruning the rows of runs.
 
+use super::booking::{add_cost, put};
 use super::cause::cause;
 use super::dead_processes::DeadProcesses;
 use super::key::{prefix, read_key};
@@ -8,7 +9,7 @@ use super::row::{expect_running, get, stored_row};
 use super::state::{self, AgentState};
 use super::status::Status;
 use super::trigger::TriggerKind;
-use super::{ActionState, Occurrence, Run, tenant_spending};
+use super::{ActionState, Occurrence, Run};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Span, Timestamp};
@@ -268,27 +269,6 @@ pub(crate) fn end(memory: &Memory, tx: &mut Transaction<'_>, row: &Run) -> Resul
     reservation::release(tx, row)?;
     put(tx, state::get(tx, &row.agent)?, row)?;
     prune(memory, tx, &row.agent)
-}
-
-/// Writes a row and the agent's state that follows from it.
-pub(super) fn put(tx: &mut Transaction<'_>, mut state: AgentState, row: &Run) -> Result<()> {
-    record(tx, &mut state, row)?;
-    state::put(tx, &row.agent, &state)
-}
-
-/// Like [`put`], but does not write the state.
-pub(super) fn record(tx: &mut Transaction<'_>, state: &mut AgentState, row: &Run) -> Result<()> {
-    tenant_spending::book_run(tx, state, row)?;
-    state.record(row);
-    tx.put(&row.key(), row)
-}
-
-/// Adds the cost of a run that is not counted as a run to the agent's state and to the spending for its tenant.
-pub(super) fn add_cost(tx: &mut Transaction<'_>, row: &Run) -> Result<()> {
-    let mut state = state::get(tx, &row.agent)?;
-    tenant_spending::book_cost(tx, &state, row)?;
-    state.add_cost(row);
-    state::put(tx, &row.agent, &state)
 }
 
 /// Marks rows of the agents that this daemon runs as interrupted, if nobody works on them any more. Returns the rows.

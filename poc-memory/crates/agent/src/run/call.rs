@@ -2,11 +2,11 @@
 
 use super::RunAttempt;
 use super::end::RunEnd;
-use crate::budget::{BudgetAllowance, BudgetError, BudgetStatus, day_range};
+use crate::budget::{BudgetAllowance, BudgetError, BudgetStatus};
 use crate::ledger::{self, BudgetDays, Call, DaySpending, Run, Status, StatusReason};
 use crate::model::{CallCost, CallError, Reply, Request};
 use crate::reply;
-use crate::schedule::local_zone;
+use crate::schedule::{day, local_zone};
 use poc_graph::error::Result;
 
 /// Position of a run in its list of models.
@@ -23,7 +23,7 @@ impl RunAttempt<'_> {
         let local = self.options.zone.unwrap_or_else(local_zone);
         BudgetDays {
             own: self.definition.budget_day(row.started, self.options.zone),
-            all_agents: day_range(row.started, local),
+            all_agents: day(row.started, local),
         }
     }
 

@@ -288,7 +288,7 @@ fn check(simulation: &WeekSimulation, seed: u64) {
     }
     let mut days: BTreeMap<Timestamp, f64> = BTreeMap::new();
     for row in &rows {
-        *days.entry(day(row.started, Tz::UTC).unwrap().0).or_default() += row.cost.unwrap_or(0.0);
+        *days.entry(day(row.started, Tz::UTC).start).or_default() += row.cost.unwrap_or(0.0);
     }
     assert!(days.values().all(|spent| *spent <= PER_DAY + 1e-9), "seed {seed}: {days:?}");
     // No agent with several slots a day starves. For an agent with one slot in the evening, other agents may
@@ -309,7 +309,7 @@ fn spending(kind: &Kind, own: &[&Run], told: &dyn Fn(&str) -> String) {
     let left_out = |row: &Run| matches!(row.status, Status::Skipped | Status::Missed) || killed(row);
     let begun = own.iter().filter(|row| !left_out(row));
     for row in begun {
-        let today = days.entry(day(row.started, kind.zone).unwrap().0).or_default();
+        let today = days.entry(day(row.started, kind.zone).start).or_default();
         *today = (today.0 + 1, today.1 + row.cost.unwrap_or(0.0));
     }
     let max = if kind.name == "few" { 3 } else { 24 };

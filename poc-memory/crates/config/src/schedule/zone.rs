@@ -3,6 +3,7 @@
 use chrono::{MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Timelike};
 use chrono_tz::Tz;
 use poc_graph::time::Timestamp;
+use std::ops::Range;
 
 /// The time zone of this machine: `TZ` if it is an IANA name, else the system setting, else UTC.
 pub fn local_zone() -> Tz {
@@ -31,11 +32,14 @@ fn local_text(at: Timestamp, format: &str) -> String {
     format!("{}{}", at.format(format), if offset == "+00:00" { "Z" } else { &offset })
 }
 
-/// Start and end of the local day that contains an instant.
-pub fn day(at: Timestamp, zone: Tz) -> Option<(Timestamp, Timestamp)> {
-    let date = local_time(at, zone)?.date();
+/// The local day that contains an instant, as a half-open range; empty if the instant is outside the calendar.
+pub fn day(at: Timestamp, zone: Tz) -> Range<Timestamp> {
     let midnight = |date: NaiveDate| instant(date.and_time(NaiveTime::MIN), zone);
-    Some((midnight(date)?, midnight(date.succ_opt()?)?))
+    let day = local_time(at, zone).and_then(|local| {
+        let date = local.date();
+        Some(midnight(date)?..midnight(date.succ_opt()?)?)
+    });
+    day.unwrap_or(at..at)
 }
 
 /// The local time at an instant, in whole seconds.
