@@ -1,9 +1,10 @@
 //! Proposes links between notes that have a particular thing in common: an identifier, a name of several words, or two
-//! names of which one is rare.
+//! names of which one is rare. The name of a note that both link to does not count.
 
 use super::Nodes;
 use super::shared_names::{self, SharedName};
 use crate::selection::Handle;
+use poc_graph::{EdgeKind, Ix, Neighbor, View};
 use poc_index::TextIndex;
 use poc_rank::lookalike::are_lookalikes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,13 +77,25 @@ fn with_candidates<'a>(
     for from in nodes.selection.chosen() {
         for candidate in &from.candidates {
             let Some(to) = nodes.get(&candidate.handle) else { continue };
-            let names = shared_names::between(text, &from.node, &to.node, &candidate.shared_names);
+            let known = terms_of_common_targets(text, &nodes.selection.view, from.ix, to.ix);
+            let names = shared_names::between(text, &from.node, &to.node, &candidate.shared_names, &known);
             if relates(&names) {
                 links.push(LinkProposal { from, to, names });
             }
         }
     }
     links
+}
+
+/// The terms in the names of the nodes that both nodes link to. What such a name stands for already connects the two.
+fn terms_of_common_targets(text: &TextIndex, view: &View, from: Ix, to: Ix) -> BTreeSet<String> {
+    let targets = |ix: Ix| -> BTreeSet<Ix> {
+        let is_own_link = |edge: &&Neighbor| edge.is_outgoing() && edge.kind() == EdgeKind::Link;
+        view.edges(ix).iter().filter(is_own_link).map(|edge| edge.target()).collect()
+    };
+    let common = targets(from).intersection(&targets(to)).copied().collect::<Vec<Ix>>();
+    let names = common.into_iter().flat_map(|ix| view.names(ix).chain(view.other_names(ix)));
+    names.flat_map(|name| text.tokens(name)).collect()
 }
 
 /// Whether a link between two nodes would be new, and neither of them is a hub.

@@ -32,8 +32,14 @@ pub(super) struct SharedName {
 }
 
 /// The shared names of a pair of notes among the `names` that both contain, outside of what they repeat word by word.
-/// Parts of identifiers among them are no names of their own.
-pub(super) fn between(text: &TextIndex, one: &Node, other: &Node, names: &[String]) -> Vec<SharedName> {
+/// Parts of identifiers among them are no names of their own. Names made of the terms in `known` are left out.
+pub(super) fn between(
+    text: &TextIndex,
+    one: &Node,
+    other: &Node,
+    names: &[String],
+    known: &BTreeSet<String>,
+) -> Vec<SharedName> {
     let (first, second) = (segments(&one.body), segments(&other.body));
     let terms_of = |own: Vec<Segment<'_>>| -> Vec<Vec<String>> {
         own.iter().map(|segment| text.tokens(segment.text)).collect()
@@ -48,9 +54,13 @@ pub(super) fn between(text: &TextIndex, one: &Node, other: &Node, names: &[Strin
     // The terms of an identifier are the whole, followed by its parts.
     let parts: BTreeSet<String> =
         found.iter().flat_map(|(name, _)| text.tokens(name).into_iter().skip(1)).collect();
+    let is_known = |name: &String, term: &String| {
+        let parts: Vec<String> = text.tokens(name).into_iter().skip(1).collect();
+        known.contains(term) || !parts.is_empty() && parts.iter().all(|part| known.contains(part))
+    };
     let mut shared: Vec<SharedName> = Vec::new();
     for (name, term) in found {
-        if parts.contains(&term) || is_generic(name) {
+        if parts.contains(&term) || is_generic(name) || is_known(name, &term) {
             continue;
         }
         let has_letters = name.chars().any(char::is_alphabetic);

@@ -85,6 +85,31 @@ fn common_names_are_no_reason_for_a_link() {
 }
 
 #[test]
+fn the_name_of_a_note_that_both_notes_link_to_is_no_reason_for_a_link() {
+    let with_links = |(one, other): (&str, &str), key: &str, names: &[&str], links: &[(usize, usize)]| {
+        let mut scene = sharing(one, other, names);
+        scene.nodes[2].key = key.into();
+        scene.edges = links.to_vec();
+        scene.links()
+    };
+    let incident = ("The crash was INC-412.", "INC-412 is fixed.");
+    let link = ["both mention `inc-412` | N1 | N2 | 0.4"];
+    for key in ["INC-412", "incidents/inc-412", "inc-412-crash"] {
+        let links = |links: &[(usize, usize)]| with_links(incident, key, &["inc-412"], links);
+        assert!(links(&[(1, 3), (2, 3)]).is_empty(), "{key}");
+        // They are not connected by what only one of them links to, nor by what links to them.
+        assert_eq!(links(&[(1, 3)]), link);
+        assert_eq!(links(&[(1, 3), (3, 2)]), link);
+    }
+    assert_eq!(with_links(incident, "engine", &["inc-412"], &[(1, 3), (2, 3)]), link);
+    let (one, other) = ("Vera Lindqvist closed INC-412.", "When INC-412 began, we asked Vera Lindqvist.");
+    assert_eq!(
+        with_links((one, other), "inc-412", &["inc-412", "vera", "lindqvist"], &[(1, 3), (2, 3)]),
+        ["both mention `vera lindqvist` | N1 | N2 | 0.4"]
+    );
+}
+
+#[test]
 fn hubs_and_already_linked_nodes_get_no_new_link() {
     let mut texts = vec![("Crash", "The crash was INC-412.")];
     texts.resize(33, SOUP);
