@@ -88,6 +88,9 @@ pub(crate) struct AgentNight {
     /// Why its latest run found nothing to do, and what would help; absent if it found something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nothing: Option<String>,
+    /// Whether its latest run did nothing because the agent needs a language model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    needs_language_model: bool,
     /// Number of slots that were not run, by reason, without those that found nothing to do.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     skipped: BTreeMap<String, usize>,
@@ -209,16 +212,31 @@ impl Op for Night {
         };
         let grown =
             output.growth.as_ref().map_or_else(String::new, |grown| format!(", {}", growth::line(grown)));
+        let ran: Vec<_> =
+            output.agents.iter().filter(|(_, agent)| !agent.only_needs_language_model()).collect();
         let mut text = format!(
             "since {}: {} ran, {}{grown}{cost}\n",
             minute(Some(output.since)),
-            plural(output.agents.len() as u64, "agent"),
+            plural(ran.len() as u64, "agent"),
             plural(changes as u64, "change")
         );
         text.extend(output.budget.budget_warning.iter().map(|warning| format!("{warning}\n")));
-        for (name, agent) in &output.agents {
+        for (name, agent) in ran {
             text.push('\n');
             agent.write_to(&mut text, name);
+        }
+        let waiting_for_model: Vec<String> = output
+            .agents
+            .iter()
+            .filter(|(_, agent)| agent.needs_language_model)
+            .map(|(name, _)| format!("`{name}`"))
+            .collect();
+        if !waiting_for_model.is_empty() {
+            let names = waiting_for_model.join(", ");
+            let _ = writeln!(
+                text,
+                "\nwithout a language model, {names} did nothing: `poc-memory setup model` finds one"
+            );
         }
         if !output.consolidation.is_empty() {
             text.push_str("\nconsolidation\n");
@@ -268,6 +286,7 @@ impl AgentNight {
             return;
         }
         self.nothing = run.message.clone().filter(|_| nothing_to_do);
+        self.needs_language_model = run.reason == Some(StatusReason::NoLanguageModel);
         self.runs.push(run.id);
         self.visited += run.visited.len();
         if let Some(tenant) = tenancy::name(&run.tenant) {
@@ -302,6 +321,15 @@ impl AgentNight {
                 message: run.message.clone().unwrap_or_default(),
             });
         }
+    }
+
+    /// Whether there is nothing to report but that the agent needs a language model.
+    fn only_needs_language_model(&self) -> bool {
+        self.needs_language_model
+            && self.visited + self.proposed + self.refused == 0
+            && self.actions.is_empty()
+            && self.failures.is_empty()
+            && self.skipped.is_empty()
     }
 
     // Writing to a string cannot fail.
@@ -339,7 +367,8 @@ impl AgentNight {
             let (status, at) = (status.name(), minute(Some(*at)));
             let _ = writeln!(text, "  {status} at {at}{}: {message} (run {run})", of(tenant));
         }
-        if let Some(why) = &self.nothing {
+        // The report names the agents that need a language model in one line.
+        if let Some(why) = self.nothing.as_ref().filter(|_| !self.needs_language_model) {
             let _ = writeln!(text, "  nothing to do: {why}");
         }
         for (reason, count) in &self.skipped {

@@ -24,9 +24,9 @@ fn options() -> RunOptions {
     RunOptions { models: poc_models::registry(), ..RunOptions::default() }
 }
 
-fn run_linker(memory: &TestMemory, options: RunOptions) -> Run {
+fn run_agent(memory: &TestMemory, name: &str, options: RunOptions) -> Run {
     let catalog = Catalog::read(memory).unwrap();
-    let ran = run(memory, catalog.get("linker").unwrap(), Trigger::Manual, &options).unwrap();
+    let ran = run(memory, catalog.get(name).unwrap(), Trigger::Manual, &options).unwrap();
     memory.clock.advance(Span::HOUR);
     ran
 }
@@ -34,7 +34,7 @@ fn run_linker(memory: &TestMemory, options: RunOptions) -> Run {
 /// A run of the linker over these notes.
 fn after_a_run() -> TestMemory {
     let memory = with_notes();
-    let ran = run_linker(&memory, options());
+    let ran = run_agent(&memory, "linker", options());
     assert_eq!(ran.applied_actions().count(), 1, "{ran:#?}");
     memory
 }
@@ -87,6 +87,29 @@ fn a_night_lists_its_changes_and_can_be_undone() {
 }
 
 #[test]
+fn agents_that_need_a_language_model_are_named_in_one_line() {
+    let memory = with_notes();
+    let skipped = run_agent(&memory, "facts", options());
+    assert_eq!(skipped.visited, []);
+    insta::assert_snapshot!(say(&memory, "night"), @r"
+    since 2026-11-20 10:00Z: 0 agents ran, 0 changes, +3 notes
+
+    without a language model, `facts` did nothing: `poc-memory setup model` finds one
+    ");
+    assert_eq!(json(&memory, "night")["agents"]["facts"]["needs_language_model"], true);
+    run_agent(&memory, "linker", options());
+    insta::assert_snapshot!(say(&memory, "night"), @r"
+    since 2026-11-20 11:00Z: 1 agent ran, 1 change, +3 notes
+
+    linker: 1 run visited 3 notes
+      link `insurance` to `quay-closed` at 0.4: both mention `inc-4711`
+
+    without a language model, `facts` did nothing: `poc-memory setup model` finds one
+    ");
+    assert_eq!(json(&memory, "night")["agents"]["linker"]["needs_language_model"], json!(null));
+}
+
+#[test]
 fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
     let memory = after_a_run();
     let run = json(&memory, "changes --limit 1")["changes"][0].clone();
@@ -120,7 +143,7 @@ fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
 #[test]
 fn proposals_whose_notes_have_changed_are_counted_as_too_late() {
     let memory = with_notes();
-    let ran = run_linker(&memory, RunOptions { propose: true, ..options() });
+    let ran = run_agent(&memory, "linker", RunOptions { propose: true, ..options() });
     assert_eq!(ran.applied_actions().count(), 0, "{ran:#?}");
     let waiting = || json(&memory, "night")["waiting"][0].clone();
     assert_eq!((&waiting()["count"], &waiting()["stale"]), (&json!(1), &json!(null)));
