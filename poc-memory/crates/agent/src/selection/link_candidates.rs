@@ -10,7 +10,7 @@ use poc_notes::Memory;
 use std::collections::BTreeMap;
 
 /// Passages of a note used to find similar notes: the title and the first ones of the text.
-const PASSAGES: usize = 4;
+pub(super) const PASSAGES: usize = 4;
 
 /// Maximum shared names of a candidate.
 const MAX_NAMES: usize = 12;
@@ -62,7 +62,7 @@ pub(super) fn find(memory: &Memory, view: &View, ix: Ix, max: usize) -> Result<V
 }
 
 /// The most similar notes with at least the cosine of a candidate, best first.
-pub(super) fn similar(
+fn similar(
     memory: &Memory,
     view: &View,
     id: NodeId,
