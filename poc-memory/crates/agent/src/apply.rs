@@ -23,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 const MAX_REFUSED: usize = 100;
 
 /// Applies the actions of a reply and ends the run's row with their outcomes. With `dry`, everything is
-/// executed and discarded: the row shows what would have been applied.
+/// executed and discarded: the row shows what would have been applied. `is_read` is whether a language model replied.
 ///
 /// # Errors
 /// `conflict` when the row was ended by another process in the meantime: a late reply is discarded. Nothing is
@@ -35,6 +35,7 @@ pub(super) fn apply(
     answer: &ParsedReply,
     mut row: Run,
     dry: bool,
+    is_read: bool,
 ) -> Result<Run> {
     row.notes.clone_from(&answer.notes);
     let (plan, cut_off) = plan(memory, definition, selection, answer, &mut row)?;
@@ -51,7 +52,7 @@ pub(super) fn apply(
     let waiting = nodes_with_waiting_replacements(memory, definition, selection)?;
     let write = |tx: &mut Transaction<'_>| {
         let (cut_off, waiting, now) = (&cut_off, &waiting, memory.now());
-        let work = ReplyApplication { memory, definition, selection, cut_off, waiting, now };
+        let work = ReplyApplication { memory, definition, selection, cut_off, waiting, is_read, now };
         work.write(tx, &plan, row.clone(), dry)
     };
     if dry { memory.store.preview(write) } else { Ok(memory.store.transact(cause, write)?.value) }
@@ -241,6 +242,8 @@ struct ReplyApplication<'a> {
     cut_off: &'a HashSet<NodeId>,
     /// Nodes whose replacement waits for approval since an earlier run.
     waiting: &'a HashSet<NodeId>,
+    /// Whether a language model read the notes.
+    is_read: bool,
     now: Timestamp,
 }
 
@@ -281,8 +284,11 @@ impl ReplyApplication<'_> {
         }
         row.replays = WriteRange { start, end: position(tx)? };
         for &id in &visited {
-            let outcome =
-                if touched.contains(&id) { VisitOutcome::Modified } else { VisitOutcome::Processed };
+            let outcome = match touched.contains(&id) {
+                _ if !self.is_read => VisitOutcome::Compared,
+                true => VisitOutcome::Modified,
+                false => VisitOutcome::Processed,
+            };
             self.visit(tx, id, outcome, changed.contains(&id))?;
         }
         if self.definition.freshness.ignore_own_writes {

@@ -326,6 +326,12 @@ impl Definition {
             }),
         }
     }
+
+    /// Whether all its models are language models. Its visits without one do not count then. With the heuristic model
+    /// as a fallback they do count: otherwise every run would visit the same notes as long as the language model fails.
+    pub fn has_language_model(&self, config: &Config) -> bool {
+        self.execution.models().all(|model| !config.is_heuristic(model))
+    }
 }
 
 impl TenantBudget {

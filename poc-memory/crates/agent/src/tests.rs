@@ -30,6 +30,7 @@ mod prompt_injection;
 mod prompts;
 mod proposals;
 mod races;
+mod read_again;
 mod reference;
 mod reruns;
 mod runaway_agents;

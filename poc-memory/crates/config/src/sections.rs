@@ -4,7 +4,7 @@ use super::daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyC
 use super::history::HistoryRetention;
 use super::hooks::{HooksConfig, TranscriptsConfig};
 use super::learning::{EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig, WriteConfig};
-use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig};
+use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig, ProviderKind};
 use super::page::PageConfig;
 use super::rest::RestConfig;
 use super::retrieval::{QueryConfig, RerankConfig, RetrieveConfig};
@@ -173,6 +173,12 @@ impl Config {
                 .hint("add a section `[cosines.default]`")
                 .field("cosines")
         })
+    }
+
+    /// Whether the model with a configured name is no language model.
+    pub fn is_heuristic(&self, model: &str) -> bool {
+        let provider = self.models.get(model).and_then(|model| self.providers.get(&model.provider));
+        provider.is_some_and(|provider| provider.kind == ProviderKind::Heuristic)
     }
 }
 

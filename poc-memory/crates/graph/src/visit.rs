@@ -15,6 +15,9 @@ named!(
         Skipped = "skipped",
         /// The agent's actions changed the node or its edges.
         Modified = "modified",
+        /// The agent had no language model: it compared the node with others and may have changed its edges. It
+        /// counts as unread once the agent has a language model.
+        Compared = "compared",
     }
 );
 
@@ -27,4 +30,11 @@ pub struct Visit {
     pub outcome: VisitOutcome,
     /// The version of the node that the agent saw. The visit is stale if the node has a later version.
     pub version: u32,
+}
+
+impl Visit {
+    /// Whether the agent read the node, and did not only compare it with others.
+    pub fn is_read(self) -> bool {
+        self.outcome != VisitOutcome::Compared
+    }
 }

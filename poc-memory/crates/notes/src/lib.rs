@@ -335,6 +335,7 @@ impl Memory {
             now: self.now(),
             quarantined: true,
             revisit_on_change: false,
+            reader: None,
         }
     }
 }

@@ -62,6 +62,10 @@ impl Model for Heuristic {
         extracts_facts(actions, shows_derived).then(|| why.to_owned())
     }
 
+    fn is_language_model(&self) -> bool {
+        false
+    }
+
     fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         Some(0.0)
     }

@@ -188,6 +188,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// Whether it reads the prompt as a language model does.
+    fn is_language_model(&self) -> bool {
+        true
+    }
+
     /// Why the provider is suspended at `now`; `None` when it is not.
     fn suspension(&self, _now: Timestamp) -> Option<String> {
         None

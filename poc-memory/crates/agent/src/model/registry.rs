@@ -313,6 +313,10 @@ impl Model for GuardedModel {
         self.inner.inability(actions, shows_derived)
     }
 
+    fn is_language_model(&self) -> bool {
+        self.inner.is_language_model()
+    }
+
     fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
         self.inner.probe(timeout)
     }

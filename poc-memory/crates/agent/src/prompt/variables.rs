@@ -97,7 +97,7 @@ pub(super) fn node(
 
 /// Why the pipeline selected a node.
 fn why_chosen(definition: &Definition, selection: &Selection, handle: &Handle) -> String {
-    match selection.view.visit(&definition.name, handle.ix) {
+    match selection.view.visit(&definition.name, handle.ix).filter(|visit| visit.is_read()) {
         None => "you have not read it yet".to_owned(),
         Some(visit) if visit.version < handle.node.version => {
             format!("it was edited after you read it on {}", date(visit.at))

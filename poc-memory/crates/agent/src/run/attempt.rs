@@ -92,7 +92,9 @@ impl RunAttempt<'_> {
         }
         let dry = self.options.dry_run;
         let judge = Judge::before(memory).map_err(RunEnd::Broken)?;
-        let row = apply::apply(memory, definition, &selection, &answer, row.clone(), dry);
+        let replied = self.models.iter().find(|(name, _)| *name == row.model);
+        let is_read = replied.is_none_or(|(_, model)| model.is_language_model());
+        let row = apply::apply(memory, definition, &selection, &answer, row.clone(), dry, is_read);
         let row = row.map_err(RunEnd::Broken)?;
         if dry { Ok(row) } else { judge.keep_or_revert(memory, row).map_err(RunEnd::Broken) }
     }

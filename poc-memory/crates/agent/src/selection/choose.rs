@@ -56,7 +56,7 @@ pub(crate) fn outlook(memory: &Memory, definition: &Definition, since: Timestamp
     memory.store.settle();
     let (view, now) = (memory.store.view(), memory.now());
     let pipeline = &definition.query.pipeline;
-    let stale = Staleness::of(definition, now);
+    let stale = Staleness::of(memory, definition, now);
     let min_stale = definition.freshness.min_stale.max(1);
     let enough = |set: &ResultSet| set.items.len() >= definition.query.min_results.max(1);
     let has_work = |set: &ResultSet| {
@@ -122,7 +122,7 @@ pub fn choose(
     }
     let mut chosen: Vec<Ix> = set.items.iter().map(|item| item.ix).collect();
     if scope == Scope::Stale {
-        let stale = Staleness::of(definition, now);
+        let stale = Staleness::of(memory, definition, now);
         let stale: HashSet<Ix> = chosen.iter().copied().filter(|&ix| stale.is_stale(&view, ix)).collect();
         if stale.len() < definition.freshness.min_stale.max(1) {
             return not_stale(chosen.len() - stale.len());
@@ -152,7 +152,7 @@ pub fn choose(
 pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     let view = memory.store.view();
     let set = query(memory, definition, &view, &definition.query.pipeline.without_final_limits())?;
-    let stale = Staleness::of(definition, memory.now());
+    let stale = Staleness::of(memory, definition, memory.now());
     Ok(set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count())
 }
 
@@ -184,7 +184,7 @@ pub fn count_freshness(memory: &Memory, definition: &Definition) -> Result<Fresh
     let view = memory.store.view();
     let pipeline = &definition.query.pipeline;
     let (found, stages) = run_pipeline(memory, definition, &view, pipeline)?;
-    let stale = Staleness::of(definition, memory.now());
+    let stale = Staleness::of(memory, definition, memory.now());
     let (mut counts, all) = (
         FreshnessCounts {
             stages,
@@ -222,7 +222,7 @@ pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &Hash
     let view = memory.store.view();
     let pipeline = &definition.query.pipeline;
     let set = query(memory, definition, &view, pipeline)?;
-    let stale = Staleness::of(definition, memory.now());
+    let stale = Staleness::of(memory, definition, memory.now());
     let reasons = |set: &ResultSet| -> Vec<(Ix, StalenessReason)> {
         set.items.iter().filter_map(|item| Some((item.ix, stale.why(&view, item.ix)?))).collect()
     };
@@ -261,7 +261,8 @@ fn run_pipeline(
     pipeline: &Pipeline,
 ) -> Result<(ResultSet, Explanation)> {
     let revisit_on_change = definition.freshness.revisit_on_change;
-    pipeline.run(&Sources { revisit_on_change, quarantined: false, ..memory.sources(view) })
+    let reader = definition.has_language_model(&memory.config).then_some(definition.name.as_str());
+    pipeline.run(&Sources { revisit_on_change, reader, quarantined: false, ..memory.sources(view) })
 }
 
 fn only(view: &View, id: NodeId) -> Result<ResultSet> {

@@ -36,6 +36,8 @@ pub struct Sources<'a> {
     /// Whether a visit counts only for the visited version, so that a node edited since then counts as not visited. It
     /// is set for the query of an agent with `revisit-on-change`. In a search, every visit counts.
     pub revisit_on_change: bool,
+    /// The agent whose query it is, if it has a language model. Its visits without one do not count.
+    pub reader: Option<&'a str>,
 }
 
 impl Sources<'_> {

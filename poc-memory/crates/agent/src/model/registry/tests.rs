@@ -86,4 +86,5 @@ fn the_registry_builds_each_model_once_and_without_providers_only_the_heuristic_
     let models = ModelRegistry::default();
     assert!(models.open(&config, "a").is_err() && models.missing(&config, "a").is_some());
     assert!(models.open(&config, "default").is_ok() && models.missing(&config, "default").is_none());
+    assert!(model.is_language_model() && !models.open(&config, "default").unwrap().is_language_model());
 }

@@ -33,7 +33,8 @@ pub(super) const STAGE: StageDef = StageDef {
     doc: "Keeps notes an agent has visited, ever or within a duration",
     more: "The duration counts back from the current time. In a search every visit counts, also one of an earlier \
            version of the note. In the query of an agent with `revisit-on-change`, a visit counts \
-           only for the version that was visited: a note edited since then counts as not visited.",
+           only for the version that was visited: a note edited since then counts as not visited. In the query of \
+           an agent with a language model, its own visits without one do not count.",
     example: Example { pipeline: "visited:linker,7d", output: &["session#1"] },
     describe: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     implementation: StageImplementation::Filter(|call, ctx| {
@@ -62,10 +63,13 @@ pub(super) fn visited<'a>(
     let mut versions = view.versions();
     let after = within.map(|span| ctx.sources.now.minus(span));
     let by_version = ctx.sources.revisit_on_change;
+    let only_read = ctx.sources.reader == Some(agent);
     move |ix| {
         let visit = visits.as_mut().and_then(|visits| visits.of(ix, None));
         visit.is_some_and(|visit| {
-            after.is_none_or(|after| visit.at > after) && (!by_version || visit.version >= versions.of(ix, 0))
+            after.is_none_or(|after| visit.at > after)
+                && (!by_version || visit.version >= versions.of(ix, 0))
+                && (!only_read || visit.is_read())
         })
     }
 }

@@ -77,6 +77,7 @@ impl World {
             now: self.now,
             quarantined: true,
             revisit_on_change: self.revisit_on_change,
+            reader: None,
         }
     }
 

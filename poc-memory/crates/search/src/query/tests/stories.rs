@@ -2,6 +2,7 @@
 
 use super::parse;
 use super::sample::{NOW, World, notes};
+use crate::query::Sources;
 use poc_graph::error::Code;
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Activity, Delta, EdgeKind, Ix, Node, State, Visit, VisitOutcome, testing};
@@ -271,4 +272,20 @@ fn a_deleted_node_is_not_found() {
     let visit = Visit { at: NOW, outcome: VisitOutcome::Processed, version: 1 };
     world.view.apply(4, &[Delta::Visit("linker".into(), testing::node(0).id, visit)]);
     assert_eq!(world.keys("visited:linker,1h"), ["b-tree"]);
+}
+
+#[test]
+fn visits_without_a_language_model_do_not_count_for_an_agent_that_has_one() {
+    let mut world = notes();
+    let visit = Visit { at: NOW, outcome: VisitOutcome::Compared, version: 1 };
+    world.view.apply(4, &[Delta::Visit("linker".into(), testing::node(0).id, visit)]);
+    let pipeline = parse("visited:linker,1h").unwrap();
+    let found = |reader| {
+        let sources = Sources { reader, ..world.sources() };
+        let items = pipeline.run(&sources).unwrap().0.items;
+        items.into_iter().map(|item| world.view.key(item.ix)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(None), ["b-tree"]);
+    assert_eq!(found(Some("replay")), ["b-tree"]);
+    assert!(found(Some("linker")).is_empty());
 }
