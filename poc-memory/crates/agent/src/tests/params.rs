@@ -1,8 +1,12 @@
 //! Parameters of an agent's pipeline: the file's values, and those of one run.
 
-use super::world::{ScriptedModel, World, parse, report};
+use super::world::{ScriptedModel, World, draft, parse, report};
+use crate::Catalog;
+use crate::ledger::Status;
 use crate::run::{RunOptions, Trigger, run_with};
 use poc_graph::error::Code;
+use poc_graph::time::Span;
+use poc_notes::Draft;
 use std::collections::BTreeMap;
 
 const FILE: &str = "[query]\npipeline = \"all | type:${kind} | age:<${span}\"\nparams = { kind = \"episodic\", span = \"7d\" }\n\
@@ -45,6 +49,35 @@ fn a_run_records_its_parameter_values() {
     assert_eq!(row.selected.len(), 1);
     let kept = crate::ledger::find(&world.memory, &row.id.to_string()).unwrap();
     assert_eq!(kept.set, set(&[("kind", "episodic"), ("span", "2d")]));
+}
+
+#[test]
+fn transfer_reads_older_sessions_on_request() {
+    let world = World::new();
+    let now = world.memory.now();
+    for days in 40..80 {
+        let session = draft(&format!("session-{days}"), &format!("Remark {days} about the harbour."));
+        let created = Some(now.minus(Span(Span::DAY.0 * days)));
+        world.draft(Draft { node_type: Some("episodic".into()), created, ..session });
+    }
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let transfer = catalog.get("transfer").unwrap();
+    assert_eq!(
+        transfer.query.pipeline.to_string(),
+        "all | type:episodic | created:<30d | not-visited:transfer,6d | sort:created | limit:30"
+    );
+    let nothing = ScriptedModel::new(Vec::new());
+    assert_eq!(world.run(transfer, &nothing).status, Status::Skipped);
+    let older = transfer.with(&set(&[("age", "1000d")]), &world.memory.names.load()).unwrap();
+    let read = || {
+        let model = ScriptedModel::doing_nothing(&["link-add", "insert"]);
+        let keys = world.run(&older, &model).visited.into_iter();
+        keys.map(|id| world.memory.store.node(id).unwrap().unwrap().key).collect::<Vec<_>>()
+    };
+    let sessions = |days: std::ops::Range<i32>| days.map(|day| format!("session-{day}")).collect::<Vec<_>>();
+    assert_eq!(read(), sessions(40..70));
+    assert_eq!(read(), sessions(70..80));
+    assert_eq!(world.run(&older, &nothing).status, Status::Skipped);
 }
 
 #[test]
