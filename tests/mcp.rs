@@ -1,6 +1,6 @@
 //! MCP over standard input and output, as an assistant uses it.
 
-mod http;
+pub(crate) mod http;
 
 use crate::support::World;
 use serde_json::{Value, json};
@@ -190,6 +190,22 @@ fn session(world: &World) {
         misspelt["error"]["message"], "there is no tool `memory_serch`; did you mean `memory_search`?",
         "{misspelt}"
     );
+    // A call may name the change that it waits for. Without a shared log, no later change can come.
+    let mut search = json!({"name": "memory_search", "arguments": {"text": "journal"}});
+    for (seq, code) in [(json!(1), None), (json!(1_000_000), Some("unavailable"))] {
+        search["_meta"] = json!({"poc-memory/seq": seq});
+        let answer = assistant.ask("tools/call", search.clone());
+        assert!(answer["result"]["_meta"].is_null(), "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let body: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(body["error"]["code"].as_str(), code, "{answer}");
+    }
+    for wrong in [json!(-1), json!("soon"), json!(1e20)] {
+        search["_meta"] = json!({"poc-memory/seq": wrong});
+        let answer = assistant.ask("tools/call", search.clone());
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        assert_eq!(answer["error"]["data"]["at"]["field"], "poc-memory/seq", "{answer}");
+    }
     // Hints name tools.
     let missing =
         assistant.ask("tools/call", json!({"name": "memory_get", "arguments": {"node": "zzz qqq"}}));

@@ -2,6 +2,7 @@
 
 mod cut_connections;
 mod histories;
+mod mcp_sessions;
 mod wrong_clocks;
 
 use crate::support::World;

@@ -9,7 +9,7 @@ use std::time::Instant;
 const ON: &str = "[rest]\naddress = \"127.0.0.1:0\"\n";
 
 /// A client with one of the two tokens and possibly a session.
-struct Client<'a> {
+pub(crate) struct Client<'a> {
     http: &'a Http,
     token: &'a str,
     session: Option<String>,
@@ -50,7 +50,7 @@ impl<'a> Client<'a> {
     }
 
     /// A client with a session.
-    fn with_session(http: &'a Http, token: &'a str) -> Client<'a> {
+    pub(crate) fn with_session(http: &'a Http, token: &'a str) -> Client<'a> {
         let mut client = Client::new(http, token);
         let answered = client.send("POST", &[], hello().to_string().as_bytes());
         assert_eq!(message_in(&answered)["result"]["protocolVersion"], "2025-11-25", "{answered:?}");
@@ -76,9 +76,9 @@ impl<'a> Client<'a> {
     }
 
     /// Sends a request in the client's protocol version and returns the answer.
-    fn ask(&self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&self, method: &str, params: Value) -> Value {
         if self.session.is_some() {
-            return message_in(&self.send("POST", &[], message(7, method, params).to_string().as_bytes()));
+            return self.ask_with(&[], method, params);
         }
         let mut params = params;
         params["_meta"] = json!({
@@ -91,7 +91,12 @@ impl<'a> Client<'a> {
         if !name.is_empty() {
             headers.push(("Mcp-Name", &name));
         }
-        message_in(&self.send("POST", &headers, message(7, method, params).to_string().as_bytes()))
+        self.ask_with(&headers, method, params)
+    }
+
+    /// Sends a request with further headers and returns the answer.
+    pub(crate) fn ask_with(&self, headers: &[(&str, &str)], method: &str, params: Value) -> Value {
+        message_in(&self.send("POST", headers, message(7, method, params).to_string().as_bytes()))
     }
 
     fn call(&self, tool: &str, arguments: Value) -> Value {
@@ -136,6 +141,14 @@ fn uses(client: &Client) {
         (&said["error"]["at"]["field"], &said["expected"]["type"]),
         (&json!("text"), &json!("string"))
     );
+    if client.session.is_some() {
+        let search = json!({"name": "memory_search", "arguments": {"text": "HTTP"}});
+        let search =
+            |seq: &str| client.ask_with(&[("POC-Memory-Min-Seq", seq)], "tools/call", search.clone());
+        assert_eq!(search("1")["result"]["isError"], false);
+        let refused = search("soon");
+        assert_eq!(refused["error"]["data"]["at"]["field"], "poc-memory/seq", "{refused}");
+    }
     let prompt = client.ask("prompts/get", json!({"name": "handover"}));
     assert_eq!(prompt["result"]["messages"][0]["role"], "user", "{prompt}");
     assert_eq!(client.ask("prompts/get", json!({"name": "forget"}))["error"]["code"], -32602);

@@ -126,6 +126,10 @@ impl OpExecutor for ConnectionOpExecutor {
     fn tenants(&self) -> Option<&TenantSchema> {
         Some(&self.config.tenant_schema).filter(|_| !self.is_bound())
     }
+
+    fn shares_log(&self) -> bool {
+        !self.config.store.log.is_empty()
+    }
 }
 
 /// Print the settings that an assistant needs

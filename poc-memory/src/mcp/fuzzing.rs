@@ -39,6 +39,10 @@ impl OpExecutor for Decoder {
     fn tenants(&self) -> Option<&TenantSchema> {
         Some(&TENANTS)
     }
+
+    fn shares_log(&self) -> bool {
+        false
+    }
 }
 
 /// Reads a message of a client, and decodes the arguments of the call in it.

@@ -14,12 +14,14 @@ mod resources;
 mod results;
 mod schema;
 mod server;
+mod session_seq;
 mod stdio;
 #[cfg(test)]
 mod tests;
 mod tools;
 
 pub use server::Server;
+pub use session_seq::SEQ_KEY;
 pub use stdio::StdioTransport;
 
 use crate::ops::{Access, OpDef};
@@ -48,4 +50,7 @@ pub trait OpExecutor: Send + Sync + 'static {
 
     /// The schema of the tenants that requests may name; `None` when the server is bound to one tenant.
     fn tenants(&self) -> Option<&TenantSchema>;
+
+    /// Whether the memory has a shared log, so that another daemon may answer the next call of a session.
+    fn shares_log(&self) -> bool;
 }

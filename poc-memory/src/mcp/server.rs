@@ -1,6 +1,7 @@
 //! The server side of the protocol.
 
 use super::recent_searches::RecentSearches;
+use super::session_seq::{SessionOpExecutor, SessionSeq};
 use super::tools::{self, OfferedTool};
 use super::{OpExecutor, hints, prompts, resources, results};
 use crate::ops::OpDef;
@@ -14,7 +15,7 @@ use rmcp::model::{
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, InitializeResult,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Reference, Role, ServerCapabilities,
+    ReadResourceResult, Reference, RequestMetaObject, Role, ServerCapabilities,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -60,24 +61,31 @@ fn no_tool(name: &str, offered: &[OfferedTool]) -> String {
 pub struct Server {
     executor: Arc<dyn OpExecutor>,
     searches: Arc<RecentSearches>,
+    seq: SessionSeq,
 }
 
 impl Server {
     /// A server that runs ops with `executor`.
     pub fn new(executor: Arc<dyn OpExecutor>) -> Server {
-        Server { executor, searches: Arc::default() }
+        Server { executor, searches: Arc::default(), seq: SessionSeq::default() }
+    }
+
+    /// The executor for a request with a `_meta`.
+    fn executor_for(&self, meta: &RequestMetaObject) -> Result<SessionOpExecutor, ErrorData> {
+        SessionOpExecutor::new(self.executor.clone(), self.seq.clone(), meta)
+            .map_err(|error| self.refused(&error, None))
     }
 
     /// Runs blocking work in the executor's pool. An error when the work panics.
     async fn blocking<T: Send + 'static>(
         &self,
+        executor: SessionOpExecutor,
         op: Option<&'static OpDef>,
         work: impl FnOnce(&dyn OpExecutor) -> T + Send + 'static,
     ) -> Result<T, RecvError> {
         let (send, result) = oneshot::channel();
-        let executor = self.executor.clone();
         // The receiver is gone if the request was cancelled.
-        let work = move || drop(send.send(work(executor.as_ref())));
+        let work = move || drop(send.send(work(&executor)));
         self.executor.spawn_blocking(op, Box::new(work));
         result.await
     }
@@ -134,6 +142,7 @@ impl ServerHandler for Server {
         let Some(place) = offered.iter().position(|tool| tool.name == request.name) else {
             return Err(ErrorData::invalid_params(no_tool(&request.name, &offered), None));
         };
+        let executor = self.executor_for(&context.meta)?;
         let tool = offered.swap_remove(place);
         let op = tool.op();
         let arguments = request.arguments.unwrap_or_default();
@@ -148,12 +157,14 @@ impl ServerHandler for Server {
             }
         };
         let result = tokio::select! {
-            result = self.blocking(op, work) => result,
+            result = self.blocking(executor, op, work) => result,
             () = context.ct.cancelled() => {
                 return Err(ErrorData::internal_error(format!("the call of `{}` was cancelled", request.name), None));
             }
         };
-        Ok(result.map_err(|error| failed_unexpectedly(&request.name, &error))?.into())
+        let mut result = result.map_err(|error| failed_unexpectedly(&request.name, &error))?;
+        result.meta = self.seq.meta();
+        Ok(result.into())
     }
 
     async fn list_prompts(
@@ -179,7 +190,7 @@ impl ServerHandler for Server {
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let is_key = match &request.r#ref {
             Reference::Prompt(prompt) => prompts::takes_key(&prompt.name, &request.argument.name),
@@ -190,7 +201,9 @@ impl ServerHandler for Server {
             return Ok(CompleteResult::default());
         }
         let begin = request.argument.value;
-        let keys = self.blocking(None, move |executor| prompts::completions(executor, &begin)).await;
+        let executor = self.executor_for(&context.meta)?;
+        let keys =
+            self.blocking(executor, None, move |executor| prompts::completions(executor, &begin)).await;
         let keys = CompletionInfo::new(keys.unwrap_or_default());
         Ok(CompleteResult::new(keys.map_err(|error| ErrorData::internal_error(error, None))?))
     }
@@ -198,10 +211,12 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let page = self.blocking(None, move |executor| resources::page(executor, cursor.as_deref())).await;
+        let executor = self.executor_for(&context.meta)?;
+        let page = move |executor: &dyn OpExecutor| resources::page(executor, cursor.as_deref());
+        let page = self.blocking(executor, None, page).await;
         let page = page.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let (notes, next) = page.map_err(|error| self.refused(&error, None))?;
         let mut listed = ListResourcesResult::with_all_items(notes);
@@ -220,10 +235,11 @@ impl ServerHandler for Server {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
-        let read = self.blocking(None, move |executor| resources::read(executor, &uri)).await;
+        let executor = self.executor_for(&context.meta)?;
+        let read = self.blocking(executor, None, move |executor| resources::read(executor, &uri)).await;
         let contents = read.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         match contents {
             Ok(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),

@@ -2,6 +2,7 @@
 
 mod default_tools;
 mod messages;
+mod session_seq;
 
 use super::tools::OfferedTool;
 use super::*;
@@ -40,6 +41,10 @@ impl OpExecutor for Offers {
 
     fn tenants(&self) -> Option<&TenantSchema> {
         Some(&self.2)
+    }
+
+    fn shares_log(&self) -> bool {
+        false
     }
 }
 

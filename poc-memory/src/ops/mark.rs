@@ -30,6 +30,9 @@ pub(crate) struct MarkOutput {
     affected: usize,
     /// Number of notes that gained nothing because they were rated within the last minute.
     skipped: usize,
+    /// The number of the change; absent if there was no note to change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
 }
 
 impl Op for Mark {
@@ -45,14 +48,11 @@ impl Op for Mark {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let since = self.since.resolve(now);
-        let marked = ctx
-            .memory
-            .store
-            .transact(cause, |tx| {
-                mark::mark(tx, since, self.strength, &ctx.memory.config, ctx.visibility(false))
-            })?
-            .value;
-        Ok(MarkOutput { since, affected: marked.affected, skipped: marked.skipped })
+        let done = ctx.memory.store.transact(cause, |tx| {
+            mark::mark(tx, since, self.strength, &ctx.memory.config, ctx.visibility(false))
+        })?;
+        let mark::MarkReport { affected, skipped } = done.value;
+        Ok(MarkOutput { since, affected, skipped, seq: (affected + skipped > 0).then_some(done.seq) })
     }
 
     fn show(output: &MarkOutput, _: &Terminal) -> String {

@@ -12,16 +12,28 @@ pub const FIELD: &str = "min_seq";
 ///
 /// # Errors
 /// `invalid_argument` with the field `min_seq` if it is not a number.
-pub(super) fn take(args: &mut Value) -> Result<Option<u64>> {
+pub(crate) fn take(args: &mut Value) -> Result<Option<u64>> {
     let Some(given) = args.as_object_mut().and_then(|args| args.shift_remove(FIELD)) else {
         return Ok(None);
     };
-    let number = given.as_u64().or_else(|| given.as_str()?.parse().ok());
-    number.map(Some).ok_or_else(|| {
+    parse(&given).map(Some).ok_or_else(|| {
         Error::invalid("is not the number of a change")
             .hint("give the `seq` of an answer's `as_of`")
             .field(FIELD)
     })
+}
+
+/// The number of a change, which may be given as text; `None` if it is neither.
+pub(crate) fn parse(given: &Value) -> Option<u64> {
+    given.as_u64().or_else(|| given.as_str()?.parse().ok())
+}
+
+/// The number of the last change that the answer of an op made or shows; 0 if the answer names none.
+pub(crate) fn of_answer(answer: &Value) -> u64 {
+    let shown = answer.get("as_of").and_then(|as_of| as_of.get("seq"));
+    // An op that makes several changes lists their numbers.
+    let made = answer.get("changes").and_then(Value::as_array).and_then(|changes| changes.last());
+    [shown, answer.get("seq"), made].into_iter().flatten().filter_map(Value::as_u64).max().unwrap_or(0)
 }
 
 /// Waits until the memory includes change `seq`. With a shared log, waits at most `[store] timeout`; without
@@ -56,8 +68,23 @@ mod tests {
             assert_eq!(args, json!({ "text": "x" }));
         }
         assert_eq!(take(&mut json!({})).unwrap(), None);
-        for wrong in [json!(-1), json!("soon"), json!(null)] {
+        let wrong = [json!(-1), json!(1.5), json!("-1"), json!("soon"), json!(""), json!(null), json!([7])];
+        // They are larger than any number of a change.
+        let too_large = [json!(1e20), json!("18446744073709551616")];
+        for wrong in wrong.into_iter().chain(too_large) {
             assert_eq!(take(&mut json!({ "min_seq": wrong })).unwrap_err().at.unwrap().field.unwrap(), FIELD);
         }
+    }
+
+    #[test]
+    fn an_answer_names_the_last_change_that_it_made_or_shows() {
+        let check = |answer: Value, expected: u64| assert_eq!(of_answer(&answer), expected, "{answer}");
+        check(json!({"as_of": {"seq": 7, "at": "2026-11-20T08:00:00Z"}, "results": []}), 7);
+        check(json!({"key": "kettle", "seq": 7}), 7);
+        check(json!({"key": "kettle", "seq": null}), 0);
+        check(json!({"messages": 2, "changes": [6, 7]}), 7);
+        check(json!({"as_of": {"seq": 9}, "changes": [{"seq": 7}]}), 9);
+        check(json!({"changes": []}), 0);
+        check(json!(7), 0);
     }
 }

@@ -41,6 +41,9 @@ pub(crate) struct RenameOutput {
     /// All former keys that still name it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
+    /// The number of the change, which `undo` takes; absent if nothing changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
     /// Secrets that were found in the new key, by kind. What a model writes has placeholders in their place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -67,8 +70,9 @@ impl Op for Rename {
             rename::apply(tx, node.id, self.key.as_deref(), &self.forget)
         })?;
         let rename::RenameReport { node, former } = done.value;
-        let warning = check.warning();
-        Ok(RenameOutput { id: node.id, key: node.key, former, aliases: node.aliases, warning })
+        let is_change = former.is_some() || !self.forget.is_empty();
+        let (seq, warning) = (is_change.then_some(done.seq), check.warning());
+        Ok(RenameOutput { id: node.id, key: node.key, former, aliases: node.aliases, seq, warning })
     }
 
     fn show(output: &RenameOutput, _: &Terminal) -> String {

@@ -46,6 +46,8 @@ pub(crate) struct WriteOutput {
     node_ids: Vec<NodeId>,
     /// Number of new edges.
     edges: usize,
+    /// The number of the change.
+    seq: u64,
     /// Secrets that were found in the text, by kind. What a model writes has placeholders in their place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -80,6 +82,7 @@ impl Op for WriteRequest {
             message_id: written.message,
             node_ids: written.nodes,
             edges: written.edges,
+            seq: written.seq,
             warning: check.warning(),
         })
     }

@@ -8,7 +8,7 @@ use super::answer::HttpError;
 use super::op_route::declares_json;
 use super::token::TokenRole;
 use super::tracked_body::TrackedBody;
-use super::{RestContext, body};
+use super::{RestContext, body, min_seq};
 use crate::serve::call::{self, CallOrigin};
 use crate::state::DaemonState;
 use crate::surface::Surface;
@@ -103,14 +103,18 @@ impl Mcp {
         let config = rest.config();
         let bytes = body::read(body, config.max_body_bytes, config.request_timeout.std()).await?;
         let token = self.responses.token();
-        let response = match parse(&bytes) {
-            Ok(MessageKind::Initialize) => {
+        let kind = match parse(&bytes) {
+            Ok(kind) => kind,
+            Err(error) => return Ok(malformed(&error)),
+        };
+        let bytes = min_seq::add_to_message(&head.headers, bytes)?;
+        let response = match kind {
+            MessageKind::Initialize => {
                 let _one_at_a_time = self.starting.lock().await;
                 self.check_limit(rest).await?;
                 service.http.handle(with_body(head, bytes)).await
             }
-            Ok(MessageKind::Other) => service.http.handle(with_body(head, bytes)).await,
-            Err(error) => return Ok(malformed(&error)),
+            MessageKind::Other => service.http.handle(with_body(head, bytes)).await,
         };
         Ok(response.map(|body| Body::new(TrackedBody::new(Body::new(body), token))))
     }
@@ -211,6 +215,10 @@ impl OpExecutor for DaemonOpExecutor {
 
     fn tenants(&self) -> Option<&TenantSchema> {
         Some(&self.state.memory.config.tenant_schema)
+    }
+
+    fn shares_log(&self) -> bool {
+        !self.state.memory.config.store.log.is_empty()
     }
 }
 

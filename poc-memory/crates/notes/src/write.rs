@@ -34,6 +34,8 @@ pub struct WriteReport {
     pub nodes: Vec<NodeId>,
     /// Number of edges created.
     pub edges: usize,
+    /// The number of the change.
+    pub seq: u64,
 }
 
 /// Splits, embeds and stores a message. Writing the same text twice creates two messages.
@@ -54,7 +56,7 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
     message.chunks = nodes.iter().map(|node| node.id).collect();
     let vectors = insert_plan::embed(memory, &nodes.iter().collect::<Vec<_>>())?;
     let embedder = memory.embedder.name();
-    let edges = memory.store.transact(cause, |tx| {
+    let done = memory.store.transact(cause, |tx| {
         let before = recent_chunks(tx, &message, config)?;
         for (node, vectors) in nodes.iter().zip(&vectors) {
             let taken = |key: &str| Ok(tx.find_key(key)?.is_some());
@@ -66,7 +68,7 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
         tx.put_message(&message)?;
         create_edges(tx, &message, &before, config)
     })?;
-    Ok(WriteReport { message: message.id, nodes: message.chunks, edges: edges.value })
+    Ok(WriteReport { message: message.id, nodes: message.chunks, edges: done.value, seq: done.seq })
 }
 
 /// Checks that a message is not blank and that neither its text nor its metadata is too long. Returns the

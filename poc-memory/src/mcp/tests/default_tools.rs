@@ -38,6 +38,10 @@ impl OpExecutor for Recorder {
     fn tenants(&self) -> Option<&TenantSchema> {
         self.offers.tenants()
     }
+
+    fn shares_log(&self) -> bool {
+        self.offers.shares_log()
+    }
 }
 
 /// Calls a tool, and returns the answer and the requests that reached the ops.
