@@ -47,14 +47,17 @@ const DELETED_AT_ONCE: i64 = 1000;
 /// database whose transactions are always serializable rolls back even single statements.
 const ATTEMPTS: u32 = 20;
 
-/// The log of one store in a database, as seen by one writer. It opens two connections on demand: one reads and
-/// appends, the other waits for notifications.
+/// The log of one store in a database, as seen by one writer. It opens connections on demand: one reads and appends, one
+/// waits for notifications, and one stores snapshots and deletes history.
 pub struct PostgresLog {
     location: LogLocation,
     writer: WriterId,
     /// The name of this writer, which other writers can see.
     name: String,
     connection: Mutex<Option<StoreConnection>>,
+    /// The connection for snapshots and deletions, which may take long or wait for a lock. It is closed when the claim
+    /// on a snapshot ends.
+    maintenance: Mutex<Option<StoreConnection>>,
     listener: Mutex<Option<Listener>>,
     /// Whether this writer copies another log into this one, which is not complete until then.
     is_copier: AtomicBool,
@@ -63,18 +66,45 @@ pub struct PostgresLog {
 impl PostgresLog {
     /// Creates the log at a location, for a writer with a new random id and a name. Does not connect.
     pub fn new(location: LogLocation, writer: WriterId, name: String) -> PostgresLog {
-        let (connection, listener, is_copier) = (Mutex::default(), Mutex::default(), AtomicBool::default());
-        PostgresLog { location, writer, name, connection, listener, is_copier }
+        let (connection, maintenance, listener) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let is_copier = AtomicBool::default();
+        PostgresLog { location, writer, name, connection, maintenance, listener, is_copier }
     }
 
-    /// Runs work on the connection and opens it first if necessary. If the database rolls the work back because of
-    /// concurrent transactions, it is run again, at most [`ATTEMPTS`] times. After another failure, the next call opens
-    /// a new connection. Work that takes longer than the time limit of a statement counts as failed.
+    /// Runs work on the connection that reads and appends; see [`PostgresLog::run`].
     fn with<T: Send + 'static>(
         &self,
+        work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error> + Send + 'static,
+    ) -> Result<T> {
+        self.run(&self.connection, work)
+    }
+
+    /// Runs work on the connection for snapshots and deletions; see [`PostgresLog::run`].
+    fn maintain<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error> + Send + 'static,
+    ) -> Result<T> {
+        self.run(&self.maintenance, work)
+    }
+
+    /// Closes the connection for snapshots and deletions.
+    fn end_maintenance(&self) {
+        let Some(connection) = self.maintenance.lock().take() else { return };
+        // This waits until the server has closed it. If the server does not answer, the thread is left to it.
+        if let Err(error) = self.location.within(Duration::ZERO, move || drop(connection)) {
+            tracing::debug!("a connection to the database was not closed: {error}");
+        }
+    }
+
+    /// Runs work on a connection and opens it first if necessary. If the database rolls the work back because of
+    /// concurrent transactions, it is run again, at most [`ATTEMPTS`] times. After another failure, the next call opens
+    /// a new connection. Work that takes longer than the time limit of a statement counts as failed.
+    fn run<T: Send + 'static>(
+        &self,
+        connection: &Mutex<Option<StoreConnection>>,
         mut work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error> + Send + 'static,
     ) -> Result<T> {
-        let mut kept = self.connection.lock();
+        let mut kept = connection.lock();
         let mut connection = match kept.take() {
             Some(connection) if !connection.client.is_closed() => connection,
             _ => self.open_session()?,
@@ -110,7 +140,7 @@ impl PostgresLog {
         &self,
         delete: impl Fn(&mut StoreConnection) -> Result<u64, postgres::Error> + Copy + Send + 'static,
     ) -> Result<()> {
-        while self.with(delete)? > 0 {}
+        while self.maintain(delete)? > 0 {}
         Ok(())
     }
 }
@@ -279,7 +309,7 @@ impl SharedLog for PostgresLog {
 
     fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
         let [last, erased] = [dropped.last, dropped.erased].map(|number| number as i64);
-        let noted = self.with(move |connection| {
+        let noted = self.maintain(move |connection| {
             connection.client.execute(
                 "UPDATE poc_memory_store \
                  SET dropped = greatest(dropped, $2::INT8), erased = greatest(erased, $3::INT8), origin = $4::BYTEA \

@@ -50,7 +50,7 @@ impl SnapshotStore for PostgresLog {
 
     fn claim(&self, duration: Duration) -> Result<bool> {
         let writer = self.writer;
-        let is_claimed = self.with(move |connection| {
+        let is_claimed = self.maintain(move |connection| {
             let (writer, seconds) = (writer.as_slice(), duration.as_secs_f64());
             let claimed = connection.client.execute(
                 "INSERT INTO poc_memory_snapshot_claim AS claim (store, writer, until) \
@@ -61,7 +61,9 @@ impl SnapshotStore for PostgresLog {
             )?;
             Ok(claimed > 0)
         })?;
-        if is_claimed && let Err(error) = self.delete_incomplete(0) {
+        if !is_claimed {
+            self.end_maintenance();
+        } else if let Err(error) = self.delete_incomplete(0) {
             tracing::debug!("incomplete snapshots cannot be deleted: {error}");
         }
         Ok(is_claimed)
@@ -69,7 +71,7 @@ impl SnapshotStore for PostgresLog {
 
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool> {
         let (writer, bytes) = (self.writer, bytes.to_vec());
-        self.with(move |connection| {
+        self.maintain(move |connection| {
             let (writer, seconds) = (writer.as_slice(), duration.as_secs_f64());
             let written = connection.client.execute(
                 "WITH claimed AS ( \
@@ -88,7 +90,7 @@ impl SnapshotStore for PostgresLog {
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
         let writer = self.writer;
-        self.with(move |connection| {
+        self.maintain(move |connection| {
             let writer = writer.as_slice();
             let [seq, parts, bytes] =
                 [snapshot.seq, snapshot.parts, snapshot.bytes].map(|number| number as i64);
@@ -107,7 +109,7 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn delete_unneeded(&self, first: u64) -> Result<()> {
-        self.with(move |connection| {
+        self.maintain(move |connection| {
             connection.client.execute(
                 "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq <> $3::INT8 AND (seq < $3::INT8 OR seq NOT IN \
                  (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2))",
@@ -119,13 +121,15 @@ impl SnapshotStore for PostgresLog {
 
     fn release(&self) -> Result<()> {
         let writer = self.writer;
-        self.with(move |connection| {
+        let released = self.maintain(move |connection| {
             connection.client.execute(
                 "DELETE FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2",
                 &[&connection.store, &writer.as_slice()],
             )?;
             Ok(())
-        })
+        });
+        self.end_maintenance();
+        released
     }
 }
 

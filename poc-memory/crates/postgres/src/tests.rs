@@ -276,6 +276,53 @@ fn one_writer_writes_a_snapshot_at_a_time() {
 }
 
 #[test]
+fn appends_and_reads_do_not_wait_for_a_snapshot() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let log = log(&server, 1);
+    (0..2).for_each(|head| assert_eq!(append(&log, head + 1, head), AppendOutcome::Appended));
+    assert!(log.claim(MINUTE).unwrap());
+    // `VACUUM FULL` takes this lock, too.
+    let mut person = location(&server, "a").connect().unwrap();
+    person.batch_execute("BEGIN; LOCK TABLE poc_memory_snapshot_part IN ACCESS EXCLUSIVE MODE").unwrap();
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| log.write_part(2, 0, b"one", MINUTE));
+        let waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)";
+        while !person.query_one(waiting, &[]).unwrap().get::<_, bool>(0) {
+            assert!(!writing.is_finished(), "it does not wait for the lock");
+        }
+        assert_eq!(append(&log, 3, 2), AppendOutcome::Appended);
+        assert_eq!((log.head().unwrap(), log.read(2, 10).unwrap().len()), (3, 1));
+        assert!(!writing.is_finished(), "they have waited");
+        person.batch_execute("COMMIT").unwrap();
+        assert!(writing.join().unwrap().unwrap());
+    });
+    assert!(log.complete(SharedSnapshot { seq: 2, parts: 1, bytes: 3 }).unwrap());
+}
+
+#[test]
+fn a_snapshot_leaves_no_connection_behind() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let (first, second) = (log(&server, 1), log(&server, 2));
+    (0..3).for_each(|head| assert_eq!(append(&first, head + 1, head), AppendOutcome::Appended));
+    assert!(first.claim(MINUTE).unwrap());
+    assert!(!second.claim(MINUTE).unwrap());
+    assert!(write_snapshot(&first, 2));
+    first.release().unwrap();
+    assert_eq!(second.head().unwrap(), 3);
+    let mut person = location(&server, "a").connect().unwrap();
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'poc-memory'";
+    let mut connections = || person.query_one(count, &[]).unwrap().get::<_, i64>(0);
+    // The server removes a connection from its list shortly after it has closed it. The others are those of the two
+    // writers and of this question.
+    let deadline = std::time::Instant::now() + WAIT;
+    while connections() != 3 {
+        assert!(std::time::Instant::now() < deadline, "{} connections", connections());
+    }
+}
+
+#[test]
 fn tables_of_the_first_version_are_upgraded() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
