@@ -2,11 +2,11 @@
 
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::second;
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, argument, growth};
 use poc_agent::agent_changes::agent_changes;
 use poc_agent::ledger;
 use poc_graph::error::Result;
-use poc_graph::time::Timestamp;
+use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{RunId, cancellation};
 use poc_notes::answer_status::{self, AsOf};
 use poc_notes::history::{self, RecentChange};
@@ -33,6 +33,10 @@ pub(crate) struct Changes {
     #[arg(long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
+    /// Only the changes since then: a time, or how long ago (`12h`)
+    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<Moment>,
 }
 
 /// The latest changes.
@@ -40,6 +44,9 @@ pub(crate) struct Changes {
 pub(crate) struct ChangesOutput {
     /// The changes, newest first.
     changes: Vec<ChangeRow>,
+    /// The start of the period, if `since` was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<Timestamp>,
     /// Where the history begins, if a compaction dropped older changes or the store began with a snapshot;
     /// absent if the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,13 +99,18 @@ pub(super) fn is_listed(cause: &Cause) -> bool {
 }
 
 /// The latest changes of the runs of an agent.
-fn latest_of_agent(ctx: &Ctx<'_>, limit: usize, agent: &str) -> Result<Vec<RecentChange>> {
+fn latest_of_agent(
+    ctx: &Ctx<'_>,
+    limit: usize,
+    since: Option<Timestamp>,
+    agent: &str,
+) -> Result<Vec<RecentChange>> {
     let numbers = agent_changes(ctx.memory, agent)?;
     if numbers.is_empty() {
         // An unknown name is an error; an agent without runs is not.
         ctx.host.catalog()?.entry(agent)?;
     }
-    history::latest_among(ctx.memory, numbers.into_iter().rev(), limit, &is_listed)
+    history::latest_among(ctx.memory, numbers.into_iter().rev(), limit, since, &is_listed)
 }
 
 /// A change, with the agent of the run that it belongs to.
@@ -132,9 +144,10 @@ impl Op for Changes {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ChangesOutput> {
         let limit = argument::count("limit", self.limit, ("changes.limit", ctx.memory.config.changes.limit))?;
+        let since = self.since.map(|since| growth::start(since, ctx.memory.now())).transpose()?;
         let latest = match &self.agent {
-            Some(agent) => latest_of_agent(ctx, limit, agent)?,
-            None => history::latest(ctx.memory, limit, &is_listed)?,
+            Some(agent) => latest_of_agent(ctx, limit, since, agent)?,
+            None => history::latest(ctx.memory, limit, since, &is_listed)?,
         };
         let runs = latest.iter().filter_map(|change| change.cause.run).collect();
         let agents = ledger::agents_of(ctx.memory, &runs)?;
@@ -146,6 +159,7 @@ impl Op for Changes {
         };
         Ok(ChangesOutput {
             changes: latest.into_iter().map(row).collect::<Result<_>>()?,
+            since,
             history_since: ctx.memory.store.history_base().map(|base| base.at),
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -155,7 +169,11 @@ impl Op for Changes {
 
     fn show(output: &ChangesOutput, terminal: &Terminal) -> StyledText {
         if output.changes.is_empty() {
-            return (nothing_changed(output.history_since) + "\n").into();
+            let text = match output.since.filter(|since| output.history_since <= Some(*since)) {
+                Some(since) => format!("nothing has changed since {}", second(since)),
+                None => nothing_changed(output.history_since),
+            };
+            return (text + "\n").into();
         }
         let row = |change: &ChangeRow| {
             let mut nodes = change.nodes.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

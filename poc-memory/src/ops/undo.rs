@@ -98,7 +98,7 @@ fn latest_in_effect(
     let mut max = count;
     loop {
         let numbers = (first..=last).rev().take(within);
-        let latest = history::latest_among(ctx.memory, numbers, max, is_wanted)?;
+        let latest = history::latest_among(ctx.memory, numbers, max, None, is_wanted)?;
         let is_complete = latest.len() < max;
         let in_effect: Vec<RecentChange> =
             latest.into_iter().filter(|change| !change.undone).take(count).collect();
@@ -114,7 +114,7 @@ fn last_change(ctx: &Ctx<'_>) -> Result<String> {
     if let [last] = latest_in_effect(ctx, 1, usize::MAX, &is_by_hand)?.as_slice() {
         return Ok(last.seq.to_string());
     }
-    if history::latest(ctx.memory, 1, &changes::is_listed)?.is_empty() {
+    if history::latest(ctx.memory, 1, None, &changes::is_listed)?.is_empty() {
         let since = ctx.memory.store.history_base().map(|base| base.at);
         return Err(Error::not_found(changes::nothing_changed(since)).field("what"));
     }

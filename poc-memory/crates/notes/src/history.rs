@@ -5,6 +5,7 @@ use super::{Memory, resolve};
 use poc_config::schedule::local_second;
 use poc_graph::cancellation;
 use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
 use poc_graph::{Edge, Node, NodeId, Tenant, Visibility, normal_key};
 use poc_store::{Cause, LoggedChange, LoggedChangeKind, Record, Table, Write};
 use rustc_hash::FxHashSet;
@@ -188,11 +189,16 @@ pub struct RecentChange {
 /// Maximum number of keys that are listed for one change.
 pub const MAX_KEYS: usize = 100;
 
-/// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `max`. Runs of agents
-/// that only recorded visits are left out.
-pub fn latest(memory: &Memory, max: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
+/// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `max`, and only those made at or
+/// after `since`, if it is given. Runs of agents that only recorded visits are left out.
+pub fn latest(
+    memory: &Memory,
+    max: usize,
+    since: Option<Timestamp>,
+    is_listed: &dyn Fn(&Cause) -> bool,
+) -> Result<Vec<RecentChange>> {
     let numbers = memory.store.first_seq()..=memory.store.last_seq();
-    latest_among(memory, numbers.rev(), max, is_listed)
+    latest_among(memory, numbers.rev(), max, since, is_listed)
 }
 
 /// Like [`latest`], among the transactions with these numbers, the latest first. The undos of each must be among them.
@@ -200,6 +206,7 @@ pub fn latest_among(
     memory: &Memory,
     numbers: impl Iterator<Item = u64>,
     max: usize,
+    since: Option<Timestamp>,
     is_listed: &dyn Fn(&Cause) -> bool,
 ) -> Result<Vec<RecentChange>> {
     let mut found: Vec<(RecentChange, FxHashSet<String>)> = Vec::new();
@@ -213,6 +220,8 @@ pub fn latest_among(
         let Some(summary) = summary(memory, seq, is_listed)? else { continue };
         let cause = &summary.cause;
         let is_undone = undone.add(seq, cause);
+        // Of a call that began earlier and went on, all transactions are read.
+        let is_full = is_full || since.is_some_and(|since| cause.at < since);
         if is_full && found.iter().all(|(change, _)| is_before(cause, &change.cause)) {
             break;
         }

@@ -134,6 +134,7 @@ fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
     let undone: Vec<_> =
         changes.as_array().unwrap().iter().map(|change| change["undone"].as_bool()).collect();
     assert_eq!(undone, [Some(false), Some(true), Some(false), Some(true)]);
+    assert_eq!(json(&memory, "changes --agent linker --since 30d")["changes"], changes);
     insta::assert_snapshot!(say(&memory, "changes --agent nobody"), @r"
     not_found: `agent`: there is no agent `nobody`
     `poc-memory agent list` shows the agents

@@ -202,6 +202,46 @@ fn changes_lists_the_numbers_that_undo_takes() {
 }
 
 #[test]
+fn changes_since_a_time_leave_out_the_earlier_ones() {
+    let memory = filled();
+    json(&memory, "weight btree 2.5");
+    memory.clock.advance(Span::MINUTE);
+    let ops = |line: &str| -> Vec<String> {
+        let changes = json(&memory, line)["changes"].as_array().unwrap().clone();
+        changes.iter().map(|change| change["op"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ops("changes --since 30m"), ["weight"]);
+    assert_eq!(ops("changes --since 2026-11-21T09:00:00Z"), ["weight"]);
+    assert_eq!(ops("changes --since 2026-11-21"), ["weight", "link", "insert", "insert"]);
+    assert_eq!(ops("changes --since 2026-11-21 --limit 2"), ["weight", "link"]);
+    insta::assert_snapshot!(say(&memory, "changes --since 30s"), @"nothing has changed since 2026-11-21 09:00:30Z");
+    insta::assert_snapshot!(say(&memory, "changes --since 2027-01-01"), @r"
+    invalid_argument: `since`: 2027-01-01T00:00:00.000Z is not in the past
+    give an earlier time, or how long ago: `12h`
+    ");
+}
+
+#[test]
+fn changes_since_a_time_have_all_notes_of_a_call_that_began_earlier() {
+    let memory = filled();
+    let began = memory.cause("import:notes", "import");
+    let store = |title: &str| {
+        let draft = poc_notes::Draft {
+            key: Some(title.into()),
+            title: Some(title.into()),
+            ..poc_notes::Draft::new("import:notes", poc_graph::Trust::External)
+        };
+        poc_notes::insert::insert(&memory, draft, began.part(memory.now())).unwrap();
+    };
+    store("first");
+    memory.clock.advance(Span::HOUR);
+    store("second");
+    let changes = json(&memory, "changes --since 30m")["changes"].clone();
+    assert_eq!(changes.as_array().unwrap().len(), 1, "{changes:#}");
+    assert_eq!(changes[0]["nodes"], json!(["second", "first"]));
+}
+
+#[test]
 fn changes_say_which_of_them_are_undone() {
     let memory = filled();
     json(&memory, "insert --key btree -t 'Trees of blocks' --update");
