@@ -193,6 +193,15 @@ fn notes_keywords_and_backlinks_are_listed() {
     assert!(found.contains(&("places/quay", &json!(["link"]))), "{backlinks:#}");
     assert_eq!(backlinks["key"], "people/lin");
     assert!(world.run(&["backlinks", "log"]).stdout.contains("no note leads to `log`"));
+    world.json(&["link", "log", "lin"]);
+    let two = world.json(&["backlinks", "lin", "-n", "1"]);
+    let rest = two["left_out"].as_u64().unwrap();
+    assert_eq!((two["backlinks"].as_array().unwrap().len(), &two["backlinks"][0]["key"]), (1, &json!("log")));
+    assert!(rest >= 1, "{two:#}");
+    let line = format!("{rest} more notes left out: `-n {}` shows all", rest + 1);
+    let line = if rest == 1 { line.replace("notes", "note") } else { line };
+    assert!(world.run(&["backlinks", "lin", "--limit", "1"]).stdout.contains(&line));
+    assert_eq!(world.run(&["backlinks", "lin", "-n", "1001"]).status, 2);
 }
 
 #[test]

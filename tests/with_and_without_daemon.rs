@@ -99,6 +99,7 @@ const SESSION: &[&[&str]] = &[
     &["list", "-n", "0"],
     &["tags"],
     &["backlinks", "Journal"],
+    &["backlinks", "Journal", "-n", "1"],
     &["backlinks", "nothing-like-it"],
     &["duplicates", "--min-words", "0.1"],
     &["duplicates", "--min-words", "2"],

@@ -117,6 +117,8 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/tags", None, vec!["tags"]),
         ("GET /v1/vault/list", None, vec!["vault", "list"]),
         ("GET /v1/nodes/btree/backlinks", None, vec!["backlinks", "btree"]),
+        ("GET /v1/nodes/btree/backlinks?limit=1", None, vec!["backlinks", "btree", "--limit", "1"]),
+        ("GET /v1/nodes/btree/backlinks?limit=0", None, vec!["backlinks", "btree", "--limit", "0"]),
         ("GET /v1/nodes/nothing-like-it/backlinks", None, vec!["backlinks", "nothing-like-it"]),
         ("GET /v1/duplicates?min_words=0.1", None, vec!["duplicates", "--min-words", "0.1"]),
         ("GET /v1/view", None, vec!["view"]),

@@ -1,10 +1,10 @@
 //! `backlinks`
 
-use super::hit::NoteRow;
-use super::text::{day, one_line, table};
-use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
+use super::hit::{NoteRow, is_zero};
+use super::text::{day, left_out, one_line, table};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, NodeId, cancellation};
+use poc_graph::{EdgeKind, Ix, NodeId, cancellation};
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_notes::neighbor_edges::{self, Direction};
@@ -20,6 +20,11 @@ use std::collections::BTreeMap;
 pub(crate) struct Backlinks {
     /// Key or id of the note
     node: String,
+    /// How many notes, at most 1,000 [default: 20]
+    #[arg(long, short = 'n', value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<usize>,
     /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
@@ -33,6 +38,9 @@ pub(crate) struct BacklinksOutput {
     key: String,
     /// The notes, the last changed first.
     backlinks: Vec<Backlink>,
+    /// How many more notes lead to it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    left_out: usize,
     as_of: AsOf,
     /// How many transactions the slowest index is behind.
     lag: u64,
@@ -72,6 +80,8 @@ impl Op for Backlinks {
     type Output = BacklinksOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<BacklinksOutput> {
+        let limit =
+            argument::count("limit", self.limit, ("backlinks.limit", ctx.memory.config.backlinks.limit))?;
         let snapshot = ReadSnapshot::of(ctx.memory, None)?
             .with_quarantined(ctx.visibility(self.quarantined).quarantined);
         let node = snapshot.find(&self.node).map_err(|error| error.field("node"))?;
@@ -90,18 +100,24 @@ impl Op for Backlinks {
         }
         cancellation::check()?;
         let (view, visibility) = (snapshot.view(), snapshot.visibility());
-        let mut backlinks = Vec::new();
-        for (id, Connection { by, reasons }) in connections {
-            cancellation::check()?;
-            let Some(ix) = view.find(id).filter(|ix| view.is_visible(*ix, visibility)) else { continue };
+        let mut found: Vec<(Ix, NodeId, Connection)> = connections
+            .into_iter()
+            .filter_map(|(id, connection)| Some((view.find(id)?, id, connection)))
+            .filter(|(ix, ..)| view.is_visible(*ix, visibility))
+            .collect();
+        found.sort_by_key(|(ix, id, _)| (Reverse(view.modified(*ix)), *id));
+        let left_out = found.len().saturating_sub(limit);
+        found.truncate(limit);
+        let backlink = |(ix, id, Connection { by, reasons }): (Ix, NodeId, Connection)| -> Result<Backlink> {
             let note = NoteRow::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, Some(&node.title))?;
-            backlinks.push(Backlink { note, by, reasons });
-        }
-        backlinks.sort_by_key(|backlink| (Reverse(backlink.note.date), backlink.note.id));
+            Ok(Backlink { note, by, reasons })
+        };
+        let backlinks = found.into_iter().map(backlink).collect::<Result<_>>()?;
         let freshness = snapshot.freshness();
         Ok(BacklinksOutput {
             key: node.key,
             backlinks,
+            left_out,
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -123,6 +139,7 @@ impl Op for Backlinks {
         if output.backlinks.is_empty() {
             text.push_str(&format!("no note leads to `{}`\n", output.key));
         }
+        text.push_str(&left_out(output.backlinks.len(), output.left_out, "more note"));
         text
     }
 }

@@ -107,6 +107,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("search.max-question-chars", 100.0, 1_000_000.0),
     ("list.limit", 1.0, 1000.0),
     ("tags.limit", 1.0, 10_000.0),
+    ("backlinks.limit", 1.0, 1000.0),
     ("stats.limit", 1.0, UNBOUNDED),
     ("duplicates.limit", 1.0, 1000.0),
     ("duplicates.min-words", 0.0, 1.0),

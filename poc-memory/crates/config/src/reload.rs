@@ -26,6 +26,7 @@ impl Config {
             explore: new.explore,
             list: new.list,
             tags: new.tags,
+            backlinks: new.backlinks,
             stats: new.stats,
             duplicates: new.duplicates,
             changes: new.changes,

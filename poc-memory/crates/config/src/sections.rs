@@ -68,6 +68,8 @@ section!(
         list: ListConfig,
         /// The op `tags`.
         tags: TagsConfig,
+        /// The op `backlinks`.
+        backlinks: BacklinksConfig,
         /// The op `stats`.
         stats: StatsConfig,
         /// The op `duplicates`.
@@ -340,6 +342,13 @@ section!(
     /// The op `tags`.
     TagsConfig {
         /// Default number of keywords shown.
+        limit: usize,
+    }
+);
+section!(
+    /// The op `backlinks`.
+    BacklinksConfig {
+        /// Default number of notes shown.
         limit: usize,
     }
 );
