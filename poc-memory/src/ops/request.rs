@@ -8,6 +8,7 @@ use super::serde_message;
 use super::similar_field::similar_field;
 use poc_graph::error::{Error, Result};
 use poc_graph::json::{self, DecodeError};
+use poc_graph::similar;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -80,11 +81,10 @@ fn invalid(DecodeError { path, message }: &DecodeError) -> Error {
         (path, _) => Some(path.to_owned()),
     };
     let message = serde_message::in_json_terms(message);
-    let hint = meant_field(&message).map(|meant| format!("did you mean `{meant}`?"));
-    let mut invalid = Error::invalid(message);
-    if let Some(hint) = hint {
-        invalid = invalid.hint(hint);
-    }
+    let invalid = match unknown_name(&message) {
+        Some((message, hint)) => Error::invalid(message).hint(hint),
+        None => Error::invalid(message),
+    };
     match field {
         Some(field) => invalid.field(field),
         None => invalid,
@@ -97,10 +97,22 @@ fn quoted_field(message: &str) -> Option<&str> {
     rest.split('`').next()
 }
 
-/// The known field that an unknown one is meant to be. Serde lists the known ones in the message.
-fn meant_field(message: &str) -> Option<&str> {
-    let (unknown, known) = message.strip_prefix("unknown field `")?.split_once("`, expected ")?;
-    similar_field(unknown, known.split('`').skip(1).step_by(2))
+/// The message and the hint for an unknown field or value. Serde lists the known ones in its message.
+fn unknown_name(message: &str) -> Option<(String, String)> {
+    let field = message.strip_prefix("unknown field `");
+    let (name, known) = field.or_else(|| message.strip_prefix("unknown variant `"))?.split_once("`, ")?;
+    let known = known.split('`').skip(1).step_by(2);
+    let (what, meant) = match field {
+        Some(_) => ("field", similar_field(name, known.clone())),
+        None => ("value", similar::closest(name, known.clone())),
+    };
+    let all = known.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let hint = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if all.is_empty() => "leave it out".to_owned(),
+        None => format!("the {what}s are {all}"),
+    };
+    Some((format!("unknown {what} `{name}`"), hint))
 }
 
 /// The value with everything converted that the schema does not allow but that has one obvious meaning. Other
@@ -222,13 +234,33 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_leads_to_the_one_that_is_meant() {
-        let check = |message: &str, meant: Option<&str>| assert_eq!(meant_field(message), meant, "{message}");
-        check("unknown field `limit`, expected one of `text`, `top_k`, `explain`", Some("top_k"));
-        check("unknown field `nod`, expected `node` or `quarantined`", Some("node"));
-        check("unknown field `nod`, expected `node`", Some("node"));
-        check("unknown field `colour`, expected one of `text`, `metadata`", None);
-        check("unknown field `x`, there are no fields", None);
+    fn an_unknown_name_leads_to_the_one_that_is_meant_or_to_all() {
+        let check = |message: &str, expected: Option<(&str, &str)>| {
+            let expected = expected.map(|(message, hint)| (message.to_owned(), hint.to_owned()));
+            assert_eq!(unknown_name(message), expected, "{message}");
+        };
+        check(
+            "unknown field `limit`, expected one of `text`, `top_k`, `explain`",
+            Some(("unknown field `limit`", "did you mean `top_k`?")),
+        );
+        check(
+            "unknown field `nod`, expected `node` or `quarantined`",
+            Some(("unknown field `nod`", "did you mean `node`?")),
+        );
+        check("unknown field `nod`, expected `node`", Some(("unknown field `nod`", "did you mean `node`?")));
+        check(
+            "unknown field `colour`, expected one of `text`, `metadata`",
+            Some(("unknown field `colour`", "the fields are `text`, `metadata`")),
+        );
+        check("unknown field `x`, there are no fields", Some(("unknown field `x`", "leave it out")));
+        check(
+            "unknown variant `cores`, expected `core` or `general`",
+            Some(("unknown value `cores`", "did you mean `core`?")),
+        );
+        check(
+            "unknown variant `x`, expected `core` or `general`",
+            Some(("unknown value `x`", "the values are `core`, `general`")),
+        );
         check("missing field `text`", None);
     }
 

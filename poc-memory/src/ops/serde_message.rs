@@ -5,7 +5,7 @@
 const INTERNAL_FIELD: &str = "`project_if_new`, ";
 
 /// The message without the field that no caller may give.
-pub(super) fn without_internal_field(message: &str) -> String {
+fn without_internal_field(message: &str) -> String {
     message.replace(INTERNAL_FIELD, "")
 }
 

@@ -48,6 +48,25 @@ pub fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
     })
 }
 
+/// Parses a line that a person or another program wrote.
+///
+/// # Errors
+/// `invalid_argument` if it is not JSON, with the column of the error, or if an object repeats a field.
+pub fn parse_line(line: &str) -> Result<Value> {
+    let UniqueFields(value) = serde_json::from_str(line).map_err(|error| invalid_line(&error))?;
+    Ok(value)
+}
+
+/// The error for a line that could not be parsed.
+pub fn invalid_line(error: &serde_json::Error) -> Error {
+    if let Some(name) = repeated_field(error) {
+        return Error::invalid(format!("the field `{name}` is given twice")).hint("give it once");
+    }
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    Error::invalid(format!("it is not JSON: {message} at column {}", error.column()))
+}
+
 /// Decodes the output of an op. It was encoded by this program, so the path of an error is not tracked: that would
 /// double the generated code of every type.
 ///

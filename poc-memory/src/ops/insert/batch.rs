@@ -2,9 +2,10 @@
 
 use super::InsertRequest;
 use crate::ops::text::plural;
-use crate::ops::{Ctx, argument, serde_message};
+use crate::ops::{Ctx, argument, request};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
+use poc_graph::json;
 use poc_notes::insert;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -63,20 +64,19 @@ pub(super) fn lines(word: &str) -> Result<BatchNotes, String> {
         }
     };
     let full = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    full.map(|(number, line)| {
-        let mut decoder = serde_json::Deserializer::from_str(line);
-        let note = serde_path_to_error::deserialize(&mut decoder);
-        let note = note.map_err(|error| {
-            let place = Some(error.path().to_string()).filter(|path| path != ".");
-            let place = place.map_or_else(String::new, |path| format!("`{path}`: "));
-            let message = serde_message::without_internal_field(&error.into_inner().to_string());
-            format!("line {number}: {place}{message}")
-        })?;
-        decoder.end().map_err(|error| format!("line {number}: {error}"))?;
-        Ok(note)
-    })
-    .collect::<Result<_, String>>()
-    .map(BatchNotes)
+    full.map(|(number, line)| note(line).map_err(|error| format!("line {number}: {}", error.line())))
+        .collect::<Result<_, String>>()
+        .map(BatchNotes)
+}
+
+/// Parses the note of a line.
+fn note(line: &str) -> Result<InsertRequest> {
+    let note = json::parse_line(line)?;
+    if !note.is_object() {
+        return Err(Error::invalid("it is JSON but not an object")
+            .hint("write one note per line: {\"title\": …, \"body\": …}"));
+    }
+    request::decode(&note)
 }
 
 impl BatchNotes {

@@ -124,6 +124,22 @@ fn batch_lines_are_read_from_a_file() {
     insta::assert_snapshot!(line("{\"title\": \"One\"}\n\n{\"title\": \"Two\", \"keywords\": [\"a\"]}\n"), @"2 inserted, 0 updated, 0 duplicates, 0 failed, 0 edges");
     let error = line("{\"title\": \"Three\"}\n{\"title\": 7}\n");
     assert!(error.contains("line 2: `title`: "), "{error}");
+    for (text, expected) in [
+        ("{\"titel\": \"x\"}", "line 1: `titel`: unknown field `titel`; did you mean `title`?"),
+        (
+            "{\"colour\": 1}",
+            "line 1: `colour`: unknown field `colour`; the fields are `body`, `title`, `keywords`, ",
+        ),
+        ("{\"category\": \"cor\"}", "line 1: `category`: unknown value `cor`; did you mean `core`?"),
+        ("\n{\"title\": \"x\",}", "line 2: it is not JSON: trailing comma at column "),
+        ("{\"title\": \"x\"} {}", "line 1: it is not JSON: trailing characters at column "),
+        ("{\"title\": \"x\", \"title\": \"y\"}", "line 1: the field `title` is given twice; give it once"),
+        ("[\"x\"]", "line 1: it is JSON but not an object; write one note per line: "),
+    ] {
+        let error = line(text);
+        assert!(error.contains(expected), "{error}");
+        assert!(!error.contains("expected one of") && !error.contains("at line"), "{error}");
+    }
     assert_eq!(memory.store.view().node_count(), 2);
 }
 

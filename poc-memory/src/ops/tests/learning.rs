@@ -129,7 +129,7 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
     invalid_argument at before: `before`: this would delete messages of the last 1d; give a time at least 1d ago, such as `1d`, or add `recent` to delete younger messages, too
     invalid_argument at text: `text`: the message is blank; give a text
     invalid_argument at metadata: `metadata`: invalid type: sequence, expected an object
-    invalid_argument at colour: `colour`: unknown field `colour`, expected one of `text`, `metadata`, `keywords`
+    invalid_argument at colour: `colour`: unknown field `colour`; the fields are `text`, `metadata`, `keywords`
     invalid_argument at text: `text`: the text is empty; give words or a sentence
     invalid_argument at hops: `hops`: 9 is out of range; give a number from 0 to 8
     invalid_argument at k: `k`: 257 is out of range; give a number from 1 to 256

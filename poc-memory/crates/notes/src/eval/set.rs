@@ -6,6 +6,7 @@
 //! separated by tabs; 0 is not relevant.
 
 use poc_graph::error::{Error, ErrorLocation, Result};
+use poc_graph::json::invalid_line;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -135,11 +136,7 @@ pub(super) fn fields(file: &Path, number: u64, line: &str) -> Result<Map<String,
             Err(line_error(file, number, "it is JSON but not an object")
                 .hint("write {\"id\": …, \"text\": …}"))
         }
-        Err(error) => {
-            let message = error.to_string();
-            let message = message.split(" at line ").next().unwrap_or_default();
-            Err(line_error(file, number, format!("it is not JSON: {message} at column {}", error.column())))
-        }
+        Err(error) => Err(line_error(file, number, invalid_line(&error).message)),
     }
 }
 

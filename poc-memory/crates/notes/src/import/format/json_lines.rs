@@ -8,7 +8,7 @@ use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile, not_utf8};
 use crate::interchange::SCHEMA_VERSION;
 use poc_graph::error::{Error, Result};
-use poc_graph::json::{UniqueFields, repeated_field};
+use poc_graph::json::parse_line;
 use serde_json::{Map, Value};
 use std::io::{BufRead as _, Read as _};
 
@@ -93,15 +93,7 @@ pub(in crate::import) fn read_line(
     options: &ImportOptions,
     provenance: &str,
 ) -> Result<ParsedNote> {
-    let UniqueFields(value) = serde_json::from_str(line.trim()).map_err(|error| {
-        if let Some(name) = repeated_field(&error) {
-            return Error::invalid(format!("the field `{name}` is given twice")).hint("give it once");
-        }
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default();
-        Error::invalid(format!("it is not JSON: {message} at column {}", error.column()))
-    })?;
-    read_value(value, options, provenance)
+    read_value(parse_line(line.trim())?, options, provenance)
 }
 
 fn read_value(value: Value, options: &ImportOptions, provenance: &str) -> Result<ParsedNote> {
