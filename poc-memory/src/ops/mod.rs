@@ -43,6 +43,7 @@ mod night;
 mod page;
 mod pipeline;
 mod pipeline_agents;
+mod pipeline_keywords;
 mod principal;
 mod profile;
 mod quarantine;

@@ -5,7 +5,7 @@ use super::hit::{DETAIL_INDENT, DerivedNote, NoteRow, is_zero, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
-use super::{Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents, pipeline_keywords};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Ix, NodeId, View};
@@ -262,6 +262,7 @@ impl Op for Search {
                 .into_iter()
                 .chain(explanation.reused.clone())
                 .chain(misspelt)
+                .chain(pipeline_keywords::problems(&snapshot, &pipeline))
                 .collect(),
             explain: self.explain.then_some(explanation),
             sorted_by: pipeline.sorted_by(),

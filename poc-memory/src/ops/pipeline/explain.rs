@@ -1,6 +1,6 @@
 //! `pipeline explain`
 
-use crate::ops::{Access, Ctx, Op, Terminal, argument, pipeline_agents};
+use crate::ops::{Access, Ctx, Op, Terminal, argument, pipeline_agents, pipeline_keywords};
 use poc_graph::error::Result;
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
@@ -71,7 +71,11 @@ impl Op for PipelineExplain {
         let snapshot = ReadSnapshot::of(ctx.memory, None)?;
         let misspelt: Vec<String> = parsed
             .iter()
-            .flat_map(|pipeline| pipeline_agents::problems(ctx, snapshot.view(), pipeline))
+            .flat_map(|pipeline| {
+                let mut misspelt = pipeline_agents::problems(ctx, snapshot.view(), pipeline);
+                misspelt.extend(pipeline_keywords::problems(&snapshot, pipeline));
+                misspelt
+            })
             .collect();
         let one = |pipeline: Pipeline| -> Result<ExplainedPipeline> {
             let ran = match self.run {

@@ -21,6 +21,11 @@ impl Pipeline {
         self.filters_by_visits().filter_map(|call| call.arguments.text("AGENT").ok())
     }
 
+    /// The keywords of all filters by a keyword, in the form in which keywords are stored.
+    pub fn keywords(&self) -> impl Iterator<Item = String> {
+        self.calls.iter().filter_map(|call| (call.def.hints.keyword?)(&call.arguments).ok())
+    }
+
     /// The ages with which its filters compare visits, each with the agent.
     pub fn visit_ages(&self) -> impl Iterator<Item = (String, Span)> {
         self.filters_by_visits().filter_map(|call| {

@@ -92,6 +92,8 @@ pub(in crate::query) struct Hints {
     /// For a filter by an agent's visits, with the parameters `AGENT[,DURATION]`: `true` if it keeps the visited nodes,
     /// and `false` if it keeps the others.
     pub(in crate::query) keeps_visited: Option<bool>,
+    /// For a filter by a keyword: the keyword, in the form in which keywords are stored.
+    pub(in crate::query) keyword: Option<fn(&Arguments) -> Result<String>>,
     /// For a filter by state: the state that the scan must return in addition.
     pub(in crate::query) widens_to: Option<fn(&Arguments) -> Option<State>>,
     /// For a filter: whether it asks for derived notes, such as facts. A search before it then lists them beside their
@@ -108,6 +110,7 @@ impl Hints {
     pub(in crate::query) const NONE: Hints = Hints {
         cost: Cost::Columns,
         keeps_visited: None,
+        keyword: None,
         widens_to: None,
         asks_for_derived: None,
         passes: None,

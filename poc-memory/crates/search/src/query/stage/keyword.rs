@@ -1,9 +1,11 @@
 //! `keyword:WORD`: nodes with a keyword.
 
 use super::definition::{Hints, StageDef, StageImplementation};
+use crate::query::arguments::Arguments;
 use crate::query::example::Example;
 use crate::query::keyword_filter::KeywordFilter;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
+use poc_graph::error::Result;
 use unicode_normalization::UnicodeNormalization;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -22,9 +24,13 @@ pub(super) const STAGE: StageDef = StageDef {
     describe: |call| format!("with the keyword `{}`", call.text("WORD").unwrap_or_default()),
     implementation: StageImplementation::Filter(|call, ctx| {
         let view = ctx.sources.view;
-        // This is how `insert` normalises keywords.
-        let word: String = call.text("WORD")?.trim().to_lowercase().nfc().collect();
-        Ok(Box::new(KeywordFilter::new(view, view.keyword_number(&word).into_iter().collect())))
+        let number = view.keyword_number(&keyword(call)?);
+        Ok(Box::new(KeywordFilter::new(view, number.into_iter().collect())))
     }),
-    hints: Hints::NONE,
+    hints: Hints { keyword: Some(keyword), ..Hints::NONE },
 };
+
+/// The keyword, normalised as by `insert`.
+fn keyword(call: &Arguments) -> Result<String> {
+    Ok(call.text("WORD")?.trim().to_lowercase().nfc().collect())
+}
