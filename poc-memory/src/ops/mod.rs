@@ -75,6 +75,7 @@ mod verify;
 mod view;
 mod visit;
 mod weight;
+mod wrapped_table;
 mod write;
 
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};

@@ -85,19 +85,26 @@ impl Terminal {
         let Some(left) = self.columns.map(|columns| columns.saturating_sub(indent).max(1)) else {
             return format!("{margin}{text}\n");
         };
-        let (mut lines, mut line) = (String::new(), String::new());
-        for word in text.split(' ') {
-            if !line.is_empty() && line.width() + 1 + word.width() > left {
-                lines.push_str(&format!("{margin}{line}\n"));
-                line.clear();
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-        lines + &format!("{margin}{line}\n")
+        let mut lines = String::new();
+        lines.extend(wrapped_lines(text, left).iter().map(|line| format!("{margin}{line}\n")));
+        lines
     }
+}
+
+/// A text of one line, wrapped between words to lines of at most `width` columns. A longer word has its own line.
+pub(in crate::ops) fn wrapped_lines(text: &str, width: usize) -> Vec<String> {
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for word in text.split(' ') {
+        if !line.is_empty() && line.width() + 1 + word.width() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
 }
 
 /// How a part of a text is emphasised.

@@ -3,6 +3,7 @@
 use poc_agent::schedule::{local_minute, local_second, local_zone};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
+use unicode_width::UnicodeWidthStr as _;
 
 /// `FILE:LINE:COLUMN: MESSAGE`, then the hint on a line of its own.
 pub(in crate::ops) fn diagnostic_text(diagnostic: &FileDiagnostic) -> String {
@@ -49,11 +50,14 @@ pub(in crate::ops) fn left_out(shown: usize, left_out: usize, noun: &str) -> Str
     format!("{} left out: `-n {}` shows all\n", plural(left_out as u64, noun), shown + left_out)
 }
 
+/// Number of spaces between two columns of a table.
+pub(in crate::ops) const COLUMN_GAP: usize = 2;
+
 /// Rows with aligned columns.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
@@ -61,7 +65,7 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
             line.push_str(cell);
-            line.extend(std::iter::repeat_n(' ', (width + 2).saturating_sub(cell.chars().count())));
+            line.extend(std::iter::repeat_n(' ', (width + COLUMN_GAP).saturating_sub(cell.width())));
         }
         text.push_str(line.trim_end());
         text.push('\n');

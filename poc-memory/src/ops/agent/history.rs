@@ -1,6 +1,7 @@
 //! `agent history`
 
-use crate::ops::text::{dollars, minute, table};
+use crate::ops::text::{dollars, minute};
+use crate::ops::wrapped_table::wrapped_table;
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument, tenancy};
 use poc_agent::consolidation;
 use poc_agent::ledger::{self, ActionState, Run, Status, StatusReason};
@@ -122,7 +123,7 @@ impl Op for AgentHistory {
         Ok(AgentHistoryOutput { runs: runs.into_iter().map(|run| row(ctx.memory, run)).collect() })
     }
 
-    fn show(output: &AgentHistoryOutput, _: &Terminal) -> String {
+    fn show(output: &AgentHistoryOutput, terminal: &Terminal) -> String {
         if output.runs.is_empty() {
             return "no runs yet\n".to_owned();
         }
@@ -164,7 +165,7 @@ impl Op for AgentHistory {
             }
             rows.push(row);
         }
-        table(&rows)
+        wrapped_table(terminal, &rows)
     }
 }
 

@@ -1,7 +1,8 @@
 //! `agent list`
 
 use super::DayBudget;
-use crate::ops::text::{diagnostic_text, minute, table};
+use crate::ops::text::{diagnostic_text, minute};
+use crate::ops::wrapped_table::wrapped_table;
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::consolidation::{self, ScheduledConsolidation};
 use poc_agent::ledger::{AgentState, PendingRerun, Spending, Status};
@@ -131,7 +132,7 @@ impl Op for AgentList {
         Ok(AgentListOutput { agents, consolidation, budget, problems, as_of, lag, degraded })
     }
 
-    fn show(output: &AgentListOutput, _: &Terminal) -> String {
+    fn show(output: &AgentListOutput, terminal: &Terminal) -> String {
         let mut rows =
             vec![["AGENT", "STATE", "SCHEDULE", "NEXT", "LAST", "STALE"].map(String::from).to_vec()];
         let last = |at, status: Option<Status>| {
@@ -161,7 +162,7 @@ impl Op for AgentList {
                 "-".to_owned(),
             ]);
         }
-        let mut text = table(&rows);
+        let mut text = wrapped_table(terminal, &rows);
         for agent in &output.agents {
             if let Some(paused) = &agent.paused {
                 text.push_str(&format!("\n{}: {paused}\n", agent.name));
