@@ -61,7 +61,8 @@ pub(crate) struct ChangesOutput {
 /// One change.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ChangeRow {
-    /// The number of the change. An import, and a sync of a vault, is one change with the number of its last part.
+    /// The number of the change. An import, and a sync of a vault or with a remote, is one change with the number of
+    /// its last part.
     seq: u64,
     at: Timestamp,
     /// Who made the change: `manual`, `import:FILE`, `agent:NAME`.

@@ -7,7 +7,8 @@
 //! 4. Edges between notes that both stores have ([`links`]).
 //!
 //! Every step is a series of bounded transactions in one store at a time and depends only on the current
-//! state of both stores, so the next sync completes an interrupted one. A mark is written after the copy is
+//! state of both stores, so the next sync completes an interrupted one. In the log of each store, they are
+//! parts of one call. A mark is written after the copy is
 //! durable: a note without a mark may have been pushed, and a note with a mark was pushed. Only notes with a
 //! mark are ever deleted.
 
@@ -32,7 +33,7 @@ use inventory::{Inventory, InventoryNote};
 use plan::{CopyTarget, NoteCopy, NoteDeletion, RemoteSyncPlan};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
-use poc_store::{Commit, Store, Transaction};
+use poc_store::{Cause, Commit, Store, Transaction};
 use std::cell::{Cell, RefCell};
 use transfer::{CopyJob, CopyResult, OP, RECORDS_PER_TXN};
 
@@ -102,8 +103,8 @@ fn between(
         remote,
         tenant: memory.store.tenant(),
         trust: binding.trust,
-        from: format!("remote:{}", binding.location),
-        by: format!("remote:{}", memory.paths.profile()),
+        local_cause: memory.cause(&format!("remote:{}", binding.location), OP),
+        remote_cause: remote.cause(&format!("remote:{}", memory.paths.profile()), OP),
         identity: Cell::new(None),
         callbacks,
     };
@@ -132,10 +133,10 @@ struct Sync<'a> {
     remote: &'a Memory,
     tenant: Tenant,
     trust: Trust,
-    /// The actor in the local log.
-    from: String,
-    /// The actor in the log of the remote.
-    by: String,
+    /// The cause in the local log. All transactions of the sync there are parts of one call.
+    local_cause: Cause,
+    /// The cause in the log of the remote, which has its own clock.
+    remote_cause: Cause,
     /// The id of the remote, once the marks are valid for it.
     identity: Cell<Option<StoreId>>,
     callbacks: &'a SyncCallbacks<'a>,
@@ -156,7 +157,7 @@ impl Sync<'_> {
             let point = self.identity.get().map(read).transpose()?;
             rest = self.chunk(
                 self.local,
-                &self.from,
+                &self.local_cause,
                 rest,
                 |tx| match &point {
                     Some(point) => point.put(tx, self.tenant),
@@ -176,7 +177,7 @@ impl Sync<'_> {
     ) -> Result<()> {
         let mut rest = items;
         while !rest.is_empty() {
-            rest = self.chunk(self.remote, &self.by, rest, |_| Ok(()), &each)?;
+            rest = self.chunk(self.remote, &self.remote_cause, rest, |_| Ok(()), &each)?;
         }
         Ok(())
     }
@@ -185,12 +186,12 @@ impl Sync<'_> {
     fn chunk<'i, T>(
         &self,
         memory: &Memory,
-        actor: &str,
+        cause: &Cause,
         items: &'i [T],
         first: impl Fn(&mut Transaction<'_>) -> Result<()>,
         each: impl Fn(&mut Transaction<'_>, &T) -> Result<()>,
     ) -> Result<&'i [T]> {
-        let done = memory.store.transact(memory.cause(actor, OP), |tx| {
+        let done = memory.store.transact(cause.part(memory.now()), |tx| {
             first(tx)?;
             let mut done = 0;
             for item in items {
@@ -251,7 +252,8 @@ impl Sync<'_> {
         let identity = match StoreId::of(&self.remote.store)? {
             Some(identity) => identity,
             None => {
-                let cause = self.remote.cause(&self.by, OP);
+                // Not a part of the call: an undo of the notes keeps the identity.
+                let cause = self.remote_cause.clone();
                 let rng = self.remote.rng.as_ref();
                 let created = self.remote.store.transact(cause, |tx| StoreId::get_or_create(tx, rng))?;
                 (self.callbacks.check_cancelled)()?;
@@ -282,7 +284,7 @@ impl Sync<'_> {
         self.write_local(&plan.diverged, |tx, id| binding::unmark(tx, self.tenant, *id))?;
 
         let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };
-        let job = CopyJob { from: self.remote, to: self.local, adapt: &adapt, actor: &self.from };
+        let job = CopyJob { from: self.remote, to: self.local, adapt: &adapt, cause: &self.local_cause };
         let mark = |tx: &mut Transaction<'_>, copied: &CopyResult| match copied.id {
             Some(id) => binding::mark(tx, self.tenant, id, copied.copy.hash, copied.copy.id),
             None => Ok(()),
@@ -317,7 +319,7 @@ impl Sync<'_> {
         progress(plan.deletes.len());
 
         let adapt = |node: Node| Node { origin: Origin::Local, ..node };
-        let job = CopyJob { from: self.local, to: self.remote, adapt: &adapt, actor: &self.by };
+        let job = CopyJob { from: self.local, to: self.remote, adapt: &adapt, cause: &self.remote_cause };
         job.copy(&plan.pushes, &|_, _| Ok(()), &mut |copied: Commit<Vec<CopyResult>>| {
             (self.callbacks.check_cancelled)()?;
             let written = copied.value.iter().filter_map(|copied| Some((copied, copied.id?)));

@@ -27,7 +27,16 @@ pub(super) struct StorePair {
 
 impl StorePair {
     pub(super) fn new() -> StorePair {
-        let config = || Config::defaults().unwrap();
+        StorePair::with_chunk(Config::defaults().unwrap().import.chunk)
+    }
+
+    /// Two stores that copy at most `chunk` notes in one transaction.
+    pub(super) fn with_chunk(chunk: usize) -> StorePair {
+        let config = || {
+            let mut config = Config::defaults().unwrap();
+            config.import.chunk = chunk;
+            config
+        };
         let binding = Binding {
             location: RemoteLocation::Profile("there".into()),
             trust: Trust::User,

@@ -3,6 +3,7 @@
 use super::plan::{CopyTarget, NoteCopy};
 use crate::Memory;
 use crate::automatic_edges::{self, AutomaticEdge, BatchNote};
+use crate::batch::Chunk;
 use crate::insert_plan;
 use crate::key;
 use crate::message;
@@ -11,16 +12,13 @@ use crate::weight;
 use poc_graph::error::Result;
 use poc_graph::{Activity, Message, Node, NodeId};
 use poc_rank::decay::lambda;
-use poc_store::{Commit, Records, Store, Transaction};
+use poc_store::{Cause, Commit, Records, Store, Transaction};
 
 /// The name of the op in the log of both stores.
 pub(super) const OP: &str = "remote_sync";
 
-/// Number of changed records after which a transaction ends.
+/// Number of changed records after which a transaction ends that copies no texts.
 pub(super) const RECORDS_PER_TXN: usize = 100;
-
-/// Number of notes that are embedded in one call.
-const BATCH: usize = 32;
 
 /// A note that is ready to be written to the other store.
 pub(super) struct SyncPayload {
@@ -51,65 +49,76 @@ pub(super) struct CopyJob<'a> {
     pub(super) to: &'a Memory,
     /// Adapts a note to the target store.
     pub(super) adapt: &'a dyn Fn(Node) -> Node,
-    /// The actor in the log of `to`.
-    pub(super) actor: &'a str,
+    /// The cause of the sync in the log of `to`.
+    pub(super) cause: &'a Cause,
 }
 
 impl CopyJob<'_> {
-    /// Copies notes in order. `with` adds writes to the transaction that writes a note to `to`; `after` is
-    /// called with the result of every transaction once it is durable.
+    /// Copies notes in order, in transactions as large as those of an import. `with` adds writes to the transaction
+    /// that writes a note to `to`; `after` is called with the result of every transaction once it is durable.
     pub(super) fn copy(
         &self,
         copies: &[NoteCopy],
         with: &dyn Fn(&mut Transaction<'_>, &CopyResult) -> Result<()>,
         after: &mut dyn FnMut(Commit<Vec<CopyResult>>) -> Result<()>,
     ) -> Result<()> {
-        for batch in copies.chunks(BATCH) {
-            let payloads = self.prepare(batch)?;
-            let mut rest = payloads.as_slice();
-            while !rest.is_empty() {
-                let cause = self.to.cause(self.actor, OP);
-                let embedder = self.to.embedder.name();
-                let done = self.to.store.transact(cause, |tx| {
-                    let mut copied = Vec::new();
-                    for payload in rest {
-                        let one = put(tx, embedder, payload)?;
-                        with(tx, &one)?;
-                        copied.push(one);
-                        if tx.write_count() >= RECORDS_PER_TXN {
-                            break;
-                        }
-                    }
-                    Ok(copied)
-                })?;
-                rest = rest.get(done.value.len()..).unwrap_or_default();
-                after(done)?;
+        let mut chunk = Chunk::of(self.to.config.import.chunk);
+        for &copy in copies {
+            let Some(payload) = self.read(copy)? else { continue };
+            chunk.add_bytes(payload.node.title.len() + payload.node.body.len());
+            chunk.push(payload);
+            if chunk.is_full() {
+                after(self.write(chunk.take(), with)?)?;
             }
         }
-        Ok(())
+        let rest = chunk.take();
+        if rest.is_empty() {
+            return Ok(());
+        }
+        after(self.write(rest, with)?)
     }
 
-    /// Reads notes, and embeds those whose vectors cannot be copied. A note that was deleted or changed
-    /// since the plan was made is left for the next sync.
-    fn prepare(&self, copies: &[NoteCopy]) -> Result<Vec<SyncPayload>> {
-        let mut payloads = Vec::with_capacity(copies.len());
-        for &copy in copies {
-            let Some(node) = self.from.store.node(copy.id)?.filter(|node| node.content_hash == copy.hash)
-            else {
-                continue;
-            };
-            let vectors = self.vectors(copy.id)?;
-            let activity = self.initial_activity(&node)?;
-            let message = message::of(&self.from.store, copy.id, node.source.as_deref())?;
-            payloads.push(SyncPayload {
-                copy,
-                node: (self.adapt)(node),
-                activity,
-                vectors,
-                edges: Vec::new(),
-                message: message.map(|(_, message)| message),
-            });
-        }
+    /// Writes notes in one transaction.
+    fn write(
+        &self,
+        mut payloads: Vec<SyncPayload>,
+        with: &dyn Fn(&mut Transaction<'_>, &CopyResult) -> Result<()>,
+    ) -> Result<Commit<Vec<CopyResult>>> {
+        self.embed(&mut payloads)?;
+        self.find_edges(&mut payloads)?;
+        let embedder = self.to.embedder.name();
+        self.to.store.transact(self.cause.part(self.to.now()), |tx| {
+            let mut copied = Vec::with_capacity(payloads.len());
+            for payload in &payloads {
+                let one = put(tx, embedder, payload)?;
+                with(tx, &one)?;
+                copied.push(one);
+            }
+            Ok(copied)
+        })
+    }
+
+    /// Reads a note, without its vectors if they cannot be copied. A note that was deleted or changed since the plan
+    /// was made is left for the next sync.
+    fn read(&self, copy: NoteCopy) -> Result<Option<SyncPayload>> {
+        let Some(node) = self.from.store.node(copy.id)?.filter(|node| node.content_hash == copy.hash) else {
+            return Ok(None);
+        };
+        let vectors = self.vectors(copy.id)?;
+        let activity = self.initial_activity(&node)?;
+        let message = message::of(&self.from.store, copy.id, node.source.as_deref())?;
+        Ok(Some(SyncPayload {
+            copy,
+            node: (self.adapt)(node),
+            activity,
+            vectors,
+            edges: Vec::new(),
+            message: message.map(|(_, message)| message),
+        }))
+    }
+
+    /// Embeds the notes without vectors.
+    fn embed(&self, payloads: &mut [SyncPayload]) -> Result<()> {
         let mut unembedded: Vec<&mut SyncPayload> =
             payloads.iter_mut().filter(|payload| payload.vectors.is_empty()).collect();
         let nodes: Vec<&Node> = unembedded.iter().map(|payload| &payload.node).collect();
@@ -117,6 +126,11 @@ impl CopyJob<'_> {
         for (payload, vectors) in unembedded.iter_mut().zip(embedded) {
             payload.vectors = vectors;
         }
+        Ok(())
+    }
+
+    /// Finds the automatic edges of the notes.
+    fn find_edges(&self, payloads: &mut [SyncPayload]) -> Result<()> {
         let view = self.to.store.view();
         let mut live: Vec<&mut SyncPayload> =
             payloads.iter_mut().filter(|payload| payload.node.state.is_live()).collect();
@@ -132,7 +146,7 @@ impl CopyJob<'_> {
         for (payload, (edges, _)) in live.iter_mut().zip(automatic_edges::find(self.to, &view, &batch)?) {
             payload.edges = edges;
         }
-        Ok(payloads)
+        Ok(())
     }
 
     /// The vectors of a note, if both stores have the same embedder; otherwise none.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Two stores for which a sync needs every kind of step.
 fn much() -> StorePair {
-    let both = StorePair::new();
+    let both = StorePair::with_chunk(4);
     let many = |side: &Memory, from: usize, count: usize| {
         let drafts = (from..from + count).map(|number| Draft {
             key: Some(format!("note-{number}")),

@@ -121,7 +121,7 @@ proptest! {
     fn a_sync_follows_the_rules_and_is_idempotent(
         history in proptest::collection::vec(step(), 1..40),
     ) {
-        let both = StorePair::new();
+        let both = StorePair::with_chunk(2);
         // The notes that both stores had after the last sync.
         let mut common = Common::new();
         for (here, step) in &history {

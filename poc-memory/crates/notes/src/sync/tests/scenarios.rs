@@ -1,7 +1,9 @@
 //! Tests of single cases.
 
 use super::*;
+use crate::history;
 use crate::sync::{NoteSummary, PlannedChanges};
+use crate::undo;
 use crate::visit;
 use crate::weight::current;
 use crate::weight::{self, WeightChange};
@@ -340,6 +342,46 @@ fn a_dry_run_lists_the_changes_of_a_sync_without_making_them() {
     let PlannedChanges { pulled, deleted, pushed } = &report.planned;
     assert_eq!([pulled, deleted, pushed].map(|notes| keys(notes)), [["theirs"], ["gone"], ["ours"]]);
     assert_eq!(counts(&both.sync()), counts(&report));
+}
+
+#[test]
+fn a_sync_is_one_change_of_each_store() {
+    let both = StorePair::with_chunk(2);
+    for number in 0..5 {
+        both.local.note(&format!("ours-{number}"), &format!("Locker {number} belongs to us."));
+        both.remote.note(&format!("theirs-{number}"), &format!("Their boat has the number {number}."));
+    }
+    link(&both.local, "ours-0", "ours-4");
+    let before = texts(&both.remote);
+    both.later();
+    assert_eq!(counts(&both.sync()), (5, 0, 5));
+    let changes =
+        |side: &Memory| history::latest(side, 100, None, &|cause| cause.op == "remote_sync").unwrap();
+    for (side, count) in [(&both.local, 10), (&both.remote, 5)] {
+        let changes = changes(side);
+        assert_eq!((changes.len(), changes[0].count), (1, count), "{changes:?}");
+    }
+    // The remote may take back all of it.
+    let undone = undo::undo(&both.remote, changes(&both.remote)[0].seq).unwrap();
+    assert!(undone.items.iter().all(|item| item.refused.is_none()), "{undone:?}");
+    assert_eq!(texts(&both.remote), before);
+}
+
+#[test]
+fn a_sync_copies_many_notes_in_one_transaction() {
+    let both = StorePair::new();
+    for number in 0..20 {
+        let keywords = Some(vec!["harbour".to_owned()]);
+        let body = format!("Berth {number} of the harbour is free.");
+        both.remote.insert(Draft { keywords, ..draft(&body) }).unwrap();
+    }
+    both.sync();
+    let first = both.local.store.first_seq();
+    let pulled = (first..=both.local.store.last_seq()).filter(|&seq| {
+        let txn = both.local.store.transaction(seq).unwrap().unwrap();
+        txn.writes.iter().any(|write| write.table == poc_store::Table::Nodes)
+    });
+    assert_eq!(pulled.count(), 1);
 }
 
 #[test]
