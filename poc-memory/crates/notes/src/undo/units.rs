@@ -1,4 +1,5 @@
-//! Undoes the transaction of an import in units: each note with all of its records, and each link of other notes.
+//! Undoes the transaction of an import in units: each note with all of its records, and each link of other notes. Notes
+//! that depend on each other are one unit.
 
 use super::restore::{is_kept, restore_unless_used};
 use crate::Memory;
@@ -7,7 +8,7 @@ use poc_graph::{Edge, EdgeId, EdgeKind, NodeId};
 use poc_store::{LoggedTransaction, Table, Transaction, Write};
 use std::collections::{HashMap, HashSet};
 
-/// The note or the edge to which a write belongs.
+/// The note or the edge to which a write belongs. For notes that depend on each other, it is the same note.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Owner {
     Note(NodeId),
@@ -30,15 +31,15 @@ pub(super) struct Units<'t> {
 }
 
 impl Units<'_> {
-    /// The units of a transaction. `None` if it has only one, or if its notes depend on each other, because one
-    /// replaces another or got its key, or if a record belongs to no single note.
+    /// The units of a transaction. `None` if it has only one, or if a record belongs to no unit.
     pub(super) fn of(txn: &LoggedTransaction) -> Option<Units<'_>> {
         let of_nodes = txn.writes.iter().filter(|write| write.table == Table::Nodes);
         let notes: HashSet<NodeId> = of_nodes.filter_map(Write::node_id).collect();
+        let groups = NoteGroups::of(txn, &notes);
         let mut indexes: HashMap<Owner, usize> = HashMap::new();
         let mut writes: Vec<Vec<Write>> = Vec::new();
         for write in txn.writes.iter().filter(|write| !is_kept(write.table)) {
-            let index = *indexes.entry(owner(write, &notes)?).or_insert(writes.len());
+            let index = *indexes.entry(owner(write, &notes, &groups)?).or_insert(writes.len());
             match writes.get_mut(index) {
                 Some(unit) => unit.push(write.clone()),
                 None => writes.push(vec![write.clone()]),
@@ -91,31 +92,96 @@ impl Units<'_> {
     }
 }
 
-/// The owner of a write. An edge belongs to its source if the transaction wrote that note, otherwise to its target.
-fn owner(write: &Write, notes: &HashSet<NodeId>) -> Option<Owner> {
+/// Notes that depend on each other: a note that replaces another, got its key, or is connected with it by what a
+/// successor takes over. Each note of a group leads to another one, and the last to itself.
+#[derive(Default)]
+struct NoteGroups(HashMap<NodeId, NodeId>);
+
+impl NoteGroups {
+    /// The groups of a transaction that wrote these notes.
+    fn of(txn: &LoggedTransaction, notes: &HashSet<NodeId>) -> NoteGroups {
+        let mut groups = NoteGroups::default();
+        let edges =
+            || txn.writes.iter().filter(|write| write.table == Table::Edges).filter_map(Write::edge_id);
+        for edge in edges().filter(|edge| edge.kind == EdgeKind::Supersedes) {
+            groups.join(edge.src, edge.dst);
+        }
+        for write in txn.writes.iter().filter(|write| write.table == Table::Keys) {
+            if let (Some(before), Some(after)) = named(write)
+                && before != after
+            {
+                groups.join(before, after);
+            }
+        }
+        if groups.0.is_empty() {
+            return groups;
+        }
+        let related: Vec<EdgeId> = edges()
+            .filter(|edge| !edge.kind.is_automatic())
+            .filter(|edge| {
+                [edge.src, edge.dst].iter().all(|end| notes.contains(end) || groups.contains(*end))
+            })
+            .collect();
+        for edge in related {
+            groups.join(edge.src, edge.dst);
+        }
+        groups
+    }
+
+    fn contains(&self, note: NodeId) -> bool {
+        self.0.contains_key(&note)
+    }
+
+    /// The note that represents the group of a note; the note itself if it has none.
+    fn representative(&self, mut note: NodeId) -> NodeId {
+        while let Some(&next) = self.0.get(&note).filter(|next| **next != note) {
+            note = next;
+        }
+        note
+    }
+
+    fn join(&mut self, one: NodeId, other: NodeId) {
+        let (one, other) = (self.representative(one), self.representative(other));
+        self.0.insert(one, other);
+        self.0.insert(other, other);
+    }
+}
+
+/// The owner of a write. An edge belongs to the group of one of its notes, if any has one, or to its source if the
+/// transaction wrote that note, otherwise to its target.
+fn owner(write: &Write, notes: &HashSet<NodeId>, groups: &NoteGroups) -> Option<Owner> {
+    let note = |note: NodeId| Owner::Note(groups.representative(note));
     match write.table {
         Table::Nodes | Table::Vectors | Table::Visits | Table::Activity | Table::Frames => {
-            write.node_id().map(Owner::Note)
+            write.node_id().map(note)
         }
-        Table::Hashes | Table::Keywords => Some(Owner::Note(NodeId::from_bytes(*write.key.last_chunk()?))),
+        Table::Hashes | Table::Keywords => Some(note(NodeId::from_bytes(*write.key.last_chunk()?))),
         Table::Keys => {
-            let named = |value: Option<&[u8]>| Some(NodeId::from_bytes(*value?.first_chunk()?));
-            match (named(write.before.as_deref()), named(write.after.as_deref())) {
-                (Some(before), Some(after)) if before != after => None,
-                (before, after) => after.or(before).map(Owner::Note),
-            }
+            let (before, after) = named(write);
+            after.or(before).map(note)
         }
         Table::Edges | Table::EdgesIn => {
             let edge = write.edge_id()?;
-            // A successor takes over the edges and visits of the note that it replaces.
-            if edge.kind == EdgeKind::Supersedes {
+            let ends = [edge.src, edge.dst];
+            if let Some(end) = ends.into_iter().find(|end| groups.contains(*end)) {
+                return Some(note(end));
+            }
+            // When a note is replaced by one with a place of its own in a session, its neighbours are connected. These
+            // edges name neither note.
+            if edge.kind == EdgeKind::Structural && !groups.0.is_empty() && !notes.is_empty() {
                 return None;
             }
-            let end = [edge.src, edge.dst].into_iter().find(|end| notes.contains(end));
+            let end = ends.into_iter().find(|end| notes.contains(end));
             Some(end.map_or(Owner::Edge(edge), Owner::Note))
         }
         _ => None,
     }
+}
+
+/// The notes that a key named before and after a write.
+fn named(write: &Write) -> (Option<NodeId>, Option<NodeId>) {
+    let note = |value: Option<&[u8]>| Some(NodeId::from_bytes(*value?.first_chunk()?));
+    (note(write.before.as_deref()), note(write.after.as_deref()))
 }
 
 /// Whether an edge is an automatic one between notes of the call. A new text of one of them replaces it.
@@ -123,11 +189,21 @@ fn is_replaceable(edge: EdgeId, notes: &HashSet<NodeId>) -> bool {
     edge.kind.is_automatic() && notes.contains(&edge.src) && notes.contains(&edge.dst)
 }
 
-/// Whether the note of a unit, or its edge if it has no note, is as before the transaction.
+/// Whether the notes of a unit, or its edges if it has no note, are as before the transaction.
 fn is_reverted(tx: &Transaction<'_>, unit: &[Write]) -> Result<bool> {
-    let of = |table: Table| unit.iter().find(|write| write.table == table);
-    let Some(write) = of(Table::Nodes).or_else(|| of(Table::Edges)) else { return Ok(false) };
-    Ok(write.before != write.after && tx.get_raw(write.table, &write.key)? == write.before)
+    let has_notes = unit.iter().any(|write| write.table == Table::Nodes);
+    let table = if has_notes { Table::Nodes } else { Table::Edges };
+    let mut changed =
+        unit.iter().filter(|write| write.table == table && write.before != write.after).peekable();
+    if changed.peek().is_none() {
+        return Ok(false);
+    }
+    for write in changed {
+        if tx.get_raw(write.table, &write.key)? != write.before {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The writes of a unit without edges that need no undo: those that were deleted with their other note, and automatic

@@ -1,6 +1,9 @@
 //! Imports of a folder of Markdown files, and their repetition after changes.
 
 use super::*;
+use crate::history;
+use crate::testing::draft;
+use crate::undo::{self, UndoItem};
 use poc_graph::time::Span;
 use poc_graph::{State, Trust};
 
@@ -269,6 +272,66 @@ fn a_copy_that_an_import_of_a_folder_below_has_made_is_replaced() {
         (memory.store.node(first).unwrap().unwrap(), memory.store.node(copy).unwrap().unwrap());
     assert_eq!((first.body.as_str(), first.state), ("The first, edited.", State::Active));
     assert_eq!(copy.state, State::Superseded);
+}
+
+/// An import that changes the notes of three files and replaces a copy of one of them by its note. Returns its number
+/// and the id of the copy.
+fn import_with_a_replacement(memory: &TestMemory) -> (u64, NodeId) {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let vault = memory.folder().join("vault");
+    let write = |edited: &str| {
+        for file in ["one", "two", "three"] {
+            put(&vault, &format!("d/{file}.md"), &format!("The text of {file}{edited}.\n"));
+        }
+    };
+    write("");
+    take(memory, ImportSource::Path(vault.clone()));
+    put(elsewhere.path(), "d/one.md", "The text of one, edited.\n");
+    take(memory, ImportSource::Path(elsewhere.path().join("d")));
+    let copy = find(memory, "one").id;
+    write(", edited");
+    let report = take(memory, ImportSource::Path(vault));
+    assert_eq!((counts(&report), failures(&report)), ([0, 3, 0, 0], String::new()));
+    assert_eq!(memory.store.node(copy).unwrap().unwrap().state, State::Superseded);
+    (history::latest(memory, 1, None, &|_| true).unwrap()[0].seq, copy)
+}
+
+/// The bodies of the three notes, without their ends, and the state of the copy.
+fn bodies_and_state(memory: &TestMemory, copy: NodeId) -> ([String; 3], State) {
+    let body = |file: &str| find(memory, &format!("d/{file}")).body.trim_end().to_owned();
+    (["one", "two", "three"].map(body), memory.store.node(copy).unwrap().unwrap().state)
+}
+
+#[test]
+fn an_undo_of_an_import_with_a_replacement_leaves_a_note_that_changed_since() {
+    let memory = TestMemory::new();
+    let (import, copy) = import_with_a_replacement(&memory);
+    edit(&memory, "d/three", "The text of three, said anew.");
+    let undone = undo::undo(&memory, import).unwrap();
+    let left: Vec<&UndoItem> = undone.items.iter().filter(|item| item.refused.is_some()).collect();
+    assert_eq!((undone.items.len(), left.len()), (2, 1), "{undone:#?}");
+    assert!(left[0].summary.contains("`d/three`"), "{undone:#?}");
+    let expected = ["The text of one.", "The text of two.", "The text of three, said anew."];
+    assert_eq!(bodies_and_state(&memory, copy), (expected.map(String::from), State::Active));
+}
+
+#[test]
+fn an_undo_of_an_import_leaves_a_changed_note_with_the_one_that_it_replaced() {
+    let memory = TestMemory::new();
+    let (import, copy) = import_with_a_replacement(&memory);
+    edit(&memory, "d/one", "The text of one, said anew.");
+    let undone = undo::undo(&memory, import).unwrap();
+    let left: Vec<&UndoItem> = undone.items.iter().filter(|item| item.refused.is_some()).collect();
+    assert_eq!((undone.items.len(), left.len()), (2, 1), "{undone:#?}");
+    let expected = ["The text of one, said anew.", "The text of two.", "The text of three."];
+    assert_eq!(bodies_and_state(&memory, copy), (expected.map(String::from), State::Superseded));
+    let successor = find(&memory, "d/one").id;
+    assert!(memory.store.edge(successor, EdgeKind::Supersedes, copy).unwrap().is_some());
+}
+
+/// Gives a note another text by hand.
+fn edit(memory: &TestMemory, key: &str, body: &str) {
+    memory.insert(Draft { key: Some(key.into()), update: true, ..draft(body) }).unwrap();
 }
 
 #[test]
