@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 pub(super) fn wrapped_table(terminal: &Terminal, rows: &[Vec<String>]) -> String {
     let Some(columns) = terminal.columns else { return table(rows) };
     let widths = fitted_widths(rows, columns);
-    let mut lines = Vec::new();
+    let mut lines: Vec<Vec<String>> = Vec::new();
     for row in rows {
         let cells: Vec<Vec<String>> =
             row.iter().zip(&widths).map(|(cell, width)| wrapped_lines(cell, *width)).collect();

@@ -7,10 +7,9 @@
 //! 4. Edges between notes that both stores have ([`links`]).
 //!
 //! Every step is a series of bounded transactions in one store at a time and depends only on the current
-//! state of both stores, so the next sync completes an interrupted one. In the log of each store, they are
-//! parts of one call. A mark is written after the copy is
-//! durable: a note without a mark may have been pushed, and a note with a mark was pushed. Only notes with a
-//! mark are ever deleted.
+//! state of both stores, so the next sync completes an interrupted one. The transactions in the log of each
+//! store are parts of one call. A mark is written after the copy is durable: a note without a mark may have
+//! been pushed, and a note with a mark was pushed. Only notes with a mark are ever deleted.
 
 mod binding;
 mod inventory;
