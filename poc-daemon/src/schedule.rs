@@ -17,6 +17,7 @@ use crate::state::DaemonState;
 use heartbeat::ScheduleHeartbeat;
 use parking_lot::Mutex;
 use poc_agent::due_slots::Tick;
+use poc_agent::idle_tenants::IdleTenants;
 use poc_agent::ledger;
 use poc_agent::schedule::local_zone;
 use poc_agent::scheduler::Scheduler;
@@ -35,6 +36,9 @@ const TOLERANCE: Duration = Duration::from_millis(600);
 
 /// Name, in logs, of the task that marks runs of dead processes as interrupted.
 const RECOVERY: &str = "recovery of interrupted runs";
+
+/// Name, in logs, of the task that saves which tenants are idle.
+const SAVING: &str = "saving the idle tenants";
 
 /// How long a run may take to end after it was cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -68,7 +72,11 @@ async fn run_until(
         return;
     };
     let (period, mut silent) = (heartbeat::period(&state) + TOLERANCE, 0);
-    let mut runs = Runs::new(&state);
+    let loading = state.clone();
+    let idle_tenants =
+        blocking(&state, "reading the idle tenants", move || Ok(IdleTenants::load(&loading.memory)));
+    let idle_tenants = idle_tenants.await.unwrap_or_default();
+    let mut runs = Runs::new(&state, idle_tenants.clone());
     let scheduler = Arc::new(Mutex::new(Scheduler::default()));
     loop {
         tokio::select! {
@@ -119,6 +127,8 @@ async fn run_until(
     }
     heartbeat.stop().await;
     runs.drain(grace, cancelled).await;
+    let saving = state.clone();
+    blocking(&state, SAVING, move || idle_tenants.save(&saving.memory, &saving.catalog.load())).await;
 }
 
 /// Runs blocking work in the background and logs its errors.

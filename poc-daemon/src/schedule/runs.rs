@@ -29,14 +29,14 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn new(state: &Arc<DaemonState>) -> Runs {
+    pub(super) fn new(state: &Arc<DaemonState>, idle_tenants: IdleTenants) -> Runs {
         Runs {
             state: state.clone(),
             tasks: JoinSet::new(),
             agents: HashMap::new(),
             pending: BTreeMap::new(),
             catch_up: Arc::new(Semaphore::new(1)),
-            idle_tenants: IdleTenants::default(),
+            idle_tenants,
         }
     }
 
@@ -143,6 +143,9 @@ async fn execute(state: Arc<DaemonState>, due: DueRun, options: RunOptions) {
             // The permit is acquired again for each batch, so that other agents can run in between.
             let Some(_permit) = acquire() else { break };
             last = batches.run_next(&running.memory_now(), &catalog(), row, &options)?;
+        }
+        if let Err(error) = options.idle_tenants.save_if_many(&running.memory, &catalog()) {
+            tracing::warn!("{} failed: {error}", super::SAVING);
         }
         Ok::<(), Error>(())
     });

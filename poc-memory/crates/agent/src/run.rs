@@ -43,7 +43,7 @@ pub struct RunOptions {
     pub models: ModelRegistry,
     /// Time zone of agents without one; `None` is that of the machine.
     pub zone: Option<Tz>,
-    /// The tenants for which scheduled runs of this process found nothing to do.
+    /// The tenants for which scheduled runs found nothing to do.
     pub idle_tenants: IdleTenants,
 }
 

@@ -110,27 +110,27 @@ pub(crate) fn work_of(
     let store = memory.store.for_tenant(tenant);
     // Changes after this number are found by the next look.
     let seq = store.counts().seq;
-    if let Some(known) = idle.get(agent, version, store.tenant(), seq, now) {
+    if let Some(known) = idle.get(memory, agent, version, store.tenant(), seq) {
         return if known.fails { TenantWork::Fails } else { TenantWork::Nothing };
     }
     let own = memory.of(tenant);
+    let put = |seen: u64, until: Option<Timestamp>, fails: bool| {
+        // A view that could not be loaded is empty and has another number. An index that is incomplete may hide work.
+        if seen == seq && own.store.lagging_followers().is_empty() {
+            let found = IdleTenant { seq, since: now, until, fails };
+            idle.put(memory, agent, version, store.tenant(), found);
+        }
+    };
     match selection::outlook(&own, definition, since) {
         Ok(outlook) if outlook.has_work => TenantWork::Some(Box::new(own), outlook.left),
         Ok(outlook) => {
-            // A view that could not be loaded is empty and has another number. An index that is incomplete may hide
-            // work.
-            if outlook.seq == seq && own.store.lagging_followers().is_empty() {
-                let found = IdleTenant { seq, since: now, until: outlook.due, fails: false };
-                idle.put(agent, version, store.tenant(), found);
-            }
+            put(outlook.seq, outlook.due, false);
             TenantWork::Nothing
         }
         Err(error) => {
             tracing::warn!(agent, %tenant, "its pipeline fails: {error}");
             if matches!(error.code, Code::NotFound | Code::InvalidArgument) {
-                let found =
-                    IdleTenant { seq, since: now, until: Some(now.plus(RETRY_FAILED_AFTER)), fails: true };
-                idle.put(agent, version, store.tenant(), found);
+                put(own.store.view().seq, Some(now.plus(RETRY_FAILED_AFTER)), true);
             }
             TenantWork::Fails
         }

@@ -13,6 +13,7 @@ mod compactor;
 mod compression;
 mod creation;
 mod delta;
+mod derived_files;
 mod disk;
 mod disk_reserve;
 mod empty_store;

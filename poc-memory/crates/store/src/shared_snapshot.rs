@@ -12,7 +12,7 @@ use super::log::{self, CompactedSegment, PartialSegment, frame};
 use super::logged_transaction::LogBase;
 use super::shared_log::{SharedLog, SharedSnapshot, SnapshotStore};
 use super::shared_log_copy::SharedLogCopy;
-use super::{tenant_view_files, view_file};
+use super::{derived_files, tenant_view_files, view_file};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::cell::Cell;
@@ -280,9 +280,11 @@ pub(super) fn fetch(
     Ok(false)
 }
 
-/// Deletes the records, the saved views and what an interrupted compaction has prepared.
+/// Deletes the records, the saved views, the derived files and what an interrupted compaction has prepared.
 fn remove_derived(directory: &Path) -> Result<()> {
-    for name in ["records", OLD_RECORDS, FOLDER, SNAPSHOT_FOLDER, tenant_view_files::FOLDER] {
+    let folders =
+        ["records", OLD_RECORDS, FOLDER, SNAPSHOT_FOLDER, tenant_view_files::FOLDER, derived_files::FOLDER];
+    for name in folders {
         remove_folder(&directory.join(name)).map_err(CompactionError::Write)?;
     }
     view_file::remove(directory)

@@ -68,7 +68,7 @@ pub(super) struct StoreState {
 
 impl StoreState {
     /// Whether derived files may be saved: the store is not damaged, and its log is on disk.
-    fn may_save(&self) -> bool {
+    pub(super) fn may_save(&self) -> bool {
         self.damage.is_none() && self.log.is_durable()
     }
 

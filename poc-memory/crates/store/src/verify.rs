@@ -9,7 +9,7 @@ mod records;
 mod segments;
 mod views;
 
-use super::{ReadOnlyReason, Store, atomic_file};
+use super::{ReadOnlyReason, Store, atomic_file, derived_files};
 use poc_graph::error::{Error, Result};
 use std::path::PathBuf;
 
@@ -79,6 +79,7 @@ impl Store {
             findings.extend(verifier.records()?);
             findings.extend(verifier.views()?);
             findings.extend(verifier.followers()?);
+            findings.extend(verifier.derived_files()?);
         }
         Ok(findings)
     }
@@ -136,6 +137,12 @@ impl Verifier<'_> {
     fn finding(&self, part: StorePart, file: &str, message: impl Into<String>) -> DamagedPart {
         let path = self.store.shared.directory.join(file);
         DamagedPart { part, path, message: message.into(), is_rebuilt: false }
+    }
+
+    /// The derived files that are damaged. Only the rest of the program could compare their contents with the log.
+    fn derived_files(&self) -> Result<Vec<DamagedPart>> {
+        let names = derived_files::names(&self.store.shared.directory)?;
+        Ok(names.iter().filter_map(|name| self.sealed(StorePart::Index, name)).collect())
     }
 
     /// Returns a diagnostic if a file with a checksum is damaged.

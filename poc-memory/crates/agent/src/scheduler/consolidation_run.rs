@@ -9,7 +9,7 @@ use poc_notes::Memory;
 use poc_notes::consolidate::{ConsolidationReport, consolidate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The version of consolidation for [`IdleTenants`]: its settings do not change while the process runs.
+/// The version of consolidation for [`IdleTenants`], which compares its settings.
 const VERSION: &str = "";
 
 /// Consolidates every tenant and writes the ledger row of the slot; its message summarises the result. A row that only
@@ -54,14 +54,15 @@ fn consolidate_all(memory: &Memory, idle: &IdleTenants) -> Result<ConsolidationR
     let mut all = ConsolidationReport::default();
     for (tenant, counts) in memory.store.tenants()? {
         let (id, seq, now) = (tenant.id(), counts.seq, memory.now());
-        if idle.get(NAME, VERSION, id, seq, now).is_some() {
+        if idle.get(memory, NAME, VERSION, id, seq).is_some() {
             continue;
         }
-        let memory = memory.of(&tenant);
-        let done = consolidate(&memory, &memory.cause("daemon", "consolidate"), false, &|_, _, _| ())?;
+        let own = memory.of(&tenant);
+        let done = consolidate(&own, &own.cause("daemon", "consolidate"), false, &|_, _, _| ())?;
         // A view that could not be loaded is empty and has another number.
         if done.changes.is_empty() && done.seen == seq {
-            idle.put(NAME, VERSION, id, IdleTenant { seq, since: now, until: done.due, fails: false });
+            let found = IdleTenant { seq, since: now, until: done.due, fails: false };
+            idle.put(memory, NAME, VERSION, id, found);
         }
         all.add(done.report);
     }

@@ -1,6 +1,7 @@
 //! The moves of a repair. They are saved before the first move, and repeated until all are done.
 
 use crate::atomic_file;
+use crate::derived_files;
 use crate::disk;
 use crate::log_head;
 use crate::tenant_view_files;
@@ -75,10 +76,10 @@ impl Journal {
         Ok(Journal { source: "undo".to_owned(), folder, undoes: Some(last.folder.clone()), moves })
     }
 
-    /// Deletes data derived from the old log (the folders `derived` and the views of tenants), saves the journal and
-    /// performs its moves. Returns the name of the folder in the quarantine.
+    /// Deletes data derived from the old log (the folders `derived`, the views of tenants and the derived files), saves
+    /// the journal and performs its moves. Returns the name of the folder in the quarantine.
     pub(super) fn run(&self, store: &Path, derived: &[&str]) -> Result<String> {
-        let derived = derived.iter().copied().chain([tenant_view_files::FOLDER]);
+        let derived = derived.iter().copied().chain([tenant_view_files::FOLDER, derived_files::FOLDER]);
         for folder in derived.map(|name| store.join(name)).filter(|folder| folder.exists()) {
             fs::remove_dir_all(&folder).map_err(|error| {
                 Error::unavailable(format!("`{}` cannot be deleted: {error}", folder.display()))
