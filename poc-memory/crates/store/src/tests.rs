@@ -27,6 +27,7 @@ mod compact;
 mod concurrency;
 mod counts;
 mod damage;
+mod derived_files;
 mod equivalence;
 mod followers;
 mod full_disk;

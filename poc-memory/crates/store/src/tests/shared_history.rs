@@ -246,13 +246,16 @@ fn a_copy_that_missed_an_erasure_says_what_was_not_searched() {
     let (log, first) = written(3);
     let mut second = Daemon::new(&log);
     second.close();
-    let saved = second.folder.path().join(crate::tenant_view_files::FOLDER);
-    fs::create_dir(&saved).unwrap();
-    fs::write(saved.join("00000000000000000000000000000001"), "the view of a tenant").unwrap();
+    let saved = [crate::tenant_view_files::FOLDER, crate::derived_files::FOLDER]
+        .map(|folder| second.folder.path().join(folder));
+    for folder in &saved {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("00000000000000000000000000000001"), "the view of a tenant").unwrap();
+    }
     (4..=9).for_each(|number| put_at(first.store(), number));
     erase(first.store()).unwrap();
     second.open().unwrap();
-    assert!(!saved.exists());
+    assert!(saved.iter().all(|folder| !folder.exists()));
     let messages = &second.store().recovery().messages;
     assert!(messages.iter().any(|message| message.contains("has erased texts")), "{messages:?}");
     second.open().unwrap();

@@ -50,6 +50,7 @@ fn closed() -> (TempDir, BTreeMap<Vec<u8>, Vec<u8>>, Vec<String>) {
     }
     assert!(segment_files(&folder).len() > 3);
     let state = (contents(&store), view_contents(&store.view()));
+    assert!(store.save_derived("found", atomic_file::Fingerprint::of("test"), b"found").unwrap());
     drop(store);
     (folder, state.0, state.1)
 }

@@ -354,6 +354,24 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
     }
 }
 
+/// A repair replaces earlier transactions and keeps the last one, by which a derived file is recognised.
+#[test]
+fn a_repair_deletes_derived_files() {
+    let made = closed_store(0);
+    let fingerprint = crate::atomic_file::Fingerprint::of("found 1");
+    let open = || open_in(&made.folder, StoreOptions::default()).unwrap();
+    assert!(open().save_derived("found", fingerprint, b"1").unwrap());
+    assert!(open().load_derived("found", fingerprint).unwrap().is_some());
+    let (path, begin, _) = &made.locations[4];
+    let mut log = fs::read(path).unwrap();
+    log[*begin as usize + 20] ^= 0x10;
+    fs::write(path, log).unwrap();
+    assert!(open().damage().is_some());
+    repaired(&made.folder, RepairSource::SoundLog);
+    assert_eq!(open().damage(), None);
+    assert_eq!(open().load_derived("found", fingerprint).unwrap(), None);
+}
+
 #[test]
 fn an_intact_store_is_not_repaired() {
     let made = closed_store(3);
