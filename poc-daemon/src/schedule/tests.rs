@@ -328,3 +328,38 @@ fn a_scheduled_agent_works_for_every_tenant() {
     assert_eq!(night["agents"]["often"]["tenants"], json!({"user=ann": 1, "user=bob": 1}), "{night:#}");
     world.stop(|_| {});
 }
+
+#[test]
+fn tenants_without_work_are_not_loaded_again_after_a_restart() {
+    let idle_slots =
+        |history: &Value| runs(history).iter().filter(|(_, _, reason)| reason == "not-stale").count();
+    let pass_until_idle = |world: &World| {
+        let before = idle_slots(&world.history("often"));
+        let deadline = Instant::now() + WAIT_LIMIT;
+        loop {
+            let rows = runs(&world.history("often")).len();
+            world.tick();
+            let is_over = |history: &Value| runs(history).len() > rows && count(history, "running") == 0;
+            let history = world.until("often", is_over);
+            if idle_slots(&history) > before {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{history:#}");
+        }
+    };
+    let mut world = World::new();
+    world.write("agents/often.toml", &agent("default", "every 1s"));
+    world.start();
+    for user in ["ann", "bob"] {
+        let note = json!({"title": "Tea", "body": format!("{user} drinks tea"), "tenant": {"user": user}});
+        world.call("insert", note).unwrap();
+    }
+    pass_until_idle(&world);
+    // A daemon does this when it ends.
+    world.state().memory.store.checkpoint().unwrap();
+    world.stop(|_| {});
+    world.start();
+    pass_until_idle(&world);
+    assert_eq!(world.state().memory.store.view_loads(), 0);
+    world.stop(|_| {});
+}
