@@ -17,11 +17,11 @@ use std::sync::Arc;
 /// The name of the file, among the derived files of the store.
 const FILE: &str = "idle-tenants";
 
-/// The number must change whenever the encoding changes.
+/// The number must change whenever the encoding or its meaning changes.
 const FORMAT: &str = "idle tenants 1";
 
 /// Number of looks from which on they are saved before the process ends, if they are at least an eighth of all. A
-/// process that is killed repeats fewer, and one that finds many writes about 200 bytes for each.
+/// process that is killed repeats fewer, and one that finds many writes at most 300 bytes for each.
 const MANY: usize = 1000;
 
 /// What the tasks of a process and of earlier ones found. Clones share it. It is saved in the folder of the store. If the
