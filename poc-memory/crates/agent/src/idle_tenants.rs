@@ -24,8 +24,8 @@ const FORMAT: &str = "idle tenants 1";
 /// process that is killed repeats fewer, and one that finds many writes at most 300 bytes for each.
 const MANY: usize = 1000;
 
-/// What the tasks of a process and of earlier ones found. Clones share it. It is saved in the folder of the store. If the
-/// file is lost or does not fit, each task looks once at every tenant.
+/// What the tasks of a process and of earlier ones found. Clones share it. It is saved in the folder of the store. If
+/// the file is lost or does not fit, each task looks once at every tenant.
 #[derive(Clone, Debug, Default)]
 pub struct IdleTenants(Arc<SharedIdleTenants>);
 

@@ -4,6 +4,7 @@ use super::fleet::{Fleet, nothing};
 use super::world::{World, draft, report};
 use crate::Catalog;
 use crate::consolidation::{self, ScheduledConsolidation};
+use crate::idle_tenants::IdleTenants;
 use crate::ledger::{self, Status};
 use crate::schedule::Schedule;
 use crate::scheduler;
@@ -184,4 +185,24 @@ fn no_agent_may_have_the_name_of_consolidation() {
     assert!(text.contains("`consolidate` is the name of scheduled consolidation"), "{text}");
     let error = Catalog::load(&World::new().memory).unwrap().get(consolidation::NAME).unwrap_err();
     insta::assert_snapshot!(format!("{error}"), @"`agent`: `consolidate` is not an agent");
+}
+
+#[test]
+fn what_is_due_in_a_tenant_is_known_after_a_restart() {
+    let mut fleet = fleet("daily at 04:00");
+    short_lived(&fleet.world.memory.of(&tenant("ann")), "harbour", Span(26 * Span::HOUR.0));
+    short_lived(&fleet.world.memory.of(&tenant("bob")), "pier", Span(90 * Span::DAY.0));
+    fleet.hours(22);
+    fleet.options.idle_tenants.save(&fleet.world.memory, &fleet.catalog).unwrap();
+    fleet.world.memory.store.checkpoint().unwrap();
+    let mut fleet = fleet.restart();
+    fleet.options.idle_tenants = IdleTenants::load(&fleet.world.memory);
+    fleet.hours(24);
+    assert_eq!(fleet.world.memory.store.view_loads(), 1);
+    assert_eq!(
+        fleet.story(),
+        "\
+        11-22T04:00 consolidate schedule: noop\n\
+        11-23T04:00 consolidate schedule: ok\n"
+    );
 }
