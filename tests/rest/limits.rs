@@ -248,6 +248,35 @@ fn the_daemon_stops_with_connections_open() {
     drop(idle);
 }
 
+#[test]
+fn an_incomplete_request_does_not_delay_a_stop() {
+    let (mut world, http) = world("header-timeout = \"1h\"\nrequest-timeout = \"1h\"\n");
+    let mut half_head = http.connect();
+    half_head.write_all(b"GET /v1/healthz HTTP/1.1\r\nX-Slow: ").unwrap();
+    let half_body = busy_connection(&http, "{}");
+    // The body of a request without a token is discarded before the answer, and anybody may send a form.
+    let half = |line: &str, media_type: &str| {
+        let mut stream = http.connect();
+        write!(
+            stream,
+            "{line} HTTP/1.1\r\nHost: {}\r\nContent-Type: {media_type}\r\nContent-Length: 50\r\n\r\n{{",
+            http.address
+        )
+        .unwrap();
+        stream
+    };
+    let refused = half("POST /v1/insert", "application/json");
+    let form = half("POST /sign-in", "application/x-www-form-urlencoded");
+    // Connections are served in the order in which they were made.
+    assert_eq!(http.call("GET /v1/healthz", None).status, 200);
+    world.stop_daemon();
+    let log = std::fs::read_to_string(world.home().join("daemon.log")).unwrap();
+    assert!(log.contains("stopped") && !log.contains("is interrupted"), "{log}");
+    let answered = read_response(half_body);
+    assert_eq!((answered.status, answered.json()["message"].as_str()), (503, Some("the daemon is stopping")));
+    drop((half_head, refused, form));
+}
+
 /// It asks for more than a connection takes.
 #[test]
 fn a_client_that_reads_nothing_does_not_delay_a_stop() {

@@ -1,6 +1,7 @@
 //! One connection: both sides send `hello`, then the client sends requests. Several requests run at the
 //! same time; each answer carries the id of its request.
 
+use super::CLOSE_TIMEOUT;
 use super::call::{CallOrigin, call};
 use super::idle_connections::{IdleConnections, until_closed};
 use crate::state::DaemonState;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
 use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -21,9 +22,6 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-
-/// How long a client may read nothing of its answers once its connection is to be closed.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves a connection until the client closes it or is idle for too long, or until the daemon stops and
 /// every request is answered. In the last case it returns the open connection.
@@ -40,12 +38,17 @@ pub(super) async fn serve(
     let (open, is_open) = watch::channel(());
     let writer = tokio::spawn(write_all(state.clone(), to, outgoing, limit, is_open));
     let waiting = idle.add();
+    let stopped = async {
+        state.stopped().await;
+        tokio::time::sleep(CLOSE_TIMEOUT).await;
+    };
     let greeted = tokio::select! {
         greeted = exchange_hello(&mut from, &answers, limit) => greeted,
         () = tokio::time::sleep(handshake_timeout.std()) => {
             Err(Error::unavailable(format!("the client sent no `hello` within {handshake_timeout}")))
         }
         () = waiting.closed() => Err(displaced()),
+        () = stopped => Err(Error::unavailable("the daemon is stopping")),
     };
     drop(waiting);
     let result = match greeted {
@@ -246,41 +249,49 @@ async fn write_all(
     limit: usize,
     mut open: watch::Receiver<()>,
 ) -> Option<OwnedWriteHalf> {
+    let mut close_timeout = CLOSE_TIMEOUT;
     while let Some(frame) = outgoing.recv().await {
         let bytes = match (wire::encode(&frame, limit), frame) {
             (Ok(bytes), _) => bytes,
             (Err(err), Frame::Ok { id, .. }) => wire::encode(&Frame::Err { id, err }, limit).ok()?,
             (Err(_), _) => return None,
         };
-        write(&state, &mut to, &bytes, &mut open).await?;
+        write(&state, &mut to, &bytes, &mut open, &mut close_timeout).await?;
     }
     Some(to)
 }
 
-/// Writes bytes. `None` when the client is gone, or reads nothing for as long as a connection may be idle; only for a
-/// short time when the connection is to be closed or the daemon stops. Such a client would otherwise keep its place,
-/// and the daemon from stopping.
+/// Writes a frame. `None` when the client is gone, or takes longer to read it than a connection may be idle. Once the
+/// connection is to be closed or the daemon stops, it waits for the client for `close_timeout` altogether, which becomes
+/// shorter with each wait. A slow client would otherwise keep its place, and the daemon from stopping.
 async fn write(
     state: &DaemonState,
     to: &mut OwnedWriteHalf,
     mut bytes: &[u8],
     open: &mut watch::Receiver<()>,
+    close_timeout: &mut Duration,
 ) -> Option<()> {
-    let idle_timeout = state.memory.config.daemon.idle_timeout.std();
+    let mut too_late = pin!(tokio::time::sleep(state.memory.config.daemon.idle_timeout.std()));
     while !bytes.is_empty() {
+        let is_closing = state.is_stopping() || open.has_changed().is_err();
+        let started = Instant::now();
         let closed = async {
             tokio::select! {
                 () = state.stopped() => {}
                 // Nothing is ever sent, so this is the end.
                 _ = open.changed() => {}
             }
-            tokio::time::sleep(CLOSE_TIMEOUT).await;
+            tokio::time::sleep(*close_timeout).await;
         };
         let written = tokio::select! {
+            biased;
             written = to.write(bytes) => written.ok()?,
-            () = tokio::time::sleep(idle_timeout) => return None,
+            () = too_late.as_mut() => return None,
             () = closed => return None,
         };
+        if is_closing {
+            *close_timeout = close_timeout.saturating_sub(started.elapsed());
+        }
         bytes = bytes.get(written..).filter(|_| written > 0)?;
     }
     Some(())

@@ -302,6 +302,21 @@ fn a_client_that_reads_nothing_keeps_neither_its_place_nor_the_daemon_from_stopp
     server.end();
 }
 
+#[test]
+fn an_incomplete_frame_does_not_keep_the_server_from_stopping() {
+    let mut server = TestServer::with_handshake_timeout(Span::HOUR);
+    let hello = wire::encode(&Frame::Hello { hello: Hello::current() }, LIMIT).unwrap();
+    let (nothing, mut half_hello, mut half_request) = (server.raw(), server.raw(), server.greeted());
+    half_hello.write_all(&hello[..hello.len() / 2]).unwrap();
+    let whole = wire::encode(&request(1, "daemon status", json!({})), LIMIT).unwrap();
+    half_request.write_all(&whole[..whole.len() / 2]).unwrap();
+    assert_eq!(server.end().len(), 1);
+    for mut stream in [nothing, half_hello] {
+        assert_eq!(closing_error(&mut stream), (Code::Unavailable, "the daemon is stopping".into()));
+    }
+    drop(half_request);
+}
+
 /// The request waits for a transaction that does not end.
 #[test]
 fn a_request_that_cannot_be_interrupted_does_not_keep_the_server_from_stopping() {

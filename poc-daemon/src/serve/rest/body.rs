@@ -3,7 +3,9 @@
 //! A client that is still sending when the connection closes usually loses the response. The rest of a
 //! refused body is therefore read and discarded, unless it is too long.
 
+use super::RestContext;
 use super::answer::HttpError;
+use crate::serve::CLOSE_TIMEOUT;
 use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::header::EXPECT;
@@ -16,8 +18,13 @@ use std::time::Duration;
 /// Maximum number of bytes of a refused body that are read and discarded, as a multiple of the limit.
 const DISCARD_FACTOR: usize = 8;
 
-/// Reads a body of at most `limit` bytes that arrives within `timeout`.
-pub(super) async fn read(body: &mut Body, limit: usize, timeout: Duration) -> Result<Vec<u8>, HttpError> {
+/// Reads a body of at most `limit` bytes that arrives within `timeout` and before the daemon has `stopped`.
+pub(super) async fn read(
+    body: &mut Body,
+    limit: usize,
+    timeout: Duration,
+    stopped: impl Future<Output = ()>,
+) -> Result<Vec<u8>, HttpError> {
     // A body with a too large `Content-Length` is not read at all.
     if body.size_hint().lower() > limit as u64 {
         return Err(HttpError::too_long(limit));
@@ -34,17 +41,30 @@ pub(super) async fn read(body: &mut Body, limit: usize, timeout: Duration) -> Re
         }
         Ok(bytes)
     };
-    tokio::time::timeout(timeout, reading).await.unwrap_or_else(|_| Err(HttpError::too_slow()))
+    tokio::select! {
+        biased;
+        bytes = reading => bytes,
+        () = tokio::time::sleep(timeout) => Err(HttpError::too_slow()),
+        () = stopped => Err(Error::unavailable("the daemon is stopping").into()),
+    }
 }
 
 /// The response to a refused request, after the rest of its body was discarded.
 pub(super) async fn refuse(
+    rest: &RestContext,
     error: HttpError,
-    config: &poc_config::RestConfig,
     headers: &HeaderMap,
     body: Body,
 ) -> Response {
-    discard(headers, body, config.max_body_bytes, config.header_timeout.std()).await;
+    let config = rest.config();
+    let stopped = async {
+        rest.state.stopped().await;
+        tokio::time::sleep(CLOSE_TIMEOUT).await;
+    };
+    tokio::select! {
+        () = discard(headers, body, config.max_body_bytes, config.header_timeout.std()) => {}
+        () = stopped => {}
+    }
     error.into_response()
 }
 
@@ -78,13 +98,38 @@ mod tests {
     async fn a_body_is_read_up_to_the_limit() {
         let check = async |length: usize, expected: Result<usize, StatusCode>| {
             let mut body = Body::from(vec![b'x'; length]);
-            let read = read(&mut body, 10, TIMEOUT).await;
+            let read = read(&mut body, 10, TIMEOUT, std::future::pending()).await;
             let read = read.map(|bytes| bytes.len()).map_err(|error| error.into_response().status());
             assert_eq!(read, expected);
         };
         check(0, Ok(0)).await;
         check(10, Ok(10)).await;
         check(11, Err(StatusCode::PAYLOAD_TOO_LARGE)).await;
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_incomplete_when_the_daemon_stops_is_an_error() {
+        let check = async |mut body: Body, expected: Result<usize, &str>| {
+            let read = read(&mut body, 10, TIMEOUT, std::future::ready(())).await;
+            let read = read.map(|bytes| bytes.len()).map_err(|error| error.to_string());
+            assert_eq!(read, expected.map_err(str::to_owned));
+        };
+        check(Body::from("all of it"), Ok(9)).await;
+        check(Body::new(Incomplete), Err("the daemon is stopping")).await;
+    }
+
+    /// A body of which nothing more arrives.
+    struct Incomplete;
+
+    impl hyper::body::Body for Incomplete {
+        type Data = hyper::body::Bytes;
+        type Error = std::convert::Infallible;
+        fn poll_frame(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+            std::task::Poll::Pending
+        }
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ use super::origin_guard::OriginGuard;
 use super::token::Tokens;
 use super::tracked_body::TrackedBody;
 use super::{RestContext, note_path, router};
+use crate::serve::CLOSE_TIMEOUT;
 use crate::serve::idle_connections::{IdleConnections, until_closed};
 use crate::state::DaemonState;
 use axum::Router;
@@ -22,10 +23,6 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-
-/// How long a connection that is closed to make room for another one, or because the daemon stops, may take to send the
-/// rest of its last response.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Limit on the bytes of a request's headers.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
@@ -186,6 +183,8 @@ async fn accept(listener: &TcpListener) -> Option<TcpStream> {
 struct Requests {
     /// Number of received requests.
     received: usize,
+    /// Number of requests whose responses have begun.
+    responded: usize,
     /// Number of responses that were sent completely.
     answered: usize,
 }
@@ -193,6 +192,10 @@ struct Requests {
 impl Requests {
     fn is_idle(&self) -> bool {
         self.received == self.answered
+    }
+
+    fn all_responses_have_begun(&self) -> bool {
+        self.received == self.responded
     }
 }
 
@@ -203,6 +206,10 @@ impl PendingRequest {
     fn new(requests: &Arc<watch::Sender<Requests>>) -> PendingRequest {
         requests.send_modify(|requests| requests.received += 1);
         PendingRequest(requests.clone())
+    }
+
+    fn begin_response(&self) {
+        self.0.send_modify(|requests| requests.responded += 1);
     }
 }
 
@@ -225,6 +232,7 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
         let answered = router.call(note_path::encode_key(request));
         async move {
             let response: Response = answered.await?;
+            pending.begin_response();
             Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, pending)))
         }
     });
@@ -241,8 +249,18 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
             () = state.stopped() => {
                 // A running request is answered; an idle connection is closed.
                 connection.as_mut().graceful_shutdown();
+                let mut responses = changes.clone();
+                let sent = async { drop(changes.wait_for(Requests::is_idle).await) };
+                // Work on responses that have begun has ended by now, so the client does not read them.
+                let unread = async {
+                    state.abandoned().await;
+                    drop(responses.wait_for(Requests::all_responses_have_begun).await);
+                };
                 let answered = async {
-                    drop(changes.wait_for(Requests::is_idle).await);
+                    tokio::select! {
+                        () = sent => {}
+                        () = unread => {}
+                    }
                     tokio::time::sleep(CLOSE_TIMEOUT).await;
                 };
                 tokio::select! {

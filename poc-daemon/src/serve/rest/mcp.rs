@@ -73,7 +73,7 @@ impl Mcp {
         let (head, mut body) = request.into_parts();
         match self.try_answer(rest, &head, &mut body).await {
             Ok(response) => response,
-            Err(error) => body::refuse(error, rest.config(), &head.headers, body).await,
+            Err(error) => body::refuse(rest, error, &head.headers, body).await,
         }
     }
 
@@ -101,7 +101,8 @@ impl Mcp {
             return Err(HttpError::not_json());
         }
         let config = rest.config();
-        let bytes = body::read(body, config.max_body_bytes, config.request_timeout.std()).await?;
+        let timeout = config.request_timeout.std();
+        let bytes = body::read(body, config.max_body_bytes, timeout, rest.state.stopped()).await?;
         let token = self.responses.token();
         let kind = match parse(&bytes) {
             Ok(kind) => kind,

@@ -46,7 +46,7 @@ impl OpRoute {
         let (head, mut body) = request.into_parts();
         match self.try_answer(rest, path, &head, &mut body).await {
             Ok(response) => response,
-            Err(error) => body::refuse(error, rest.config(), &head.headers, body).await,
+            Err(error) => body::refuse(rest, error, &head.headers, body).await,
         }
     }
 
@@ -109,7 +109,8 @@ impl OpRoute {
         if self.route.method == Method::Post && !is_json {
             return Err(HttpError::not_json());
         }
-        let bytes = body::read(body, config.max_body_bytes, config.request_timeout.std()).await?;
+        let timeout = config.request_timeout.std();
+        let bytes = body::read(body, config.max_body_bytes, timeout, rest.state.stopped()).await?;
         if bytes.is_empty() || is_json { Ok(bytes) } else { Err(HttpError::not_json()) }
     }
 
