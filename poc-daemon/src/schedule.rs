@@ -126,6 +126,12 @@ async fn run_until(
         due.await.unwrap_or_default().into_iter().for_each(|due| runs.start(due));
     }
     heartbeat.stop().await;
+    let ending = state.clone();
+    let written = blocking(&state, "the recording of skipped slots", move || {
+        scheduler.lock().write_skipped_slots(&ending.memory);
+        Ok(())
+    });
+    written.await;
     runs.drain(grace, cancelled).await;
     let saving = state.clone();
     blocking(&state, SAVING, move || idle_tenants.save(&saving.memory, &saving.catalog.load())).await;

@@ -352,6 +352,11 @@ impl RunHistory {
         self.pending = true;
     }
 
+    /// Marks slots that are skipped but have no row yet as settled.
+    pub fn settle(&mut self, slots: SlotRange) {
+        self.state.settle(slots.first, slots.last);
+    }
+
     /// The stored state.
     pub fn state(&self) -> &AgentState {
         &self.state

@@ -19,8 +19,10 @@ use std::sync::Arc;
 
 mod change_watcher;
 mod consolidation_run;
+mod unwritten_slots;
 
 use change_watcher::{ChangeScan, ChangeScanResult, ChangeWatcher};
+use unwritten_slots::UnwrittenSlots;
 
 /// Delay before the next poll of an agent whose ledger could not be read.
 const RETRY_DELAY: Span = Span(10 * Span::SECOND.0);
@@ -34,6 +36,7 @@ pub struct Scheduler {
     changes: ChangeWatcher,
     /// Delayed catch-up runs, with the time at which each may start.
     delayed: BTreeMap<String, (Timestamp, DueRun)>,
+    unwritten: UnwrittenSlots,
 }
 
 impl Scheduler {
@@ -45,12 +48,14 @@ impl Scheduler {
         let delayed = self.delayed.values().any(|(until, _)| *until <= now);
         changed
             || delayed
+            || self.unwritten.are_due(now)
             || self.must_recompute_slots(catalog, now)
             || self.next.values().any(|next| *next <= now)
     }
 
-    /// Polls the agents whose due time has come. Writes the rows of slots that are not run and returns the
-    /// runs to start. `pending` are runs that were returned before and may have no row yet.
+    /// Polls the agents whose due time has come. Writes the rows of slots that are not run, those of a paused or
+    /// disabled agent within minutes, and returns the runs to start. `pending` are runs that were returned before and
+    /// may have no row yet.
     pub fn poll(
         &mut self,
         memory: &Memory,
@@ -61,14 +66,18 @@ impl Scheduler {
         if tick.now < self.last_poll {
             // The clock went back, so the delays refer to times that are now far ahead.
             self.delayed.clear();
+            self.unwritten.write_all(memory);
         }
+        self.unwritten.write_due(memory, tick.now);
         let spread = memory.config.agents.catch_up_spread;
         let definitions = catalog.clone();
         let mut due = self.take_due(memory, catalog, &tick);
         let history: BTreeMap<String, RunHistory> = due
             .names()
             .filter_map(|name| {
-                Some((name.to_owned(), load_history(memory, name, self.pending(name, pending))?))
+                let mut history = load_history(memory, name, self.pending(name, pending))?;
+                self.unwritten.of(name).into_iter().for_each(|slots| history.settle(slots));
+                Some((name.to_owned(), history))
             })
             .collect();
         let mut is_known = |name: &str| {
@@ -94,8 +103,16 @@ impl Scheduler {
             }
         }
         let decisions = due_slots::plan(&due, &history, tick);
-        let mut runs: Vec<DueRun> =
-            decisions.into_iter().filter_map(|decision| record_decision(memory, decision)).collect();
+        let mut runs: Vec<DueRun> = Vec::new();
+        for decision in decisions {
+            match decision {
+                Decision::Run(due) => {
+                    self.unwritten.write(memory, &due.agent);
+                    runs.push(due);
+                }
+                Decision::Skip(skipped) => self.unwritten.add(memory, skipped, tick.now),
+            }
+        }
         for (agent, entry) in &due.agents {
             let (Some(history), Some(definition)) = (history.get(agent), &entry.definition) else { continue };
             if definition.execution.schedule != Schedule::OnChange {
@@ -154,6 +171,11 @@ impl Scheduler {
             self.slot_ended(&due.agent);
         }
         outcomes
+    }
+
+    /// Writes the rows of skipped slots that are not written yet. Called before the process ends.
+    pub fn write_skipped_slots(&mut self, memory: &Memory) {
+        self.unwritten.write_all(memory);
     }
 
     /// Records that a slot has ended, so that the agent is polled again.
@@ -329,21 +351,18 @@ fn load_history(memory: &Memory, agent: &str, pending: Option<&DueRun>) -> Optio
     }
 }
 
-/// Writes the row of a decision not to run; returns the run of a decision to run.
-fn record_decision(memory: &Memory, decision: Decision) -> Option<DueRun> {
-    match decision {
-        Decision::Run(due) => Some(due),
-        Decision::Skip(SkippedSlots { agent, slots, trigger, missed, reason }) => {
-            let message = (slots.count > 1).then(|| slots.to_string());
-            let outcome = outcome(SkipReason { reason, missed }, message);
-            let status = outcome.status;
-            match ledger::record_slots_without_run(memory, &agent, slots.first, trigger, outcome) {
-                Ok(_) => tracing::info!(agent, "{}: {}, {slots}", status.name(), reason.name()),
-                Err(error) => tracing::error!(agent, "no row could be written for {slots}: {error}"),
-            }
-            None
-        }
+/// Writes the row of slots that are not run. Returns whether that worked; errors are logged.
+fn record_skipped_slots(memory: &Memory, skipped: &SkippedSlots) -> bool {
+    let SkippedSlots { agent, slots, trigger, missed, reason } = skipped;
+    let message = (slots.count > 1).then(|| slots.to_string());
+    let outcome = outcome(SkipReason { reason: *reason, missed: *missed }, message);
+    let status = outcome.status;
+    let recorded = ledger::record_slots_without_run(memory, agent, slots.first, *trigger, outcome);
+    match &recorded {
+        Ok(_) => tracing::info!(agent, "{}: {}, {slots}", status.name(), reason.name()),
+        Err(error) => tracing::error!(agent, "no row could be written for {slots}: {error}"),
     }
+    recorded.is_ok()
 }
 
 #[cfg(test)]

@@ -149,8 +149,7 @@ fn write_row_without_run(
 
 /// The newest row of the agent with the slots from `first` to `last` added, if `row` would repeat it.
 fn extended_row(tx: &Transaction<'_>, row: &Run, first: Timestamp, last: Timestamp) -> Result<Option<Run>> {
-    let lasts = matches!(row.reason, Some(StatusReason::Paused | StatusReason::Disabled));
-    if !lasts || row.status != Status::Skipped {
+    if !row.reason.is_some_and(StatusReason::lasts) || row.status != Status::Skipped {
         return Ok(None);
     }
     let Some(key) = tx.keys::<Run>(&prefix(&row.agent))?.pop() else { return Ok(None) };

@@ -83,6 +83,11 @@ impl StatusReason {
         }
     }
 
+    /// Whether all slots are skipped for this reason until a person changes that or a time comes.
+    pub(crate) fn lasts(self) -> bool {
+        matches!(self, StatusReason::Paused | StatusReason::Disabled)
+    }
+
     /// The stable code.
     pub fn name(self) -> &'static str {
         match self {

@@ -114,6 +114,77 @@ fn the_slots_of_an_hour_of_a_pause_share_a_row() {
 }
 
 #[test]
+fn an_agent_that_is_paused_or_disabled_writes_its_skipped_slots_together() {
+    for reason in [StatusReason::Paused, StatusReason::Disabled] {
+        let world = World::new();
+        world.note("a", "about page splits");
+        let mut definition = agent("\"link-add\"", "schedule = \"every 1s\"\n");
+        definition.enabled = reason != StatusReason::Disabled;
+        let entry = entry(definition, world.memory.now());
+        let (catalog, mut scheduler) = (catalog_of(&entry), Scheduler::default());
+        if reason == StatusReason::Paused {
+            let rest = Pause { since: world.memory.now(), until: None, note: String::new() };
+            pause(&world.memory, "tester", &rest, world.memory.cause("manual", "agent pause")).unwrap();
+        }
+        let before = world.memory.store.published_seq();
+        let mut poll = |seconds: i64, catalog: &Arc<Catalog>| {
+            world.clock.advance(Span(seconds * Span::SECOND.0));
+            let tick = Tick::now(&world.memory, Tz::UTC);
+            (tick.now, scheduler.tick(&world.memory, catalog, tick, &RunOptions::default()).len())
+        };
+        // Some polls come late, so several slots have passed.
+        let polled: Vec<_> = (0..1500).map(|index| poll(1 + index % 3, &catalog)).collect();
+        assert!(polled.iter().all(|(_, ran)| *ran == 0));
+        let written = world.memory.store.published_seq() - before;
+        assert!((8..=12).contains(&written), "{written} transactions in 50 minutes");
+        let rows = ledger::rows(&world.memory, None, usize::MAX).unwrap();
+        let outcomes: Vec<_> = rows.iter().map(|row| (row.status, row.reason)).collect();
+        assert_eq!(outcomes, [(Status::Skipped, Some(reason))]);
+        let state = || ledger::state(&world.memory, "tester").unwrap();
+        let last = polled.last().unwrap().0;
+        assert!(!state().is_settled(last));
+        // The rest is written before the first run.
+        let mut definition = entry.definition.as_deref().unwrap().clone();
+        definition.enabled = true;
+        resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
+        let resumed = catalog_of(&CatalogEntry { definition: Some(Arc::new(definition)), ..entry.clone() });
+        assert_eq!(poll(1, &resumed).1, 1);
+        assert!(state().is_settled(last));
+        let rows = ledger::rows(&world.memory, None, usize::MAX).unwrap();
+        let skipped = rows.iter().find(|row| row.reason == Some(reason)).unwrap();
+        let range = format!("the slots from {} to {last}", skipped.scheduled_at.unwrap());
+        assert_eq!((rows.len(), skipped.message.as_ref()), (2, Some(&range)));
+        assert_eq!(skipped.scheduled_at, Some(polled[0].0));
+    }
+}
+
+#[test]
+fn the_end_of_a_process_leaves_no_skipped_slot_without_a_row() {
+    let world = World::new();
+    let entry = entry(agent("\"link-add\"", "schedule = \"every 1m\"\n"), world.memory.now());
+    let (catalog, mut scheduler) = (catalog_of(&entry), Scheduler::default());
+    let rest = Pause { since: world.memory.now(), until: None, note: String::new() };
+    pause(&world.memory, "tester", &rest, world.memory.cause("manual", "agent pause")).unwrap();
+    for _ in 0..3 {
+        world.clock.advance(Span::MINUTE);
+        scheduler.tick(&world.memory, &catalog, Tick::now(&world.memory, Tz::UTC), &RunOptions::default());
+    }
+    let is_settled = || ledger::state(&world.memory, "tester").unwrap().is_settled(world.memory.now());
+    assert!(!is_settled());
+    scheduler.write_skipped_slots(&world.memory);
+    assert!(is_settled());
+    // While the process runs, they wait for five minutes at most.
+    for _ in 0..2 {
+        world.clock.advance(Span::MINUTE);
+        scheduler.tick(&world.memory, &catalog, Tick::now(&world.memory, Tz::UTC), &RunOptions::default());
+    }
+    let last = world.memory.now();
+    world.clock.advance(Span(4 * Span::MINUTE.0));
+    scheduler.tick(&world.memory, &catalog, Tick::now(&world.memory, Tz::UTC), &RunOptions::default());
+    assert!(ledger::state(&world.memory, "tester").unwrap().is_settled(last));
+}
+
+#[test]
 fn a_pause_that_ends_in_the_past_is_refused() {
     let world = World::new();
     let now = world.memory.now();
