@@ -152,7 +152,7 @@ impl CompactionJob<'_> {
         }
         self.catch_up(&engine, log.last())?;
         // Otherwise an erased text would remain in the files of the records.
-        engine.rewrite()?;
+        engine.rewrite(self.callbacks.check_cancelled)?;
         engine.flush()?;
         drop(engine);
         (self.callbacks.check_cancelled)()?;

@@ -162,6 +162,9 @@ pub(super) struct Watermark {
     pub(super) checksum: u32,
 }
 
+/// Number of records that are read between two checks whether the work is cancelled.
+pub(super) const CHECK_RECORDS: u64 = 1_024;
+
 /// A callback that receives a key and its value.
 pub(super) type Visitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 
@@ -212,8 +215,9 @@ pub(super) trait Engine: Send + Sync {
         Ok(())
     }
 
-    /// Rewrites all records, so that no overwritten or deleted value remains.
-    fn rewrite(&self) -> Result<()> {
+    /// Rewrites all records, so that no overwritten or deleted value remains. Calls `check_cancelled` often; its error
+    /// ends the rewriting, and the files stay as they are.
+    fn rewrite(&self, _check_cancelled: &dyn Fn() -> Result<()>) -> Result<()> {
         Ok(())
     }
 

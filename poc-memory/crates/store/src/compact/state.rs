@@ -7,7 +7,7 @@ use super::CompactionJob;
 use crate::compaction_error::CompactionError;
 use crate::disk::remove_folder;
 use crate::engine::buffered::BufferedEngine;
-use crate::engine::{Engine, Put, Watermark, changes};
+use crate::engine::{CHECK_RECORDS, Engine, Put, Watermark, changes};
 use crate::keys;
 use crate::log::{CompactedSegment, frame};
 use crate::logged_transaction::{LogBase, LoggedTransaction, MAX_RECORD, Write};
@@ -20,8 +20,6 @@ use std::path::Path;
 const TXN_BYTES: usize = 4 << 20;
 /// Number of transactions between two calls of the callbacks.
 const SLICE: u64 = 64;
-/// Number of records of a state between two checks for cancellation.
-const CHECK_RECORDS: u64 = 1_024;
 
 impl CompactionJob<'_> {
     /// Prepares an engine in the folder that contains everything up to transaction `target`.

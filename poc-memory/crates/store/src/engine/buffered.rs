@@ -232,9 +232,9 @@ impl Engine for BufferedEngine {
         self.finish(&mut self.writer.lock())
     }
 
-    fn rewrite(&self) -> Result<()> {
+    fn rewrite(&self, check_cancelled: &dyn Fn() -> Result<()>) -> Result<()> {
         self.flush()?;
-        self.buffers.engine.rewrite()
+        self.buffers.engine.rewrite(check_cancelled)
     }
 
     fn check_files(&self) -> Result<()> {

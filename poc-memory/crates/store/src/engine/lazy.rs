@@ -296,8 +296,8 @@ impl Engine for LazyEngine {
         self.with(|engine| engine.retry())
     }
 
-    fn rewrite(&self) -> Result<()> {
-        self.with(|engine| engine.rewrite())
+    fn rewrite(&self, check_cancelled: &dyn Fn() -> Result<()>) -> Result<()> {
+        self.with(|engine| engine.rewrite(check_cancelled))
     }
 
     fn check_files(&self) -> Result<()> {

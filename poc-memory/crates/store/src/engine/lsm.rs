@@ -83,6 +83,8 @@ struct LsmState {
     /// Held while the free disk space is checked, because the check writes a file.
     space: Mutex<()>,
     is_closing: AtomicBool,
+    /// Whether all tables are about to be merged, so that a merge in the background is not needed.
+    is_rewriting: AtomicBool,
 }
 
 /// An immutable list of where the records are. Each change creates a new version.
@@ -197,6 +199,7 @@ impl LsmEngine {
             has_failed: AtomicBool::new(false),
             space: Mutex::default(),
             is_closing: AtomicBool::new(false),
+            is_rewriting: AtomicBool::new(false),
         };
         Ok(LsmEngine {
             state: Arc::new(state),
@@ -423,21 +426,23 @@ impl Engine for LsmEngine {
             || self.state.current().recent.as_ref().is_some_and(|recent| recent.engine.has_failed())
     }
 
-    fn rewrite(&self) -> Result<()> {
+    fn rewrite(&self, check_cancelled: &dyn Fn() -> Result<()>) -> Result<()> {
         // While the lock is held, no other thread writes.
         let _writing = self.highest_seq.lock();
         let current = self.state.current();
         if current.recent.is_some() {
             self.write_table(&current, &[], current.watermark()?)?;
         }
+        self.state.is_rewriting.store(true, Ordering::SeqCst);
         if let Some(thread) = self.merger.lock().take() {
             // The thread catches its own panics.
             let _ = thread.join();
         }
+        self.state.is_rewriting.store(false, Ordering::SeqCst);
         let current = self.state.current();
         match current.tables.len() {
             0 | 1 => Ok(()),
-            all => self.state.merge(&current, all),
+            all => self.state.merge(&current, all, check_cancelled),
         }
     }
 

@@ -212,7 +212,7 @@ mod tests {
         let copy = TemporaryFolder::copy_with_links(records.path(), lsm::is_table).unwrap();
         let engine = LsmEngine::open_with(copy.path(), limits).unwrap();
         (2..9).for_each(|seq| put(&engine, seq));
-        engine.rewrite().unwrap();
+        engine.rewrite(&|| Ok(())).unwrap();
         assert_eq!(engine.get(&[7]).unwrap(), Some(vec![8; 100]));
         drop(engine);
         let is_link = |path: &PathBuf| fs::symlink_metadata(path).unwrap().is_symlink();

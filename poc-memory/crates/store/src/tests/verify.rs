@@ -220,7 +220,7 @@ fn damaged_records_are_rebuilt_when_they_are_found() {
     let (folder, records, _) = closed();
     let store = open_in(&folder, parts()).unwrap();
     // One table, so that no thread merges tables.
-    store.shared.engine.rewrite().unwrap();
+    store.shared.engine.rewrite(&|| Ok(())).unwrap();
     let tables = files(&folder.path().join("records")).into_iter();
     let table = tables.filter(|path| path.extension().is_some_and(|end| end == "table")).min().unwrap();
     let mut bytes = fs::read(&table).unwrap();

@@ -3,6 +3,7 @@
 use super::merge_iterator::MergeIterator;
 use super::table_files::GenerationRange;
 use super::{LsmState, Run, Version};
+use crate::engine::CHECK_RECORDS;
 use crate::engine::sorted_table::TableWriter;
 use poc_graph::error::Result;
 use std::fs;
@@ -26,18 +27,28 @@ impl Version {
 }
 
 impl LsmState {
-    /// Merges tables until no merge is due or the engine is closing.
+    /// Merges tables until no merge is due, the engine is closing or all tables are about to be merged.
     pub(super) fn merge_while_due(&self) -> Result<()> {
-        while !self.is_closing.load(Ordering::SeqCst) {
+        while !self.must_stop() {
             let current = self.current();
             let Some(count) = current.due_to_merge() else { return Ok(()) };
-            self.merge(&current, count)?;
+            self.merge(&current, count, &|| Ok(()))?;
         }
         Ok(())
     }
 
-    /// Merges the newest `count` tables into one, unless the engine closes first.
-    pub(super) fn merge(&self, current: &Version, count: usize) -> Result<()> {
+    fn must_stop(&self) -> bool {
+        self.is_closing.load(Ordering::SeqCst) || self.is_rewriting.load(Ordering::SeqCst)
+    }
+
+    /// Merges the newest `count` tables into one, unless the engine closes first. Calls `check_cancelled` often; its
+    /// error leaves the tables as they are.
+    pub(super) fn merge(
+        &self,
+        current: &Version,
+        count: usize,
+        check_cancelled: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         let (merged, older) = current.tables.split_at(count);
         let (Some(newest), Some(oldest)) = (merged.first(), merged.last()) else { return Ok(()) };
         self.check_space(merged.iter().map(|run| run.table.length()).sum())?;
@@ -46,17 +57,22 @@ impl LsmState {
         let mut writer = TableWriter::create(&self.directory.join(generations.file_name()), max_records)?;
         let mut sources = MergeIterator::default();
         merged.iter().for_each(|run| sources.add(run.table.cursor_from(&[])));
+        let mut read = 0u64;
         for record in sources {
             let (key, value) = self.check_damage(record)?;
-            if self.is_closing.load(Ordering::Relaxed) {
+            if self.must_stop() {
                 return Ok(());
+            }
+            read += 1;
+            if read.is_multiple_of(CHECK_RECORDS) {
+                check_cancelled()?;
             }
             // Tombstones are kept unless the oldest table is included: without them, an older value would reappear.
             if !value.is_empty() || !older.is_empty() {
                 writer.push(&key, &value)?;
             }
         }
-        if self.is_closing.load(Ordering::SeqCst) {
+        if self.must_stop() {
             return Ok(());
         }
         let table = Arc::new(writer.finish(newest.table.watermark())?);

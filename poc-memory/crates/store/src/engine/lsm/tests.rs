@@ -5,8 +5,10 @@ use crate::engine::temporary_folder::copy_files;
 use crate::table::Table;
 use crate::tests::bytes_of_files;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
+use poc_graph::error::{Code, Error};
 use poc_graph::rng::{Rng, SeededRng};
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use tempfile::TempDir;
 
@@ -219,7 +221,7 @@ fn deleted_records_take_no_space_in_the_oldest_table() {
     assert_eq!(contents(&engine), Contents::new());
     engine.finish_merging();
     let current = engine.state.current();
-    engine.state.merge(&current, current.tables.len()).unwrap();
+    engine.state.merge(&current, current.tables.len(), &|| Ok(())).unwrap();
     assert_eq!(contents(&engine), Contents::new());
     assert_eq!(engine.state.current().tables[0].table.records(), 0);
     assert_eq!(engine.watermark().unwrap().seq, 2);
@@ -313,7 +315,7 @@ fn rewritten_records_have_no_obsolete_values() {
         engine.apply(part.into(), Watermark { seq, checksum: 1 }).unwrap();
     }
     engine.apply(vec![(b"last".to_vec(), None)].into(), Watermark { seq: 9, checksum: 1 }).unwrap();
-    engine.rewrite().unwrap();
+    engine.rewrite(&|| Ok(())).unwrap();
     assert_eq!((contents(&engine), engine.watermark().unwrap().seq), (expected.clone(), 9));
     drop(engine);
     let names = names(&folder);
@@ -325,6 +327,36 @@ fn rewritten_records_have_no_obsolete_values() {
     })
     .unwrap();
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_cancelled_rewriting_leaves_the_tables_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    let rng = SeededRng::new(1);
+    // The second table is too short to be merged with the first in the background.
+    for (seq, count) in [(1, 4_000), (2, 100)] {
+        let put = |number: u32| (number.to_be_bytes().to_vec(), Some(rng.next_u64().to_be_bytes().to_vec()));
+        let changes: Vec<Put> = (0..count).map(put).collect();
+        engine.apply(changes.into(), Watermark { seq, checksum: 1 }).unwrap();
+    }
+    engine.finish_merging();
+    assert_eq!(engine.state.current().tables.len(), 2);
+    let (before, files) = (contents(&engine), bytes_of_files(folder.path()));
+    for calls in 1..=3 {
+        let made = Cell::new(0);
+        let check_cancelled = || {
+            made.set(made.get() + 1);
+            if made.get() == calls { Err(Error::unavailable("cancelled")) } else { Ok(()) }
+        };
+        let error = engine.rewrite(&check_cancelled).unwrap_err();
+        assert_eq!((error.code, made.get()), (Code::Unavailable, calls));
+        assert!(bytes_of_files(folder.path()) == files, "{:?}", names(&folder));
+        assert!(contents(&engine) == before && engine.watermark().unwrap().seq == 2);
+    }
+    engine.rewrite(&|| Ok(())).unwrap();
+    assert!(contents(&engine) == before);
+    assert_eq!(engine.state.current().tables.len(), 1);
 }
 
 /// The directory cannot be synced after the file got its name.
