@@ -117,7 +117,7 @@ fn without_numbers(problem: &str) -> String {
 /// The agents that have at least `min` notes to read, one line each; none if `min` is 0.
 fn long_backlogs(backlog: &BTreeMap<String, usize>, min: usize) -> Vec<String> {
     let long = backlog.iter().filter(|(_, count)| min > 0 && **count >= min);
-    long.map(|(agent, count)| format!("agent `{agent}`: {count} notes wait to be read")).collect()
+    long.map(|(agent, count)| format!("agent `{agent}`: notes to be read: {count}")).collect()
 }
 
 /// Sends messages until the daemon stops.

@@ -17,6 +17,7 @@ pub use frame::{Frame, Hello};
 use crate::ops::{Principal, Progress};
 use poc_graph::error::{Error, Result};
 use poc_graph::json::UniqueFields;
+use poc_graph::plural;
 use serde::{Deserialize, Deserializer, Serialize as _};
 use serde_json::Value;
 use serde_path_to_error::Segment;
@@ -91,7 +92,7 @@ pub fn decode(bytes: &[u8]) -> Result<Frame> {
             }
         })?;
     if !rest.is_empty() {
-        return Err(malformed(format!("{} bytes follow the map", rest.len())));
+        return Err(malformed(format!("the map is followed by {}", plural(rest.len() as u64, "byte"))));
     }
     Ok(match fields {
         Fields {
@@ -177,7 +178,7 @@ pub fn read(from: &mut impl Read, limit: usize) -> Result<Option<Frame>> {
 /// Decodes a frame; fails when fewer than `length` bytes arrived.
 pub fn decode_whole(bytes: &[u8], length: usize) -> Result<Frame> {
     if bytes.len() < length {
-        return Err(malformed(format!("it ends after {} of {length} bytes", bytes.len())));
+        return Err(malformed(format!("it ends after {} of {}", bytes.len(), plural(length as u64, "byte"))));
     }
     decode(bytes)
 }

@@ -3,7 +3,7 @@
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use crate::ops::Progress;
+use crate::ops::{Progress, plural};
 use poc_embed::{FetchedModel, HubCache, HubClient, HubName};
 use poc_graph::error::Result;
 
@@ -38,8 +38,9 @@ impl LocalCommand for EmbedFetch {
     fn show(output: &FetchedModel) -> String {
         let FetchedModel { model, revision, folder, bytes, files } = output;
         format!(
-            "{model} at {revision}: {} files, {bytes} bytes downloaded\n{}\n",
-            files.len(),
+            "{model} at {revision}: {}, {} downloaded\n{}\n",
+            plural(files.len() as u64, "file"),
+            plural(*bytes, "byte"),
             folder.display()
         )
     }

@@ -314,7 +314,7 @@ fn and_more(count: usize, of: &str) -> String {
 /// A size with its unit, for a person.
 fn size(bytes: u64) -> String {
     match bytes {
-        0..1_000 => format!("{bytes} bytes"),
+        0..1_000 => plural(bytes, "byte"),
         1_000..1_000_000 => format!("{} kB", bytes / 1_000),
         _ => format!("{:.1} MB", bytes as f64 / 1e6),
     }

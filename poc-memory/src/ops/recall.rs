@@ -3,7 +3,7 @@
 use super::argument::{self, TextArgument};
 use super::hit::{NoteRow, bounded, is_zero, missing_note};
 use super::request::FormerText;
-use super::text::table;
+use super::text::{plural, table};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId};
@@ -207,7 +207,7 @@ fn answer(
 fn row(hit: &RecallRow) -> Vec<String> {
     let through = match hit.path.last() {
         None => String::new(),
-        Some(step) => format!("{} hops, by {}", hit.breakdown.depth, step.kind),
+        Some(step) => format!("{}, by {}", plural(hit.breakdown.depth as u64, "hop"), step.kind),
     };
     vec![format!("{:>7.4}", hit.score), hit.note.key.clone(), hit.note.title.clone(), through]
 }

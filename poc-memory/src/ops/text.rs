@@ -2,6 +2,7 @@
 
 use poc_agent::schedule::{local_minute, local_second, local_zone};
 use poc_graph::diagnostic::FileDiagnostic;
+pub(crate) use poc_graph::plural;
 use poc_graph::time::Timestamp;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -86,11 +87,6 @@ pub(crate) fn size(bytes: u64) -> String {
         0x10_0000..0x4000_0000 => format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64),
         _ => format!("{:.1} GiB", bytes as f64 / (1 << 30) as f64),
     }
-}
-
-/// `1 edge`, `2 edges`.
-pub(crate) fn plural(count: u64, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 #[cfg(test)]

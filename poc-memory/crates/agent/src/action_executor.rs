@@ -3,7 +3,7 @@
 use super::permit::{PermittedAction, Refusal, RefusalReason};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, Visit, VisitOutcome, provenance};
+use poc_graph::{EdgeKind, NodeId, Visit, VisitOutcome, plural, provenance};
 use poc_notes::insert::{self, PreparedNote};
 use poc_notes::link::{self, Link, LinkOutcome};
 use poc_notes::{Draft, Memory, derivation, rename, succession, supersede, weight};
@@ -175,7 +175,9 @@ impl ActionExecutor<'_> {
             }
             if self.max_per_source.is_some_and(|max| derived.len() >= max) {
                 let key = tx.node(source)?.map(|node| node.key).unwrap_or_default();
-                let why = format!("{} notes were already derived from `{key}`", derived.len());
+                let were = if derived.len() == 1 { "was" } else { "were" };
+                let notes = plural(derived.len() as u64, "note");
+                let why = format!("{notes} {were} already derived from `{key}`");
                 return Ok(Some(RefusalReason::OverLimit.because(why)));
             }
         }

@@ -2,7 +2,7 @@
 //! the maximum cost of the call.
 
 use super::definition::Budget;
-use poc_graph::Tuple;
+use poc_graph::{Tuple, plural};
 
 /// Budget limits, and the spending so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -77,7 +77,8 @@ impl BudgetStatus<'_> {
         let BudgetStatus { budget, runs, agent, .. } = self;
         let max = budget.runs_per_day;
         if max > 0 && *runs >= max {
-            return Some(format!("`{agent}` ran {runs} times today, and `budget.max-runs-per-day` is {max}"));
+            let times = plural(u64::from(*runs), "time");
+            return Some(format!("`{agent}` ran {times} today, and `budget.max-runs-per-day` is {max}"));
         }
         None
     }
@@ -87,8 +88,9 @@ impl BudgetStatus<'_> {
         let (runs, agent) = (self.tenant_runs, self.agent);
         let max = self.budget.per_tenant.max_runs().filter(|max| runs >= *max)?;
         let tenant = self.tenant_text();
+        let times = plural(u64::from(runs), "time");
         Some(format!(
-            "`{agent}` ran {runs} times for {tenant} today, and `budget.per-tenant.max-runs-per-day` is {max}"
+            "`{agent}` ran {times} for {tenant} today, and `budget.per-tenant.max-runs-per-day` is {max}"
         ))
     }
 

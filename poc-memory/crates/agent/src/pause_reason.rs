@@ -2,6 +2,7 @@
 
 use super::ledger::{AgentState, Pause};
 use poc_config::schedule::local_minute;
+use poc_graph::plural;
 use poc_graph::time::Timestamp;
 
 /// Why an agent is paused.
@@ -58,7 +59,8 @@ impl PauseReason {
                 format!("paused since {}{end}{note}", local_minute(*since))
             }
             PauseReason::Failing { failures, .. } => {
-                format!("paused after {failures} failures in a row; {}", ends(agent))
+                let failures = plural(u64::from(*failures), "failure");
+                format!("paused after {failures} in a row; {}", ends(agent))
             }
         }
     }

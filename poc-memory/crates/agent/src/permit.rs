@@ -13,7 +13,7 @@ use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition, Mode, Targets};
 use super::selection::{self, Handle, PromptExtent, Selection};
 use poc_graph::error::Result;
-use poc_graph::{ChunkRef, NodeId, Trust};
+use poc_graph::{ChunkRef, NodeId, Trust, plural};
 use poc_notes::Draft;
 use poc_notes::Memory;
 use std::borrow::Cow;
@@ -172,7 +172,8 @@ impl<'a> Permit<'a> {
         }
         let links_of = |id| self.links.iter().filter(|(a, b)| [*a, *b].contains(&id)).count();
         if let Some(full) = ends.into_iter().find(|end| links_of(end.node.id) >= max) {
-            return Err(RefusalReason::OverLimit.because(format!("more than {max} links of {}", full.name)));
+            let links = plural(max as u64, "link");
+            return Err(RefusalReason::OverLimit.because(format!("more than {links} of {}", full.name)));
         }
         let reason = action.reason.clone();
         Ok(PermittedAction::Link { from, to, strength: action.strength, reason })
@@ -217,7 +218,8 @@ impl<'a> Permit<'a> {
         }
         let max = self.definition.limits.insert_max_sources;
         if sources.len() > max {
-            return Err(RefusalReason::OverLimit.because(format!("more than {max} sources")));
+            let sources = plural(max as u64, "source");
+            return Err(RefusalReason::OverLimit.because(format!("more than {sources}")));
         }
         Ok(sources)
     }
@@ -234,7 +236,8 @@ impl<'a> Permit<'a> {
     fn check_min_sources(&self, sources: &[NodeId]) -> Verdict<()> {
         let min = self.definition.limits.insert_min_sources;
         if sources.len() < min {
-            let why = format!("{} sources, fewer than {min} (`limits.insert.min-sources`)", sources.len());
+            let found = plural(sources.len() as u64, "source");
+            let why = format!("{found}, fewer than {min} (`limits.insert.min-sources`)");
             return Err(RefusalReason::InvalidValue.because(why));
         }
         Ok(())
@@ -373,7 +376,8 @@ impl<'a> Permit<'a> {
     fn count(&mut self, kind: ActionKind) -> Verdict<()> {
         let limits = &self.definition.limits;
         if self.used.values().sum::<usize>() >= limits.max_actions {
-            return Err(RefusalReason::OverLimit.because(format!("more than {} actions", limits.max_actions)));
+            let actions = plural(limits.max_actions as u64, "action");
+            return Err(RefusalReason::OverLimit.because(format!("more than {actions}")));
         }
         let used = self.used.entry(kind).or_default();
         let max = limits.max(kind);

@@ -4,7 +4,7 @@ use super::ledger::{self, ActionRecord, ActionState, Run, Status};
 use super::{action_group, apply};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, NodeId, RunId, Visit, cancellation};
+use poc_graph::{Activity, NodeId, RunId, Visit, cancellation, plural};
 use poc_notes::Memory;
 use poc_notes::history;
 use poc_notes::undo::{UndoItem, UndoReport, restore};
@@ -82,11 +82,9 @@ fn undo_selected(
             let moved = writes(&txns, seq, row.replays);
             let kept = restore_replay_intervals(tx, moved)?;
             if kept > 0 || items.is_empty() {
-                let refused = (kept > 0).then(|| format!("{kept} of them were replayed again since"));
-                let summary = match moved.len() {
-                    1 => "replay 1 note".to_owned(),
-                    notes => format!("replay {notes} notes"),
-                };
+                let were = if kept == 1 { "was" } else { "were" };
+                let refused = (kept > 0).then(|| format!("{kept} of them {were} replayed again since"));
+                let summary = format!("replay {}", plural(moved.len() as u64, "note"));
                 items.push(UndoItem { summary, refused });
             }
             row.replays = WriteRange::default();

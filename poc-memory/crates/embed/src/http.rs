@@ -4,6 +4,7 @@ use super::Embedder;
 use super::call_limiter::CallLimiter;
 use poc_config::endpoint::{self, EndpointError};
 use poc_graph::error::{Error, Result};
+use poc_graph::plural;
 use poc_graph::retry::{Backoff, retry};
 use poc_rank::cosine::normalize;
 use reqwest::blocking::{Client, Response};
@@ -235,7 +236,7 @@ impl HttpEmbedder {
             }
         }
         match vectors.iter().any(Vec::is_empty) {
-            true => Err(permanent(format!("it gave fewer than {} vectors", texts.len()))),
+            true => Err(permanent(format!("it gave fewer than {}", plural(texts.len() as u64, "vector")))),
             false => Ok(vectors),
         }
     }

@@ -17,6 +17,7 @@ mod lists;
 mod message;
 mod node;
 mod pages;
+mod plural;
 mod project;
 pub mod provenance;
 pub mod retry;
@@ -39,6 +40,7 @@ pub use id::{IdGenerator, MessageId, NodeId, RunId};
 pub use key::{KEY_MAX_BYTES, MAX_ALIASES, normal_key};
 pub use message::{ChunkRef, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
+pub use plural::plural;
 pub use project::{PROJECT_PREFIX, is_project, is_project_label, project_name};
 pub use structure::{
     Communities, GraphMetrics, Layout, Outliers, PowerLaw, SavedStructure, SpectralEmbedding,

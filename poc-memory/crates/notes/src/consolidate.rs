@@ -12,7 +12,7 @@ mod tests;
 use super::{Memory, derivation};
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
-use poc_graph::{Edge, EdgeId, Node, NodeId, State, View, cancellation};
+use poc_graph::{Edge, EdgeId, Node, NodeId, State, View, cancellation, plural};
 use poc_rank::decay::{edge_at, edge_stays_until};
 use poc_store::{Cause, Table, Transaction, parse_keyword_key};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -47,13 +47,12 @@ impl ConsolidationReport {
     /// The report as one line, in the conditional for a dry run.
     pub fn line(&self, dry_run: bool) -> String {
         let (expired, would) = if dry_run { ("would expire", "would be ") } else { ("expired", "") };
-        let count = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
         format!(
             "{} {expired}, {} {would}deleted, {} and {} {would}removed",
-            count(self.pruned_nodes, "note"),
-            count(self.deleted_nodes, "note"),
-            count(self.removed_edges, "edge"),
-            count(self.removed_keywords, "keyword"),
+            plural(self.pruned_nodes, "note"),
+            plural(self.deleted_nodes, "note"),
+            plural(self.removed_edges, "edge"),
+            plural(self.removed_keywords, "keyword"),
         )
     }
 }

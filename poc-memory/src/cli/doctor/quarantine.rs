@@ -210,5 +210,5 @@ fn part_line(part: &QuarantinePartRow) -> String {
         Some((first, last)) => format!("{} ({first} to {last})", plural(part.changes, "change")),
         None => "no log changes".to_owned(),
     };
-    format!("{}  {} bytes, {changes}\n", part.name, part.bytes)
+    format!("{}  {}, {changes}\n", part.name, plural(part.bytes, "byte"))
 }

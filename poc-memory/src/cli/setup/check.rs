@@ -4,6 +4,7 @@ use super::assistant::{Assistant, ServerSetting, SettingsFolders};
 use super::json_file;
 use super::settings_file::{self, Syntax};
 use crate::cli::command_context::CommandContext;
+use crate::ops::plural;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -136,7 +137,7 @@ fn list_tools_and_search(child: &mut Child) -> Result<String> {
         let why = found.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
         return Err(Error::unavailable(format!("cannot search: {why}")));
     }
-    Ok(format!("answer ({} tools)", names.len()))
+    Ok(format!("answer ({})", plural(names.len() as u64, "tool")))
 }
 
 /// Runs the command of an assistant's hook as at the start of a session.

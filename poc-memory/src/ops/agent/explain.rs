@@ -4,7 +4,7 @@ mod text;
 
 use super::history::{self, RunRow};
 use super::list::{self, AgentRow};
-use crate::ops::text::minute;
+use crate::ops::text::{minute, plural};
 use crate::ops::{Access, Ctx, Op, Route, Terminal};
 use poc_agent::definition::TenantBudget;
 use poc_agent::ledger::{self, StatusReason};
@@ -301,7 +301,7 @@ impl ScheduledTenants {
         let patterns = self.patterns.join(" or ");
         match (self.matching, self.with_notes) {
             (Some(matching), Some(all)) if all > 1 || patterns != "all" => {
-                Some(format!("{patterns}: {matching} of {all} tenants with notes"))
+                Some(format!("{patterns}: {matching} of {} with notes", plural(all as u64, "tenant")))
             }
             (None, _) => Some(patterns),
             _ => None,

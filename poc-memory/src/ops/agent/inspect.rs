@@ -1,6 +1,7 @@
 //! `agent inspect`
 
 use super::outcome::AgentRunOutput;
+use crate::ops::text::plural;
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::ledger;
 use poc_agent::run::transcript;
@@ -116,7 +117,7 @@ impl CallRow {
         let mut line = format!("call of {}", self.model);
         for (count, what) in [(self.tokens_in, "in"), (self.tokens_out, "out")] {
             if let Some(count) = count {
-                let _ = write!(line, ", {count} tokens {what}");
+                let _ = write!(line, ", {} {what}", plural(count, "token"));
             }
         }
         if let Some(cost) = self.cost {

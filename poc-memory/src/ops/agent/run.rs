@@ -2,6 +2,7 @@
 
 use super::outcome::AgentRunOutput;
 use crate::ops::argument::ParameterValues;
+use crate::ops::text::plural;
 use crate::ops::{Access, Ctx, Op, Route, Terminal, tenancy};
 use poc_agent::definition::Mode;
 use poc_agent::ledger::{self, Run, Status, StatusReason};
@@ -68,7 +69,8 @@ fn pause_line(run: &Run, before: Option<PauseReason>, after: Option<PauseReason>
         (_, Some(paused)) => Some(paused.line(&run.agent))
             .filter(|line| run.message.as_ref().is_none_or(|message| !message.contains(line))),
         (Some(PauseReason::Failing { failures, .. }), None) => {
-            Some(format!("it was paused after {failures} failures in a row; this run has ended the pause"))
+            let failures = plural(u64::from(failures), "failure");
+            Some(format!("it was paused after {failures} in a row; this run has ended the pause"))
         }
         _ => None,
     }

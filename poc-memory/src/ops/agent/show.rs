@@ -2,7 +2,7 @@
 
 use super::list::{self, AgentRow};
 use super::outcome::assigned;
-use crate::ops::text::{diagnostic_text, minute};
+use crate::ops::text::{diagnostic_text, minute, plural};
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::agent_files::{self, AgentFile, AgentFiles};
 use poc_agent::definition::{ActionKind, Limits, ScheduleRules};
@@ -171,7 +171,9 @@ impl LimitsSection {
 
     fn line(&self) -> String {
         let LimitsSection { max_actions, weight_max_delta, insert_max_chars, .. } = self;
-        format!("{max_actions} actions, a delta of {weight_max_delta}, {insert_max_chars} characters a note")
+        let actions = plural(*max_actions as u64, "action");
+        let characters = plural(*insert_max_chars as u64, "character");
+        format!("{actions}, a delta of {weight_max_delta}, {characters} a note")
     }
 }
 
@@ -179,13 +181,14 @@ impl BudgetSection {
     fn line(&self) -> String {
         let runs = match self.max_runs_per_day {
             0 => "any number of runs a day".to_owned(),
-            max => format!("{max} runs a day"),
+            max => format!("{} a day", plural(u64::from(max), "run")),
         };
         let dollars = |max: Option<f64>, of: &str| max.map(|max| format!(", ${max} a {of}"));
         let run = dollars(self.max_usd_per_run, "run").unwrap_or_default();
         let day = dollars(self.max_usd_per_day, "day").unwrap_or_default();
-        let runs_of_tenant =
-            self.max_runs_per_day_of_tenant.map(|max| format!(", {max} runs a day for each tenant"));
+        let runs_of_tenant = self
+            .max_runs_per_day_of_tenant
+            .map(|max| format!(", {} a day for each tenant", plural(u64::from(max), "run")));
         let usd_of_tenant = dollars(self.max_usd_per_day_of_tenant, "day for each tenant");
         format!("{runs}{run}{day}{}{}", runs_of_tenant.unwrap_or_default(), usd_of_tenant.unwrap_or_default())
     }
@@ -199,9 +202,11 @@ impl RetrySection {
         };
         let pause = match self.pause_after {
             0 => String::new(),
-            after => format!("; paused after {after} failures in a row"),
+            after => format!("; paused after {} in a row", plural(u64::from(after), "failure")),
         };
-        format!("{} attempts, {} corrections, {rerun}{pause}", self.attempts, self.repair)
+        let attempts = plural(u64::from(self.attempts), "attempt");
+        let corrections = plural(u64::from(self.repair), "correction");
+        format!("{attempts}, {corrections}, {rerun}{pause}")
     }
 }
 

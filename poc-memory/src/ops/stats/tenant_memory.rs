@@ -1,6 +1,6 @@
 //! How many tenants are in memory.
 
-use crate::ops::text::size;
+use crate::ops::text::{plural, size};
 use poc_store::LoadedTenants;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,7 @@ impl From<LoadedTenants> for TenantMemoryOutput {
 impl TenantMemoryOutput {
     /// A line for people about a store with a number of tenants besides the default one.
     pub(super) fn line(&self, tenants: usize) -> String {
-        format!("{} of {tenants} tenants, {} of {}", self.loaded, size(self.bytes), size(self.limit))
+        let tenants = plural(tenants as u64, "tenant");
+        format!("{} of {tenants}, {} of {}", self.loaded, size(self.bytes), size(self.limit))
     }
 }

@@ -5,7 +5,7 @@ use super::key_spec::{Bound, KeySpec, ValueType};
 use super::keys;
 use poc_config::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
-use poc_graph::similar;
+use poc_graph::{plural, similar};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -72,7 +72,9 @@ impl<'a> AgentFileReader<'a> {
         diagnostics.dedup();
         let left_out = self.left_out.get();
         if left_out > 0 {
-            let more = FileDiagnostic::new(format!("there are {left_out} more problems"));
+            let are = if left_out == 1 { "is" } else { "are" };
+            let problems = plural(left_out as u64, "more problem");
+            let more = FileDiagnostic::new(format!("there {are} {problems}"));
             diagnostics.push(more.file(self.document.name()));
         }
         diagnostics

@@ -1,5 +1,6 @@
 //! Why a pipeline gives an agent nothing to do, and what would help.
 
+use poc_graph::plural;
 use poc_search::query::{Explanation, StageReport};
 
 /// The inputs of a message about an agent without work.
@@ -32,7 +33,7 @@ impl EmptySelection<'_> {
     /// A message that the agent has visited all results, and when it reads them again. `fresh` is the number of visited
     /// results, and `window` is the time for which a visit counts.
     pub(super) fn not_stale(&self, fresh: usize, window: Option<String>) -> String {
-        let notes = plural(fresh, "note");
+        let notes = plural(fresh as u64, "note");
         let agent = self.agent;
         match window {
             Some(window) => format!(
@@ -50,8 +51,8 @@ impl EmptySelection<'_> {
 fn left_by(stage: &StageReport) -> String {
     match (stage.kind.as_str(), stage.stage.as_str(), stage.output) {
         ("generator", "all", 0) => "the memory has no notes".to_owned(),
-        ("generator", text, output) => format!("`{text}` found {}", plural(output, "note")),
-        (_, text, output) => format!("`{text}` left {output} of {}", plural(stage.input, "note")),
+        ("generator", text, output) => format!("`{text}` found {}", plural(output as u64, "note")),
+        (_, text, output) => format!("`{text}` left {output} of {}", plural(stage.input as u64, "note")),
     }
 }
 
@@ -81,10 +82,6 @@ fn help(stage: &StageReport) -> String {
         "generated-key" => "no key is generated, so no note needs another key".to_owned(),
         _ => "change the pipeline: `poc-memory agent explain` shows what each stage leaves".to_owned(),
     }
-}
-
-fn plural(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

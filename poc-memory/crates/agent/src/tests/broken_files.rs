@@ -60,6 +60,9 @@ fn a_file_has_a_bounded_number_of_diagnostics() {
     let errors = parse(&format!("{many}{GOOD}")).err().unwrap();
     assert_eq!((errors.len(), errors[0].line), (101, Some(1)));
     assert_eq!(errors[100].message, "there are 19900 more problems");
+    let one_more: String = (0..101).map(|number| format!("key{number} = 1\n")).collect();
+    let errors = parse(&format!("{one_more}{GOOD}")).err().unwrap();
+    assert_eq!(errors.last().unwrap().message, "there is 1 more problem");
 }
 
 #[test]

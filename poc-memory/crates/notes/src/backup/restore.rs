@@ -10,9 +10,9 @@ use super::manifest::BackupManifest;
 use super::verify::Checker;
 use super::{BackupCallbacks, damaged, no_backups, unusable};
 use poc_config::paths::{Paths, create_private};
-use poc_graph::Node;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
+use poc_graph::{Node, plural};
 use poc_store::{
     Records, SegmentState, Store, check_segment, delete_empty_store, is_empty_store, last_transaction_before,
 };
@@ -434,7 +434,11 @@ fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
         let (records, counts) = (own.range::<Node>(&[])?.len() as u64, own.counts());
         if records != counts.nodes {
             let tenant = own.tenant();
-            return Err(wrong(format!("{records} records for {} notes of `{tenant}`", counts.nodes)));
+            return Err(wrong(format!(
+                "{} for {} of `{tenant}`",
+                plural(records, "record"),
+                plural(counts.nodes, "note")
+            )));
         }
         report.notes += counts.live;
     }

@@ -21,7 +21,7 @@ use crate::query_gate::{self, Exclusions, GateQuery};
 use poc_config::{Config, GateConfig};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::SystemClock;
-use poc_graph::{NodeId, Visibility, cancellation};
+use poc_graph::{NodeId, Visibility, cancellation, plural};
 use poc_rank::gate::Verdict;
 use poc_rank::quantile::of_groups;
 use serde::Serialize;
@@ -142,7 +142,8 @@ fn gate(all: &[AnswerSet]) -> Result<GateConfig> {
         all.iter().map(|of| (of, values(of))).find(|(_, count)| *count < MIN_QUESTIONS)
     {
         let of = few.set.as_ref().map(|set| format!(" of `{set}`")).unwrap_or_default();
-        return Err(Error::invalid(format!("{count} questions{of} are too few to calibrate thresholds"))
+        let (questions, are) = (plural(count as u64, "question"), if count == 1 { "is" } else { "are" });
+        return Err(Error::invalid(format!("{questions}{of} {are} too few to calibrate thresholds"))
             .hint(format!("at least {MIN_QUESTIONS} are needed; `poc-memory calibrate --from DIR` takes those of a folder")));
     }
     let at = |of: fn(&AnswerSet) -> &[GateAnswer], value: fn(&GateAnswer) -> f64, share| {

@@ -7,6 +7,7 @@
 
 use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::json::invalid_line;
+use poc_graph::plural;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -231,7 +232,8 @@ fn add_judgments(
     for (number, line) in lines(&text_of(file)?) {
         let cells: Vec<&str> = line.trim_end_matches('\r').split('\t').map(str::trim).collect();
         let [asked, document, grade] = cells.as_slice() else {
-            return Err(line_error(file, number, format!("the line has {} columns", cells.len()))
+            let columns = plural(cells.len() as u64, "column");
+            return Err(line_error(file, number, format!("the line has {columns}"))
                 .hint("write question, document and grade, separated by tabs"));
         };
         // Some tools write a header line.

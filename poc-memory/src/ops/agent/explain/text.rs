@@ -121,8 +121,8 @@ impl CostEstimate {
             ),
         };
         let runs = match self.max_runs_per_day {
-            0 => self.runs_today.to_string(),
-            max => format!("{} of {max}", self.runs_today),
+            0 => plural(u64::from(self.runs_today), "run"),
+            max => format!("{} of {}", self.runs_today, plural(u64::from(max), "run")),
         };
         let mut money = format!("${:.4}", self.usd_today);
         if let Some(max) = self.max_usd_per_day {
@@ -133,7 +133,7 @@ impl CostEstimate {
         }
         let _ = writeln!(
             text,
-            "today      {runs} runs, {money}; all agents ${:.4} of ${:.4}",
+            "today      {runs}, {money}; all agents ${:.4} of ${:.4}",
             self.usd_today_of_all, self.max_usd_per_day_of_all
         );
         if let Some(of_tenant) = &self.of_tenant {
@@ -145,11 +145,11 @@ impl CostEstimate {
 impl TenantCosts {
     fn write_to(&self, text: &mut String) {
         let TenantCosts { tenant, runs_today, max_runs_per_day, usd_today, max_usd_per_day } = self;
-        let max_runs = max_runs_per_day.map_or_else(String::new, |max| format!(" of {max}"));
+        let runs = match max_runs_per_day {
+            None => plural(u64::from(*runs_today), "run"),
+            Some(max) => format!("{runs_today} of {}", plural(u64::from(*max), "run")),
+        };
         let max_usd = max_usd_per_day.map_or_else(String::new, |max| format!(" of ${max:.4}"));
-        let _ = writeln!(
-            text,
-            "           for the tenant {tenant}: {runs_today}{max_runs} runs, ${usd_today:.4}{max_usd}"
-        );
+        let _ = writeln!(text, "           for the tenant {tenant}: {runs}, ${usd_today:.4}{max_usd}");
     }
 }

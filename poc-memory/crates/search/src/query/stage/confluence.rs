@@ -7,6 +7,7 @@ use super::spread::{EDGE_DECAY, MAX_HOPS, MIN_ACTIVATION, rules, times_weight};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
+use poc_graph::plural;
 use poc_rank::confluence::confluence;
 
 /// The maximum number of source nodes.
@@ -43,10 +44,8 @@ pub(super) const STAGE: StageDef = StageDef {
     },
     describe: |call| {
         let min = call.count("min_sources").unwrap_or_default();
-        let hops = call.count("max_hops").unwrap_or_default();
-        format!(
-            "spreads activation from each note of the set over {hops} hops and keeps what {min} or more reach"
-        )
+        let hops = plural(call.count("max_hops").unwrap_or_default() as u64, "hop");
+        format!("spreads activation from each note of the set over {hops} and keeps what {min} or more reach")
     },
     implementation: StageImplementation::Algorithm(|call, ctx, items, wanted| {
         let (view, rules) = (ctx.sources.view, rules(call)?);

@@ -9,7 +9,7 @@ use crate::query::scan::visible_at;
 use crate::query::set::{InterferencePair, ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, Ix, NodeId, View, cancellation};
+use poc_graph::{EdgeKind, Ix, NodeId, View, cancellation, plural};
 use poc_index::{VectorHit, VectorReader};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -93,7 +93,8 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
         members.iter().map(|(&id, &(ix, community))| (id, ix, community)).collect();
     probed.sort_unstable_by_key(|&(id, ix, _)| (Reverse(view.modified(ix)), id));
     if probed.len() > probes {
-        ctx.remark(format!("compared the {probes} notes changed last with all {}", probed.len()));
+        let notes = plural(probes as u64, "note");
+        ctx.remark(format!("compared the {notes} changed last with all {}", probed.len()));
         probed.truncate(probes);
     }
     let mut found: FxHashMap<(Ix, Ix), f64> = FxHashMap::default();

@@ -5,7 +5,7 @@ use super::seeds::{embedded, others};
 use super::spectral::K;
 use crate::query::example::Example;
 use crate::query::set::ScoredNode;
-use poc_graph::Ix;
+use poc_graph::{Ix, plural};
 use poc_rank::manifold::PrincipalAxis;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -29,7 +29,8 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:\"b-tree wal\" | manifold", output: &["crash-notes"] },
     describe: |call| {
         let k = call.count("k").unwrap_or_default();
-        format!("the {k} notes furthest along the principal axis of the set, towards its first")
+        let notes = plural(k as u64, "note");
+        format!("the {notes} furthest along the principal axis of the set, towards its first")
     },
     implementation: StageImplementation::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();

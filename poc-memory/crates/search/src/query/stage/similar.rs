@@ -8,6 +8,7 @@ use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use poc_graph::error::Result;
+use poc_graph::plural;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "similar",
@@ -35,7 +36,7 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "similar:\"write ahead log\",k=1", output: &["wal"] },
     describe: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
-        format!("the {k} notes most like `{text}`")
+        format!("the {} most like `{text}`", plural(k as u64, "note"))
     },
     implementation: StageImplementation::Generate(|call, ctx| {
         similar(&call.text("TEXT")?, call.count("k")?, ctx)

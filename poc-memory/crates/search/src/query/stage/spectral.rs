@@ -5,6 +5,7 @@ use super::seeds::{best, embedded, others};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::set::ScoredNode;
+use poc_graph::plural;
 use poc_rank::spectral::nearest;
 
 /// The maximum number of seeds. Each seed is compared with all nodes of its component.
@@ -41,7 +42,7 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:wal | spectral", output: &["b-tree", "crash-notes"] },
     describe: |call| {
         let k = call.count("k").unwrap_or_default();
-        format!("the {k} notes nearest to the set in the spectral embedding")
+        format!("the {} nearest to the set in the spectral embedding", plural(k as u64, "note"))
     },
     implementation: StageImplementation::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();

@@ -11,8 +11,8 @@ use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
 use crate::query::set::ScoredNode;
 use crate::query::top::best_to_front;
-use poc_graph::Ix;
 use poc_graph::error::Result;
+use poc_graph::{Ix, plural};
 use poc_rank::activation::{SpreadOptions, spread};
 
 /// The maximum number of hops.
@@ -61,7 +61,8 @@ pub(super) const STAGE: StageDef = StageDef {
     describe: |call| {
         let hops = call.count("max_hops").unwrap_or_default();
         let share = call.number("edge_decay").unwrap_or_default();
-        format!("spreads activation from the set over {hops} hops, a share of {share} along each edge")
+        let hops = plural(hops as u64, "hop");
+        format!("spreads activation from the set over {hops}, a share of {share} along each edge")
     },
     implementation: StageImplementation::Algorithm(|call, ctx, items, wanted| {
         let (view, rules) = (ctx.sources.view, rules(call)?);

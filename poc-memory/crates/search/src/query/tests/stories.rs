@@ -178,9 +178,7 @@ fn pairs_stay_with_the_set() {
     assert!(!few.pairs.is_empty() && few.pairs.len() < set.pairs.len());
     let last = world.view.find_key("lsm-tree").unwrap();
     assert!(few.pairs.iter().all(|pair| pair.a == last || pair.b == last), "{:?}", few.pairs);
-    assert!(
-        explanation.stages[0].note.as_ref().is_some_and(|note| note.contains("the 1 notes changed last"))
-    );
+    assert!(explanation.stages[0].note.as_ref().is_some_and(|note| note.contains("the 1 note changed last")));
 }
 
 #[test]
