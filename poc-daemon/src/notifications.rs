@@ -336,7 +336,7 @@ mod tests {
             BTreeMap::from([("few".to_owned(), 9), ("linker1".to_owned(), 10), ("many".to_owned(), 5000)]);
         assert_eq!(
             long_backlogs(&backlog, 10),
-            ["agent `linker1`: 10 notes wait to be read", "agent `many`: 5000 notes wait to be read"]
+            ["agent `linker1`: notes to be read: 10", "agent `many`: notes to be read: 5000"]
         );
         assert_eq!(long_backlogs(&backlog, 0), [""; 0]);
         assert!(Config::defaults().unwrap().notify.backlog > 0);

@@ -6,7 +6,6 @@ use super::logged_transaction::LogBase;
 use super::shared_log::{AppendOutcome, DroppedHistory, NewSharedRecord, SharedLog, SharedSnapshot};
 use super::shared_snapshot;
 use poc_graph::error::{Error, Result};
-use poc_graph::plural;
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ enum LogCopyError {
     Compacted(u64),
     #[error("another process is writing to `{address}`")]
     OtherWriter { address: String },
-    #[error("`{address}` already contains another memory ({})", plural(*head, "change"))]
+    #[error("`{address}` already contains another memory (its last change is {head})")]
     OtherMemory { address: String, head: u64 },
     /// The number is that of the last transaction in the folder.
     #[error(
