@@ -169,8 +169,10 @@ struct EarlyGap<'a> {
 impl EarlyGap<'_> {
     /// The differences from the state that the log must lead to which are written here. The others are left to later
     /// gaps. No later transaction changes their records, so each could be written in any gap. But a node must exist
-    /// before something is added to it, and a gap has a limited number of transactions, each for one tenant. Deletions
-    /// are left to the last gap unless they concern only nodes that are not needed any more.
+    /// before something is added to it, and a gap has a limited number of transactions, each for one tenant. The
+    /// deletion of a node that is still needed is left, with what belongs to the node, to a later gap. That gap has a
+    /// transaction of the node's tenant, namely the one that deleted it. Other deletions do not wait, because no later
+    /// gap may have a transaction of their tenant.
     fn differences(&self, mut differences: Vec<(Tenant, Write)>) -> Result<Vec<(Tenant, Write)>> {
         let node = |tenant: Tenant, id: &[u8]| (tenant, id.to_vec());
         let is_node = |write: &Write| write.table == Table::Nodes;
@@ -187,8 +189,14 @@ impl EarlyGap<'_> {
         let is_needed = |tenant: Tenant, write: &Write| {
             owners(tenant, write).iter().any(|owner| self.needed.contains(owner))
         };
+        let deleted_later = differences
+            .iter()
+            .filter(|(tenant, write)| is_node(write) && write.after.is_none() && is_needed(*tenant, write));
+        let deleted_later: NodeIds = deleted_later.map(|(tenant, write)| node(*tenant, &write.key)).collect();
         // What is needed comes first, and nodes before what belongs to them.
-        differences.sort_by_cached_key(|(tenant, write)| (!is_needed(*tenant, write), !is_node(write)));
+        differences.sort_by_cached_key(|(tenant, write)| {
+            (write.after.is_none() || !is_needed(*tenant, write), !is_node(write))
+        });
         let own = self.writes.iter().filter(|(_, write)| !write.table.is_shared());
         let mut tenants: BTreeSet<Tenant> = own.map(|(tenant, _)| *tenant).collect();
         let written = self.writes.iter().filter(|(_, write)| is_node(write) && write.after.is_some());
@@ -204,7 +212,7 @@ impl EarlyGap<'_> {
                 continue;
             }
             if write.after.is_none() {
-                if is_needed(tenant, &write) {
+                if owners(tenant, &write).iter().any(|owner| deleted_later.contains(owner)) {
                     continue;
                 }
             } else if is_node(&write) {

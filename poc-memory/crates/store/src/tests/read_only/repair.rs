@@ -316,6 +316,54 @@ fn a_lost_note_exists_in_the_repaired_log_before_what_links_to_it() {
     assert!(found.is_empty(), "{found:?}");
 }
 
+/// The first gap has deleted a link of a note to which a later transaction links, and the second gap has a single
+/// transaction, of another tenant.
+#[test]
+fn what_a_tenant_has_deleted_in_a_gap_does_not_wait_for_a_gap_of_another_tenant() {
+    let other = |store: &Store| store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
+    for deletes_last in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let state = |store: &Store| (stated(store), stated(&other(store)));
+        let (before, ends) = {
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
+            let other = other(&store);
+            let mut ends = Vec::new();
+            let mut run = |own: &Store, act: &dyn Fn(&mut Transaction<'_>) -> Result<()>| {
+                own.transact(cause(), act).unwrap();
+                ends.push(store.sizes().unwrap().log as usize);
+            };
+            let of_other = |number: u64| Node { tenant: other.tenant(), ..node(number) };
+            let create = |tx: &mut Transaction<'_>| tx.put_node(&of_other(11));
+            let delete = |tx: &mut Transaction<'_>| {
+                tx.delete_edge(node(1).id, EdgeKind::Link, node(2).id)?;
+                tx.put_node(&Node { body: "Changed".into(), ..node(2) })
+            };
+            (1..=3).for_each(|number| run(&store, &|tx| tx.put_node(&node(number))));
+            run(&other, &|tx| tx.put_node(&of_other(10)));
+            run(&store, &|tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5)));
+            match deletes_last {
+                false => run(&store, &delete),
+                true => run(&other, &create),
+            }
+            run(&store, &|tx| tx.put_edge(&edge(1, 3, EdgeKind::Link, 0.5)));
+            match deletes_last {
+                false => run(&other, &create),
+                true => run(&store, &delete),
+            }
+            store.checkpoint().unwrap();
+            put(&store, 50);
+            (state(&store), ends)
+        };
+        damage_records(&folder, &ends, &[6, 8]);
+        repaired(&folder, RepairSource::Records);
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert_eq!((store.damage(), store.view().edge_count()), (None, 1));
+        assert!(state(&store) == before, "{deletes_last}");
+        let found = store.verify(&QUIET).unwrap();
+        assert!(found.is_empty(), "{found:?}");
+    }
+}
+
 #[test]
 fn an_interrupted_repair_is_completed_by_the_next_open() {
     let made = closed_store(COUNT);
