@@ -3,6 +3,7 @@
 use crate::support::World;
 use crate::support::http::{Http, HttpResponse, ON};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
 
 /// A browser: it keeps cookies and sends what browsers send.
 struct Browser<'a> {
@@ -345,6 +346,37 @@ fn the_page_starts_the_daemon_and_needs_no_rest() {
     world.start_daemon();
     assert_eq!(browser.read("/v1/nodes/x").status, 200);
     world.stop_daemon();
+}
+
+/// Each open screen keeps a connection for events.
+#[test]
+fn open_screens_neither_lock_anybody_out_nor_delay_a_stop() {
+    let mut world = World::new();
+    world.write("config.toml", &format!("{ON}max-connections = 2\n"));
+    world.start_daemon();
+    let http = Http::of(&world);
+    let browser = Browser::signed_in(&world, &http, &[]);
+    let open = || {
+        let mut stream = http.connect();
+        write!(
+            stream,
+            "GET /events HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nSec-Fetch-Site: same-origin\r\n\r\n",
+            http.address, browser.cookie
+        )
+        .unwrap();
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).unwrap();
+        assert_eq!(&begin, b"HTTP/1.1 200");
+        stream
+    };
+    let [mut first, second, third] = [open(), open(), open()];
+    // The stream that was opened first is closed.
+    first.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(http.call("GET /v1/healthz", None).status, 200);
+    world.stop_daemon();
+    let log = std::fs::read_to_string(world.home().join("daemon.log")).unwrap();
+    assert!(log.contains("stopped") && !log.contains("is interrupted"), "{log}");
+    drop((second, third));
 }
 
 #[test]

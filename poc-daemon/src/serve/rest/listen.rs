@@ -1,5 +1,6 @@
 //! Accepts and serves HTTP connections.
 
+use super::event_stream::EventStream;
 use super::mcp::Mcp;
 use super::origin_guard::OriginGuard;
 use super::token::Tokens;
@@ -187,11 +188,13 @@ struct Requests {
     responded: usize,
     /// Number of responses that were sent completely.
     answered: usize,
+    /// Number of responses that wait for events.
+    streams: usize,
 }
 
 impl Requests {
     fn is_idle(&self) -> bool {
-        self.received == self.answered
+        self.received == self.answered + self.streams
     }
 
     fn all_responses_have_begun(&self) -> bool {
@@ -200,22 +203,32 @@ impl Requests {
 }
 
 /// A request whose response is not sent yet.
-struct PendingRequest(Arc<watch::Sender<Requests>>);
+struct PendingRequest {
+    requests: Arc<watch::Sender<Requests>>,
+    is_stream: bool,
+}
 
 impl PendingRequest {
     fn new(requests: &Arc<watch::Sender<Requests>>) -> PendingRequest {
         requests.send_modify(|requests| requests.received += 1);
-        PendingRequest(requests.clone())
+        PendingRequest { requests: requests.clone(), is_stream: false }
     }
 
-    fn begin_response(&self) {
-        self.0.send_modify(|requests| requests.responded += 1);
+    fn begin_response(&mut self, response: &Response) {
+        self.is_stream = response.extensions().get::<EventStream>().is_some();
+        self.requests.send_modify(|requests| {
+            requests.responded += 1;
+            requests.streams += usize::from(self.is_stream);
+        });
     }
 }
 
 impl Drop for PendingRequest {
     fn drop(&mut self) {
-        self.0.send_modify(|requests| requests.answered += 1);
+        self.requests.send_modify(|requests| {
+            requests.answered += 1;
+            requests.streams -= usize::from(self.is_stream);
+        });
     }
 }
 
@@ -228,11 +241,11 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
     let requests = Arc::new(watch::Sender::new(Requests::default()));
     let mut changes = requests.subscribe();
     let service = service_fn(move |request| {
-        let pending = PendingRequest::new(&requests);
+        let mut pending = PendingRequest::new(&requests);
         let answered = router.call(note_path::encode_key(request));
         async move {
             let response: Response = answered.await?;
-            pending.begin_response();
+            pending.begin_response(&response);
             Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, pending)))
         }
     });

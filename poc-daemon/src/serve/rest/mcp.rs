@@ -5,6 +5,7 @@
 //! cannot use sessions of the other server.
 
 use super::answer::HttpError;
+use super::event_stream::EventStream;
 use super::op_route::declares_json;
 use super::token::TokenRole;
 use super::tracked_body::TrackedBody;
@@ -95,7 +96,9 @@ impl Mcp {
             return service.end_session(head).await;
         }
         if head.method == Method::GET {
-            return Ok(service.http.handle(with_body(head, Vec::new())).await.into_response());
+            let mut response = service.http.handle(with_body(head, Vec::new())).await.into_response();
+            response.extensions_mut().insert(EventStream);
+            return Ok(response);
         }
         if !declares_json(&head.headers) {
             return Err(HttpError::not_json());

@@ -13,6 +13,7 @@ mod caller;
 mod cors;
 mod csrf;
 mod docs;
+mod event_stream;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod listen;

@@ -3,14 +3,15 @@
 //! change; the page asks the ops what has changed.
 
 use super::super::answer::HttpError;
+use super::super::event_stream::EventStream;
 use super::super::{RestContext, caller};
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use hyper::body::Frame;
 use poc_graph::Tuple;
 use poc_notes::answer_status;
@@ -50,7 +51,8 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
 fn stream(rest: &Arc<RestContext>, headers: &HeaderMap, tenant: Tuple) -> Response {
     let (events, waiting) = mpsc::channel(WAITING);
     tokio::spawn(send(rest.clone(), headers.clone(), tenant, events));
-    ([(CONTENT_TYPE, "text/event-stream")], Body::new(Events(waiting))).into_response()
+    let headers = [(CONTENT_TYPE, "text/event-stream")];
+    (Extension(EventStream), headers, Body::new(Events(waiting))).into_response()
 }
 
 /// Sends events until the browser disconnects, the session ends or the daemon stops.

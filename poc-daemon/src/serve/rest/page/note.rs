@@ -74,7 +74,11 @@ async fn read(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
     if let Value::Object(args) = &mut args {
         tenancy::bind(args, &session.tenant)?;
     }
-    call::call(rest.state.clone(), origin, op, args, token, |_| {}).await
+    let limit = rest.config().request_timeout;
+    let called = call::call(rest.state.clone(), origin, op, args, token, |_| {});
+    tokio::time::timeout(limit.std(), called).await.unwrap_or_else(|_| {
+        Err(Error::unavailable(format!("`{}` has not finished within {limit}; it is stopped", op.name)))
+    })
 }
 
 /// The content of a note for browsers without scripts.
