@@ -5,6 +5,7 @@ use crate::support::WAIT_LIMIT;
 use crate::support::http::{Http, read_response};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::net::TcpStream;
 
 #[test]
 fn a_wrong_field_has_the_same_error_as_on_the_socket() {
@@ -125,6 +126,12 @@ fn an_incomplete_request_times_out() {
         assert!(!rest.starts_with(b"HTTP/1.1 200"), "{half:?}: {}", String::from_utf8_lossy(&rest));
     }
     // A body that never arrives.
+    let answered = read_response(half_body(&http));
+    assert_eq!((answered.status, answered.json()["code"].as_str()), (408, Some("unavailable")));
+}
+
+/// A request with the beginning of a body.
+fn half_body(http: &Http) -> TcpStream {
     let mut stream = http.connect();
     write!(
         stream,
@@ -132,8 +139,17 @@ fn an_incomplete_request_times_out() {
         http.address, http.full
     )
     .unwrap();
-    let answered = read_response(stream);
-    assert_eq!((answered.status, answered.json()["code"].as_str()), (408, Some("unavailable")));
+    stream
+}
+
+#[test]
+fn a_body_that_stops_arriving_keeps_no_place() {
+    let (_world, http) = world("max-connections = 2\nheader-timeout = \"300ms\"\nrequest-timeout = \"1h\"\n");
+    let stalled: Vec<TcpStream> = (0..4).map(|_| half_body(&http)).collect();
+    assert_eq!(http.call("GET /v1/healthz", None).status, 200);
+    for stream in stalled {
+        assert_eq!(read_response(stream).status, 408);
+    }
 }
 
 #[test]
@@ -162,7 +178,7 @@ fn an_op_continues_after_its_request_times_out() {
 }
 
 /// Opens a connection whose request is in progress until its body is sent.
-fn busy_connection(http: &Http, body: &str) -> std::net::TcpStream {
+fn busy_connection(http: &Http, body: &str) -> TcpStream {
     let mut busy = http.connect();
     write!(
         busy,

@@ -122,7 +122,8 @@ impl HttpError {
 
     /// The body does not arrive in time.
     pub(super) fn too_slow() -> HttpError {
-        let hint = "send it faster, or raise `request-timeout` under `[rest]` in config.toml";
+        let hint =
+            "send it faster, or raise `header-timeout` and `request-timeout` under `[rest]` in config.toml";
         HttpError::new(
             StatusCode::REQUEST_TIMEOUT,
             Code::Unavailable,

@@ -18,10 +18,12 @@ use std::time::Duration;
 /// Maximum number of bytes of a refused body that are read and discarded, as a multiple of the limit.
 const DISCARD_FACTOR: usize = 8;
 
-/// Reads a body of at most `limit` bytes that arrives within `timeout` and before the daemon has `stopped`.
+/// Reads a body of at most `limit` bytes that arrives without a longer pause than `pause`, within `timeout`, and before
+/// the daemon has `stopped`.
 pub(super) async fn read(
     body: &mut Body,
     limit: usize,
+    pause: Duration,
     timeout: Duration,
     stopped: impl Future<Output = ()>,
 ) -> Result<Vec<u8>, HttpError> {
@@ -31,7 +33,9 @@ pub(super) async fn read(
     }
     let reading = async {
         let mut bytes = Vec::new();
-        while let Some(frame) = body.frame().await {
+        loop {
+            let next = tokio::time::timeout(pause, body.frame()).await;
+            let Some(frame) = next.map_err(|_| HttpError::too_slow())? else { break };
             let frame = frame.map_err(|_| Error::invalid("the body is incomplete"))?;
             let Ok(data) = frame.into_data() else { continue };
             if bytes.len() + data.len() > limit {
@@ -98,7 +102,7 @@ mod tests {
     async fn a_body_is_read_up_to_the_limit() {
         let check = async |length: usize, expected: Result<usize, StatusCode>| {
             let mut body = Body::from(vec![b'x'; length]);
-            let read = read(&mut body, 10, TIMEOUT, std::future::pending()).await;
+            let read = read(&mut body, 10, TIMEOUT, TIMEOUT, std::future::pending()).await;
             let read = read.map(|bytes| bytes.len()).map_err(|error| error.into_response().status());
             assert_eq!(read, expected);
         };
@@ -110,7 +114,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_is_incomplete_when_the_daemon_stops_is_an_error() {
         let check = async |mut body: Body, expected: Result<usize, &str>| {
-            let read = read(&mut body, 10, TIMEOUT, std::future::ready(())).await;
+            let read = read(&mut body, 10, TIMEOUT, TIMEOUT, std::future::ready(())).await;
             let read = read.map(|bytes| bytes.len()).map_err(|error| error.to_string());
             assert_eq!(read, expected.map_err(str::to_owned));
         };

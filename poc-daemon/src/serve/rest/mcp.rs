@@ -104,8 +104,8 @@ impl Mcp {
             return Err(HttpError::not_json());
         }
         let config = rest.config();
-        let timeout = config.request_timeout.std();
-        let bytes = body::read(body, config.max_body_bytes, timeout, rest.state.stopped()).await?;
+        let (pause, timeout) = (config.header_timeout.std(), config.request_timeout.std());
+        let bytes = body::read(body, config.max_body_bytes, pause, timeout, rest.state.stopped()).await?;
         let token = self.responses.token();
         let kind = match parse(&bytes) {
             Ok(kind) => kind,

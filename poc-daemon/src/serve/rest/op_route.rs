@@ -109,8 +109,8 @@ impl OpRoute {
         if self.route.method == Method::Post && !is_json {
             return Err(HttpError::not_json());
         }
-        let timeout = config.request_timeout.std();
-        let bytes = body::read(body, config.max_body_bytes, timeout, rest.state.stopped()).await?;
+        let (pause, timeout) = (config.header_timeout.std(), config.request_timeout.std());
+        let bytes = body::read(body, config.max_body_bytes, pause, timeout, rest.state.stopped()).await?;
         if bytes.is_empty() || is_json { Ok(bytes) } else { Err(HttpError::not_json()) }
     }
 

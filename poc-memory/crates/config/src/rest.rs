@@ -30,7 +30,7 @@ pub struct RestConfig {
     pub max_body_bytes: usize,
     /// Maximum number of concurrent connections.
     pub max_connections: usize,
-    /// Time limit for the headers of a request, and for an idle connection.
+    /// Time limit for the headers of a request, for a pause within its body, and for an idle connection.
     pub header_timeout: Span,
     /// Time limit for the body of a request, and for the response.
     pub request_timeout: Span,

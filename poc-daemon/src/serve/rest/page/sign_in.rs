@@ -103,7 +103,7 @@ async fn sign_out(rest: &RestContext, head: &Parts, mut body: Body) -> Result<Re
 async fn form_field(rest: &RestContext, body: &mut Body, name: &str) -> Result<String, HttpError> {
     // Anybody may send a form, so it has no more time than the headers of a request.
     let timeout = rest.config().header_timeout.std();
-    let bytes = body::read(body, MAX_FORM_BYTES, timeout, rest.state.stopped()).await?;
+    let bytes = body::read(body, MAX_FORM_BYTES, timeout, timeout, rest.state.stopped()).await?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let fields = text.split('&').filter_map(|pair| pair.split_once('='));
     let value = fields.filter(|(known, _)| *known == name).map(|(_, value)| value).next().unwrap_or_default();
