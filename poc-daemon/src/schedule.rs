@@ -131,8 +131,8 @@ async fn run_until(
         scheduler.lock().write_skipped_slots(&ending.memory);
         Ok(())
     });
-    written.await;
-    runs.drain(grace, cancelled).await;
+    // A database may take long to answer, and runs get no more time for that.
+    tokio::join!(written, runs.drain(grace, cancelled));
     let saving = state.clone();
     blocking(&state, SAVING, move || idle_tenants.save(&saving.memory, &saving.catalog.load())).await;
 }

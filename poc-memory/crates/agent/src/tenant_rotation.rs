@@ -103,10 +103,7 @@ pub(crate) fn work_of(
     since: Timestamp,
     idle: &IdleTenants,
 ) -> TenantWork {
-    let (agent, now) = (&definition.name, memory.now());
-    // A language model reads notes again that were visited without one.
-    let model = if definition.has_language_model(&memory.config) { " with a language model" } else { "" };
-    let version = &format!("{}{model}", definition.fingerprint);
+    let (agent, version, now) = (&definition.name, &definition.fingerprint, memory.now());
     let store = memory.store.for_tenant(tenant);
     // Changes after this number are found by the next look.
     let seq = store.counts().seq;

@@ -27,7 +27,7 @@ impl From<DerivedFilesError> for Error {
     }
 }
 
-/// The paths of the files in the folder of a store.
+/// The paths of the files, relative to the folder of the store.
 ///
 /// # Errors
 /// `unavailable` if the folder cannot be read.

@@ -143,6 +143,10 @@ impl Model for Recorder<'_> {
         self.model.inability(actions, shows_derived)
     }
 
+    fn is_language_model(&self) -> bool {
+        self.model.is_language_model()
+    }
+
     fn suspension(&self, now: Timestamp) -> Option<String> {
         self.model.suspension(now)
     }

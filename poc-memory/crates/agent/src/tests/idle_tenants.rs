@@ -10,11 +10,12 @@ use crate::tenant_rotation::{TenantWork, work_of};
 use crate::{Catalog, Definition};
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::Tuple;
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{Clock, ManualClock, Span, Timestamp};
+use poc_graph::{Tuple, VisitOutcome};
 use poc_notes::testing::with_hash_embedder;
-use poc_notes::{Draft, Memory, insert};
+use poc_notes::{Draft, Memory, insert, visit};
+use poc_store::Transaction;
 use poc_store::testing::MemoryLog;
 use proptest::prelude::*;
 use serde_json::json;
@@ -173,6 +174,50 @@ fn what_was_saved_counts_only_for_the_same_agent_and_settings() {
     // What was found by an agent that no longer exists is dropped.
     fleet.options.idle_tenants.save(&fleet.world.memory, &Catalog::default()).unwrap();
     assert!((COUNT - 1..=COUNT).contains(&loads_of_slot(&fleet)));
+}
+
+/// An agent with a language model reads notes again that it visited without one.
+#[test]
+fn what_was_found_without_a_language_model_does_not_count_with_one() {
+    let mut world = World::new();
+    for number in 0..3 {
+        let own = world.memory.of(&tenant(number));
+        note(&own, "old", "semantic", None);
+        let id = own.find("old").unwrap().id;
+        let visit =
+            |tx: &mut Transaction<'_>| visit::record(tx, "reader", id, VisitOutcome::Compared, own.now());
+        own.store.transact(own.cause("reader", "run"), visit).unwrap();
+    }
+    let definition = fleet::definition("reader", &agent("all | type:semantic | not-visited:reader", ""));
+    let idle = IdleTenants::load(&world.memory);
+    let has_work = |world: &World| {
+        [0, 1, 2].map(|number| {
+            let found = work_of(&world.memory, &definition, &tenant(number), world.memory.now(), &idle);
+            matches!(found, TenantWork::Some(..))
+        })
+    };
+    assert_eq!(has_work(&world), [false; 3]);
+    world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
+    assert_eq!(has_work(&world), [true; 3]);
+}
+
+#[test]
+fn what_an_agent_with_a_language_model_has_found_is_saved() {
+    const COUNT: u64 = 3;
+    let mut world = World::new();
+    world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
+    for number in 0..COUNT as usize {
+        note(&world.memory.of(&tenant(number)), "old", "episodic", None);
+    }
+    let file = agent("all | type:semantic | not-visited:reader", "");
+    let mut fleet = restart(Fleet::over(world, &[("reader", &file)], |_| nothing()));
+    assert_eq!(loads_of_slot(&fleet), COUNT);
+    // Saving drops nothing that still counts.
+    fleet.options.idle_tenants.save(&fleet.world.memory, &fleet.catalog).unwrap();
+    fleet.world.memory.store.limit_tenant_memory(1);
+    assert_eq!(loads_of_slot(&fleet), 0);
+    fleet = restart(fleet);
+    assert_eq!(loads_of_slot(&fleet), 0);
 }
 
 /// The memory of a daemon over a shared log, of which the folder has a copy.

@@ -5,6 +5,7 @@ use crate::ledger::{Run, Status, StatusReason};
 use crate::model::Request;
 use crate::run::{RunOptions, Trigger, run};
 use crate::selection::backlog;
+use crate::test_runner;
 use crate::{Catalog, Definition};
 use poc_graph::VisitOutcome;
 use serde_json::json;
@@ -55,6 +56,17 @@ fn notes_visited_without_a_language_model_are_read_when_there_is_one() {
         let again = world.run(&definition, &model);
         assert_eq!((again.status, again.reason), (Status::Skipped, Some(StatusReason::NotStale)));
     }
+}
+
+#[test]
+fn notes_visited_by_a_recorded_run_without_a_language_model_are_read_when_there_is_one() {
+    let mut world = with_notes();
+    let definition = agent("\"link-add\"", "");
+    let (run, _) = test_runner::record(&world.memory, &definition, &RunOptions::default()).unwrap();
+    assert_eq!(run.visited.len(), 2, "{run:#?}");
+    assert_eq!(backlog(&world.memory, &definition).unwrap(), 0);
+    set_up_language_model(&mut world);
+    assert_eq!(backlog(&world.memory, &definition).unwrap(), 2);
 }
 
 #[test]
