@@ -110,7 +110,11 @@ impl Scheduler {
                     self.unwritten.write(memory, &due.agent);
                     runs.push(due);
                 }
-                Decision::Skip(skipped) => self.unwritten.add(memory, skipped, tick.now),
+                Decision::Skip(skipped) => {
+                    let known = history.get(&skipped.agent);
+                    let settled = known.and_then(|history| history.state().last_slot(tick.now));
+                    self.unwritten.add(memory, skipped, settled, tick.now);
+                }
             }
         }
         for (agent, entry) in &due.agents {

@@ -62,12 +62,21 @@ impl UnwrittenSlots {
     }
 
     /// Writes slots that are not run. Those of an agent that was already paused or disabled a short time ago are
-    /// written later.
-    pub(super) fn add(&mut self, memory: &Memory, skipped: SkippedSlots, now: Timestamp) {
+    /// written later. `settled` is the last slot of the agent that has an outcome or is unwritten.
+    pub(super) fn add(
+        &mut self,
+        memory: &Memory,
+        skipped: SkippedSlots,
+        settled: Option<Timestamp>,
+        now: Timestamp,
+    ) {
         let SkippedSlots { agent, trigger, missed, reason, .. } = &skipped;
         let (agent, reason) = (agent.clone(), *reason);
         let lasts = reason.lasts() && matches!(trigger, Trigger::Slot(_));
-        if let Some(recent) = self.0.get_mut(&agent).filter(|recent| lasts && recent.reason == reason) {
+        let continues = |recent: &&mut RecentSlots| {
+            lasts && recent.reason == reason && recent.is_followed_by(settled)
+        };
+        if let Some(recent) = self.0.get_mut(&agent).filter(continues) {
             recent.add(skipped);
             return;
         }
@@ -80,6 +89,12 @@ impl UnwrittenSlots {
 }
 
 impl RecentSlots {
+    /// Whether the slots are followed by those after `settled`. Otherwise, another process has handled slots in between.
+    fn is_followed_by(&self, settled: Option<Timestamp>) -> bool {
+        let last = self.slots.as_ref().map(|skipped| skipped.slots.last);
+        last.is_none_or(|last| settled.is_none_or(|settled| settled <= last))
+    }
+
     /// Adds slots. None of them was missed: this process has polled the agent a short time ago.
     fn add(&mut self, later: SkippedSlots) {
         match &mut self.slots {

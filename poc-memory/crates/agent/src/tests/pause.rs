@@ -184,6 +184,40 @@ fn the_end_of_a_process_leaves_no_skipped_slot_without_a_row() {
     assert!(ledger::state(&world.memory, "tester").unwrap().is_settled(last));
 }
 
+/// Two processes poll the agent, which is paused, resumed and paused again.
+#[test]
+fn a_row_of_a_pause_has_no_slot_that_another_process_has_run() {
+    let world = World::new();
+    world.note("a", "about page splits");
+    let entry = entry(agent("\"link-add\"", "schedule = \"every 1m\"\n"), world.memory.now());
+    let (catalog, since) = (catalog_of(&entry), world.memory.now());
+    let (mut scheduler, mut other) = (Scheduler::default(), Scheduler::default());
+    let cause = |op| world.memory.cause("manual", op);
+    let pause = || {
+        let rest = Pause { since: world.memory.now(), until: None, note: String::new() };
+        pause(&world.memory, "tester", &rest, cause("agent pause")).unwrap();
+    };
+    let poll = |scheduler: &mut Scheduler| {
+        world.clock.advance(Span::MINUTE);
+        let tick = Tick::now(&world.memory, Tz::UTC);
+        scheduler.tick(&world.memory, &catalog, tick, &RunOptions::default()).len()
+    };
+    pause();
+    assert_eq!((poll(&mut scheduler), poll(&mut scheduler)), (0, 0));
+    resume(&world.memory, "tester", &entry, cause("agent resume")).unwrap();
+    assert_eq!(poll(&mut other), 1);
+    pause();
+    assert_eq!(poll(&mut scheduler), 0);
+    scheduler.write_skipped_slots(&world.memory);
+    let mut rows = ledger::rows(&world.memory, None, usize::MAX).unwrap();
+    rows.sort_by_key(|row| row.scheduled_at);
+    let found: Vec<_> = rows.iter().map(|row| (row.status, row.scheduled_at)).collect();
+    let slot = |minute: i64| Some(since.plus(Span(minute * Span::MINUTE.0)));
+    let expected = [Status::Skipped, Status::Missed, Status::Noop, Status::Skipped];
+    assert_eq!(found, (1..).zip(expected).map(|(minute, status)| (status, slot(minute))).collect::<Vec<_>>());
+    assert_eq!(rows[3].message, None);
+}
+
 #[test]
 fn a_pause_that_ends_in_the_past_is_refused() {
     let world = World::new();
