@@ -73,9 +73,8 @@ impl UnwrittenSlots {
         let SkippedSlots { agent, trigger, missed, reason, .. } = &skipped;
         let (agent, reason) = (agent.clone(), *reason);
         let lasts = reason.lasts() && matches!(trigger, Trigger::Slot(_));
-        let continues = |recent: &&mut RecentSlots| {
-            lasts && recent.reason == reason && recent.is_followed_by(settled)
-        };
+        let continues =
+            |recent: &&mut RecentSlots| lasts && recent.reason == reason && recent.is_followed_by(settled);
         if let Some(recent) = self.0.get_mut(&agent).filter(continues) {
             recent.add(skipped);
             return;
