@@ -131,7 +131,7 @@ async fn run_until(
         scheduler.lock().write_skipped_slots(&ending.memory);
         Ok(())
     });
-    // A database may take long to answer, and runs get no more time for that.
+    // At the same time, because a database may take long to answer.
     tokio::join!(written, runs.drain(grace, cancelled));
     let saving = state.clone();
     blocking(&state, SAVING, move || idle_tenants.save(&saving.memory, &saving.catalog.load())).await;
