@@ -1,12 +1,17 @@
 //! The argument `min_seq`, which every op takes on every surface: it waits until a change is visible.
 
 use poc_config::Config;
+use poc_graph::cancellation;
 use poc_graph::error::{Error, Result};
 use poc_store::Store;
 use serde_json::Value;
+use std::time::Duration;
 
 /// The name of the argument.
 pub const FIELD: &str = "min_seq";
+
+/// How long a request waits before it looks again whether it was cancelled.
+const CANCELLATION_PERIOD: Duration = Duration::from_millis(100);
 
 /// Removes the number from the arguments of an op. In a REST query string it is a string.
 ///
@@ -40,13 +45,13 @@ pub(crate) fn of_answer(answer: &Value) -> u64 {
 /// one, no other process can add the change, so it does not wait.
 ///
 /// # Errors
-/// `unavailable` when the change is still missing.
+/// `unavailable` when the change is still missing, or when nobody waits for the answer any more.
 pub(super) fn wait(store: &Store, seq: u64, config: &Config) -> Result<()> {
     let limit = match store.shared_log() {
         Some(_) => config.store.timeout.std(),
-        None => std::time::Duration::ZERO,
+        None => Duration::ZERO,
     };
-    if store.wait_published(seq, limit) {
+    if is_published_within(store, seq, limit)? {
         return Ok(());
     }
     let last = store.published_seq();
@@ -55,9 +60,32 @@ pub(super) fn wait(store: &Store, seq: u64, config: &Config) -> Result<()> {
         .field(FIELD))
 }
 
+/// Waits until readers see change `seq`, at most for `limit`. Returns whether they do.
+///
+/// # Errors
+/// `unavailable` when nobody waits for the answer any more.
+fn is_published_within(store: &Store, seq: u64, limit: Duration) -> Result<bool> {
+    let mut left = limit;
+    loop {
+        let period = left.min(CANCELLATION_PERIOD);
+        if store.wait_published(seq, period) {
+            return Ok(true);
+        }
+        cancellation::check()?;
+        left -= period;
+        if left.is_zero() {
+            return Ok(false);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use poc_graph::cancellation::CancellationToken;
+    use poc_graph::error::Code;
+    use poc_graph::time::Span;
+    use poc_notes::testing::TestMemory;
     use serde_json::json;
 
     #[test]
@@ -74,6 +102,17 @@ mod tests {
         for wrong in wrong.into_iter().chain(too_large) {
             assert_eq!(take(&mut json!({ "min_seq": wrong })).unwrap_err().at.unwrap().field.unwrap(), FIELD);
         }
+    }
+
+    #[test]
+    fn a_wait_ends_when_nobody_waits_for_the_answer() {
+        let (memory, never) = (TestMemory::new(), 1_000_000);
+        let cancelled = CancellationToken::new();
+        cancelled.cancel();
+        let wait = || is_published_within(&memory.store, never, Span::HOUR.std());
+        assert_eq!(cancellation::scope(&cancelled, wait).unwrap_err().code, Code::Unavailable);
+        assert!(!is_published_within(&memory.store, never, Duration::ZERO).unwrap());
+        assert!(is_published_within(&memory.store, 0, Duration::ZERO).unwrap());
     }
 
     #[test]
