@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+/// The key of the default of `limit`.
+const LIMIT: &str = "backlinks.limit";
+
 /// List the notes that lead to a note: notes with a link to it, notes that replace or contradict it or were
 /// derived from it, and notes whose text mentions its title or key. The last changed comes first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -80,8 +83,7 @@ impl Op for Backlinks {
     type Output = BacklinksOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<BacklinksOutput> {
-        let limit =
-            argument::count("limit", self.limit, ("backlinks.limit", ctx.memory.config.backlinks.limit))?;
+        let limit = argument::count("limit", self.limit, (LIMIT, ctx.memory.config.backlinks.limit))?;
         let snapshot = ReadSnapshot::of(ctx.memory, None)?
             .with_quarantined(ctx.visibility(self.quarantined).quarantined);
         let node = snapshot.find(&self.node).map_err(|error| error.field("node"))?;
@@ -139,7 +141,7 @@ impl Op for Backlinks {
         if output.backlinks.is_empty() {
             text.push_str(&format!("no note leads to `{}`\n", output.key));
         }
-        text.push_str(&left_out(output.backlinks.len(), output.left_out, "more note"));
+        text.push_str(&left_out(output.backlinks.len(), output.left_out, "more note", LIMIT));
         text
     }
 }

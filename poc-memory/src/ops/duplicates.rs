@@ -11,6 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
+/// The key of the default of `limit`.
+const LIMIT: &str = "duplicates.limit";
+
 /// List pairs of notes that may be duplicates, the most similar first, with their differing words. Candidates
 /// are notes with a semantic edge, which new notes get to those of similar meaning, and notes with the same
 /// title.
@@ -73,7 +76,7 @@ impl Op for Duplicates {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DuplicatesOutput> {
         let config = &ctx.memory.config.duplicates;
-        let limit = argument::count("limit", self.limit, ("duplicates.limit", config.limit))?;
+        let limit = argument::count("limit", self.limit, (LIMIT, config.limit))?;
         let min = self.min_words.unwrap_or(config.min_words);
         if !(0.0..=1.0).contains(&min) {
             return Err(Error::invalid(format!("{min} is out of range"))
@@ -112,7 +115,7 @@ impl Op for Duplicates {
         if output.pairs.is_empty() {
             text.push_str("no pairs\n");
         }
-        text.push_str(&left_out(output.pairs.len(), output.left_out, "more pair"));
+        text.push_str(&left_out(output.pairs.len(), output.left_out, "more pair", LIMIT));
         text
     }
 }

@@ -11,6 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
+/// The key of the default of `limit`.
+const LIMIT: &str = "list.limit";
+
 /// List notes, the last changed first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -62,7 +65,7 @@ impl Op for List {
     type Output = ListOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ListOutput> {
-        let limit = argument::count("limit", self.limit, ("list.limit", ctx.memory.config.list.limit))?;
+        let limit = argument::count("limit", self.limit, (LIMIT, ctx.memory.config.list.limit))?;
         let (view, visibility) = (ctx.memory.store.view(), ctx.visibility(self.quarantined));
         let words = keyword_normalization::normalize(&self.keywords)?;
         // A keyword that no note ever had has no number, and no note matches it.
@@ -102,7 +105,7 @@ impl Op for List {
         if output.notes.is_empty() {
             text.push_str("no notes\n");
         }
-        text.push_str(&left_out(output.notes.len(), output.left_out, "more note"));
+        text.push_str(&left_out(output.notes.len(), output.left_out, "more note", LIMIT));
         text
     }
 }

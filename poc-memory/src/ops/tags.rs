@@ -10,6 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
+/// The key of the default of `limit`.
+const LIMIT: &str = "tags.limit";
+
 /// List the keywords with the number of notes that have each, the most frequent first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +54,7 @@ impl Op for Tags {
     type Output = TagsOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<TagsOutput> {
-        let limit = argument::count("limit", self.limit, ("tags.limit", ctx.memory.config.tags.limit))?;
+        let limit = argument::count("limit", self.limit, (LIMIT, ctx.memory.config.tags.limit))?;
         let view = ctx.memory.store.view();
         let mut tags: Vec<KeywordCount> = view
             .used_keywords()
@@ -78,7 +81,7 @@ impl Op for Tags {
         if output.tags.is_empty() {
             text.push_str("no keywords\n");
         }
-        text.push_str(&left_out(output.tags.len(), output.left_out, "more keyword"));
+        text.push_str(&left_out(output.tags.len(), output.left_out, "more keyword", LIMIT));
         text
     }
 }

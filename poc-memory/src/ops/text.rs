@@ -1,6 +1,7 @@
 //! Text output of common parts of answers.
 
 use poc_agent::schedule::{local_minute, local_second, local_zone};
+use poc_config::bounds;
 use poc_graph::diagnostic::FileDiagnostic;
 pub(crate) use poc_graph::plural;
 use poc_graph::time::Timestamp;
@@ -42,13 +43,22 @@ pub(in crate::ops) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The line about entries of a list that are not shown, with the option that shows them all; empty if there are none.
-/// `noun` names one of them, as for [`plural`].
-pub(in crate::ops) fn left_out(shown: usize, left_out: usize, noun: &str) -> String {
+/// The line about entries of a list that are not shown, with the option that shows them all, or more of them; empty if
+/// there are none. `noun` names one of them, as for [`plural`], and `setting` is the key of the default of `-n`, whose
+/// bounds apply to the option.
+pub(in crate::ops) fn left_out(shown: usize, left_out: usize, noun: &str, setting: &str) -> String {
     if left_out == 0 {
         return String::new();
     }
-    format!("{} left out: `-n {}` shows all\n", plural(left_out as u64, noun), shown + left_out)
+    let (all, max) = (shown + left_out, *bounds::of(setting).end());
+    let option = if all <= max {
+        format!(": `-n {all}` shows all")
+    } else if shown < max {
+        format!(": `-n {max}` shows more")
+    } else {
+        String::new()
+    };
+    format!("{} left out{option}\n", plural(left_out as u64, noun))
 }
 
 /// Number of spaces between two columns of a table.
@@ -91,7 +101,17 @@ pub(crate) fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::size;
+    use super::{left_out, size};
+
+    #[test]
+    fn the_option_that_shows_more_is_one_that_the_command_takes() {
+        let line = |shown, more| left_out(shown, more, "more note", "list.limit");
+        assert_eq!(line(20, 0), "");
+        assert_eq!(line(20, 1), "1 more note left out: `-n 21` shows all\n");
+        assert_eq!(line(20, 980), "980 more notes left out: `-n 1000` shows all\n");
+        assert_eq!(line(20, 981), "981 more notes left out: `-n 1000` shows more\n");
+        assert_eq!(line(1000, 1), "1 more note left out\n");
+    }
 
     #[test]
     fn small_sizes_are_not_zero() {
