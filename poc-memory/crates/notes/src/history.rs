@@ -5,7 +5,7 @@ use super::{Memory, resolve};
 use poc_config::schedule::local_second;
 use poc_graph::cancellation;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::time::Timestamp;
+use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Edge, Node, NodeId, Tenant, Visibility, normal_key};
 use poc_store::{Cause, LoggedChange, LoggedChangeKind, Record, Table, Write};
 use rustc_hash::FxHashSet;
@@ -189,6 +189,10 @@ pub struct RecentChange {
 /// Maximum number of keys that are listed for one change.
 pub const MAX_KEYS: usize = 100;
 
+/// How much earlier the time of a change may be than that of a change with a lower number. The time of a slow call is
+/// that of its start, and daemons of a shared log have clocks of their own.
+const MAX_DISORDER: Span = Span::HOUR;
+
 /// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `max`, and only those made at or
 /// after `since`, if it is given. Runs of agents that only recorded visits are left out.
 pub fn latest(
@@ -220,14 +224,14 @@ pub fn latest_among(
         let Some(summary) = summary(memory, seq, is_listed)? else { continue };
         let cause = &summary.cause;
         let is_undone = undone.add(seq, cause);
+        let is_over = is_full || since.is_some_and(|since| cause.at < since.minus(MAX_DISORDER));
         // Of a call that began earlier and went on, all transactions are read.
-        let is_full = is_full || since.is_some_and(|since| cause.at < since);
-        if is_full && found.iter().all(|(change, _)| is_before(cause, &change.cause)) {
+        if is_over && found.iter().all(|(change, _)| is_before(cause, &change.cause)) {
             break;
         }
         let Some(keys) = summary.keys.as_ref().filter(|_| is_listed(cause)) else { continue };
         let known = found.iter().position(|(change, _)| change.cause.is_same_call(cause));
-        if known.is_none() && is_full {
+        if known.is_none() && (is_full || since.is_some_and(|since| cause.at < since)) {
             continue;
         }
         let index = known.unwrap_or(found.len());

@@ -221,24 +221,38 @@ fn changes_since_a_time_leave_out_the_earlier_ones() {
     ");
 }
 
+/// Stores a note with this cause.
+fn store(memory: &Memory, title: &str, cause: poc_store::Cause) {
+    let draft = poc_notes::Draft {
+        key: Some(title.into()),
+        title: Some(title.into()),
+        ..poc_notes::Draft::new("import:notes", poc_graph::Trust::External)
+    };
+    poc_notes::insert::insert(memory, draft, cause).unwrap();
+}
+
 #[test]
 fn changes_since_a_time_have_all_notes_of_a_call_that_began_earlier() {
     let memory = filled();
     let began = memory.cause("import:notes", "import");
-    let store = |title: &str| {
-        let draft = poc_notes::Draft {
-            key: Some(title.into()),
-            title: Some(title.into()),
-            ..poc_notes::Draft::new("import:notes", poc_graph::Trust::External)
-        };
-        poc_notes::insert::insert(&memory, draft, began.part(memory.now())).unwrap();
-    };
-    store("first");
+    store(&memory, "first", began.part(memory.now()));
     memory.clock.advance(Span::HOUR);
-    store("second");
+    store(&memory, "second", began.part(memory.now()));
     let changes = json(&memory, "changes --since 30m")["changes"].clone();
     assert_eq!(changes.as_array().unwrap().len(), 1, "{changes:#}");
     assert_eq!(changes[0]["nodes"], json!(["second", "first"]));
+}
+
+#[test]
+fn changes_since_a_time_include_those_made_during_a_slow_call_that_began_earlier() {
+    let memory = filled();
+    let slow = memory.cause("import:notes", "import");
+    memory.clock.advance(Span::MINUTE);
+    json(&memory, "weight btree 2.5");
+    store(&memory, "slow", slow);
+    let changes = json(&memory, "changes --since 30s")["changes"].clone();
+    assert_eq!(changes.as_array().unwrap().len(), 1, "{changes:#}");
+    assert_eq!(changes[0]["op"], "weight");
 }
 
 #[test]
