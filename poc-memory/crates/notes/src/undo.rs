@@ -7,6 +7,7 @@ pub use restore::restore;
 
 use super::history::ChangeSummary;
 use super::import::IMPORT_OP;
+use super::sync::SYNC_OP;
 use super::{Memory, history, quarantine};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
@@ -37,8 +38,8 @@ pub struct UndoReport {
 /// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
 /// since. If the same call made several transactions, as an import does, all of them are undone, the latest
 /// first, each by its own transaction; those whose records were changed since are left unchanged. Of such a
-/// transaction of an import, only the notes and links that were changed since are left, and the notes that replace
-/// these or that they replace. An undo is itself a change and can be undone.
+/// transaction of an import or a sync with a remote, only the notes and links that were changed since are left, and
+/// the notes that replace these or that they replace. An undo is itself a change and can be undone.
 ///
 /// # Errors
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of
@@ -60,15 +61,18 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         ))
         .hint("`poc-memory repair --undo` reverts the repair"));
     }
-    if txn.writes.iter().any(|write| !history::is_note_table(write.table) && !is_kept(write.table)) {
-        return Err(Error::conflict(format!("change {seq} (`{}`) changed more than notes", txn.cause.op))
-            .hint("only changes of notes can be undone"));
-    }
+    require_only_notes(seq, &txn)?;
     if !changes_notes(&txn) {
         return Err(Error::conflict(format!("change {seq} (`{}`) changed no note", txn.cause.op)));
     }
     let began = memory.cause("manual", "undo");
     let parts = history::of_call(memory, seq, &txn.cause)?;
+    // A sync also changes, by other transactions, what its store knows about the remote.
+    for &part in parts.iter().filter(|part| **part != seq) {
+        if let Some(txn) = revertible(memory, part)? {
+            require_only_notes(seq, &txn)?;
+        }
+    }
     let is_single = parts.len() == 1;
     let (mut undone, mut first, mut refused) = (ChangeSummary::default(), None, Vec::new());
     let mut last = None;
@@ -92,7 +96,8 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             (first, last) = (Some(txn.cause), Some(seq));
             continue;
         }
-        let units = if txn.cause.op == IMPORT_OP { Units::of(&txn) } else { None };
+        let has_units = [IMPORT_OP, SYNC_OP].contains(&txn.cause.op.as_str());
+        let units = if has_units { Units::of(&txn) } else { None };
         let Some(units) = units else {
             refused.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
             continue;
@@ -134,6 +139,15 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         refused = reverted;
     }
     Ok(UndoReport { seq: last, items: done.into_iter().chain(refused).collect() })
+}
+
+/// Fails if a transaction of the call with change `seq` has changed more than notes.
+fn require_only_notes(seq: u64, txn: &LoggedTransaction) -> Result<()> {
+    if txn.writes.iter().all(|write| history::is_note_table(write.table) || is_kept(write.table)) {
+        return Ok(());
+    }
+    Err(Error::conflict(format!("change {seq} (`{}`) changed more than notes", txn.cause.op))
+        .hint("only changes of notes can be undone"))
 }
 
 /// The nodes that some transactions wrote.

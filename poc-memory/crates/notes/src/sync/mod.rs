@@ -34,7 +34,10 @@ use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
 use poc_store::{Cause, Commit, Store, Transaction};
 use std::cell::{Cell, RefCell};
-use transfer::{CopyJob, CopyResult, OP, RECORDS_PER_TXN};
+use transfer::{CopyJob, CopyResult, RECORDS_PER_TXN};
+
+/// The op of syncs in the log of both stores.
+pub(crate) const SYNC_OP: &str = "remote_sync";
 
 /// Callbacks of a sync.
 pub struct SyncCallbacks<'a> {
@@ -102,8 +105,8 @@ fn between(
         remote,
         tenant: memory.store.tenant(),
         trust: binding.trust,
-        local_cause: memory.cause(&format!("remote:{}", binding.location), OP),
-        remote_cause: remote.cause(&format!("remote:{}", memory.paths.profile()), OP),
+        local_cause: memory.cause(&format!("remote:{}", binding.location), SYNC_OP),
+        remote_cause: remote.cause(&format!("remote:{}", memory.paths.profile()), SYNC_OP),
         identity: Cell::new(None),
         callbacks,
     };

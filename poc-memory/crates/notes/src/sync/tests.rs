@@ -15,6 +15,7 @@ use poc_config::Config;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, Node, NodeId, Trust};
+use poc_store::Table;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -97,6 +98,16 @@ pub(super) fn notes(memory: &Memory) -> Vec<Node> {
     let ids: BTreeSet<NodeId> =
         (0..view.slots()).filter(|&ix| view.state(ix).is_some()).filter_map(|ix| view.id(ix)).collect();
     ids.into_iter().map(|id| memory.store.node(id).unwrap().unwrap()).collect()
+}
+
+/// Number of transactions that wrote notes.
+pub(super) fn note_transactions(memory: &Memory) -> usize {
+    let store = &memory.store;
+    let wrote_notes = |seq: &u64| {
+        let txn = store.transaction(*seq).unwrap().unwrap();
+        txn.writes.iter().any(|write| write.table == Table::Nodes)
+    };
+    (store.first_seq()..=store.last_seq()).filter(wrote_notes).count()
 }
 
 /// The text of every note.

@@ -14,9 +14,6 @@ use poc_graph::{Activity, Message, Node, NodeId};
 use poc_rank::decay::lambda;
 use poc_store::{Cause, Commit, Records, Store, Transaction};
 
-/// The name of the op in the log of both stores.
-pub(super) const OP: &str = "remote_sync";
-
 /// Number of changed records after which a transaction ends that copies no texts.
 pub(super) const RECORDS_PER_TXN: usize = 100;
 
@@ -65,7 +62,9 @@ impl CopyJob<'_> {
         let mut chunk = Chunk::of(self.to.config.import.chunk);
         for &copy in copies {
             let Some(payload) = self.read(copy)? else { continue };
-            chunk.add_bytes(payload.node.title.len() + payload.node.body.len());
+            // Each note has a copy of the whole message that it is a part of.
+            let message = payload.message.as_ref().map_or(0, |message| message.text.len());
+            chunk.add_bytes(payload.node.title.len() + payload.node.body.len() + message);
             chunk.push(payload);
             if chunk.is_full() {
                 after(self.write(chunk.take(), with)?)?;

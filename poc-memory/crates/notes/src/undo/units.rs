@@ -1,5 +1,5 @@
-//! Undoes the transaction of an import in units: each note with all of its records, and each link of other notes. Notes
-//! that depend on each other are one unit.
+//! Undoes a transaction of an import or a sync in units: each note with all of its records, and each link of other
+//! notes. Notes that depend on each other are one unit.
 
 use super::restore::{is_kept, restore_unless_used};
 use crate::Memory;

@@ -284,13 +284,18 @@ fn import_with_a_replacement(memory: &TestMemory) -> (u64, NodeId) {
             put(&vault, &format!("d/{file}.md"), &format!("The text of {file}{edited}.\n"));
         }
     };
+    // At another time, an import of the same folder is another call.
+    let take_later = |folder: &Path| {
+        memory.clock.advance(Span::MINUTE);
+        take(memory, ImportSource::Path(folder.to_owned()))
+    };
     write("");
-    take(memory, ImportSource::Path(vault.clone()));
+    take_later(&vault);
     put(elsewhere.path(), "d/one.md", "The text of one, edited.\n");
-    take(memory, ImportSource::Path(elsewhere.path().join("d")));
+    take_later(&elsewhere.path().join("d"));
     let copy = find(memory, "one").id;
     write(", edited");
-    let report = take(memory, ImportSource::Path(vault));
+    let report = take_later(&vault);
     assert_eq!((counts(&report), failures(&report)), ([0, 3, 0, 0], String::new()));
     assert_eq!(memory.store.node(copy).unwrap().unwrap().state, State::Superseded);
     (history::latest(memory, 1, None, &|_| true).unwrap()[0].seq, copy)

@@ -4,8 +4,8 @@ use super::*;
 use crate::forget;
 use crate::message;
 use crate::write::{self, WriteReport};
-use poc_graph::MessageId;
-use poc_store::Records as _;
+use poc_graph::{Message, MessageId};
+use poc_store::{Records as _, Transaction};
 
 const TEXT: &str = "One is a split. Two is a journal. Three is a page. Four is a key. Five is a leaf.";
 
@@ -39,6 +39,22 @@ fn messages_are_pulled_and_pushed_with_their_chunks() {
     }
     assert_eq!((chunks(&both.local), chunks(&both.remote)), ((4, 4), (4, 4)));
     assert_eq!(counts(&both.sync()), (0, 0, 0));
+}
+
+#[test]
+fn few_notes_of_long_messages_are_copied_in_one_transaction() {
+    let both = StorePair::new();
+    for _ in 0..9 {
+        let id = write(&both.remote).message;
+        let lengthen = |tx: &mut Transaction<'_>| {
+            let message = tx.message(id)?.unwrap();
+            tx.put_message(&Message { text: "x".repeat(1 << 20), ..message })
+        };
+        both.remote.store.transact(both.remote.cause("manual", "test"), lengthen).unwrap();
+    }
+    assert_eq!(counts(&both.sync()), (18, 0, 0));
+    // Eight notes, each with a message of 1 MiB.
+    assert_eq!(note_transactions(&both.local), 3);
 }
 
 #[test]

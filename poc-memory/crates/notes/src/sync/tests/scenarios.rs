@@ -1,8 +1,8 @@
 //! Tests of single cases.
 
 use super::*;
-use crate::history;
-use crate::sync::{NoteSummary, PlannedChanges};
+use crate::history::{self, RecentChange};
+use crate::sync::{NoteSummary, PlannedChanges, SYNC_OP};
 use crate::undo;
 use crate::visit;
 use crate::weight::current;
@@ -261,6 +261,8 @@ fn retiring_a_note_is_synchronized() {
     };
     both.remote.store.transact(both.remote.cause("manual", "test"), retire).unwrap();
     assert_eq!(both.sync().retired, 1);
+    let undone = undo::undo(&both.local, changes(&both.local)[0].seq);
+    assert_eq!(undone.unwrap_err().code, Code::Conflict, "other parts of the sync changed the marks");
     assert_eq!(named(&both.local, "old").state, State::Superseded);
     assert_eq!(both.sync(), SyncReport::default());
 }
@@ -344,6 +346,11 @@ fn a_dry_run_lists_the_changes_of_a_sync_without_making_them() {
     assert_eq!(counts(&both.sync()), counts(&report));
 }
 
+/// The syncs in the history of a store, newest first.
+fn changes(memory: &Memory) -> Vec<RecentChange> {
+    history::latest(memory, 100, None, &|cause| cause.op == SYNC_OP).unwrap()
+}
+
 #[test]
 fn a_sync_is_one_change_of_each_store() {
     let both = StorePair::with_chunk(2);
@@ -355,8 +362,6 @@ fn a_sync_is_one_change_of_each_store() {
     let before = texts(&both.remote);
     both.later();
     assert_eq!(counts(&both.sync()), (5, 0, 5));
-    let changes =
-        |side: &Memory| history::latest(side, 100, None, &|cause| cause.op == "remote_sync").unwrap();
     for (side, count) in [(&both.local, 10), (&both.remote, 5)] {
         let changes = changes(side);
         assert_eq!((changes.len(), changes[0].count), (1, count), "{changes:?}");
@@ -368,6 +373,21 @@ fn a_sync_is_one_change_of_each_store() {
 }
 
 #[test]
+fn an_undo_of_a_push_leaves_a_note_that_changed_since() {
+    let both = StorePair::new();
+    for key in ["one", "two", "three"] {
+        both.local.note(key, &format!("Berth {key} of the harbour is free."));
+    }
+    both.sync();
+    both.later();
+    edit(&both.remote, "two", "Berth two is taken.").unwrap();
+    let undone = undo::undo(&both.remote, changes(&both.remote)[0].seq).unwrap();
+    let left = undone.items.iter().filter(|item| item.refused.is_some()).count();
+    assert_eq!((undone.items.len(), left), (2, 1), "{undone:#?}");
+    assert_eq!(texts(&both.remote), BTreeSet::from(["Berth two is taken.".to_owned()]));
+}
+
+#[test]
 fn a_sync_copies_many_notes_in_one_transaction() {
     let both = StorePair::new();
     for number in 0..20 {
@@ -376,12 +396,7 @@ fn a_sync_copies_many_notes_in_one_transaction() {
         both.remote.insert(Draft { keywords, ..draft(&body) }).unwrap();
     }
     both.sync();
-    let first = both.local.store.first_seq();
-    let pulled = (first..=both.local.store.last_seq()).filter(|&seq| {
-        let txn = both.local.store.transaction(seq).unwrap().unwrap();
-        txn.writes.iter().any(|write| write.table == poc_store::Table::Nodes)
-    });
-    assert_eq!(pulled.count(), 1);
+    assert_eq!(note_transactions(&both.local), 1);
 }
 
 #[test]
