@@ -1,4 +1,4 @@
-//! A connection that reads and appends.
+//! A connection that runs statements, other than the one that waits.
 
 use crate::error::failure;
 use crate::location::LogLocation;
