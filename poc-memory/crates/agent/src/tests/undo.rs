@@ -277,7 +277,7 @@ fn a_run_that_only_replayed_can_be_undone() {
     let options = RunOptions { target: Some("note-0".into()), ..RunOptions::default() };
     let later = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &options).unwrap();
     let items = undo(&world.memory, &run, &[]).unwrap().items;
-    assert_eq!(items[0].refused.as_deref(), Some("1 of them were replayed again since"));
+    assert_eq!(items[0].refused.as_deref(), Some("1 of them was replayed again since"));
     assert_eq!((activity(0).replay_interval, activity(1).replay_interval), (3, 0));
     assert!(activity(1).accesses > 0 && activity(1).replayed.is_none());
     undo(&world.memory, &later, &[]).unwrap();
