@@ -7,6 +7,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Node, Tuple};
 use poc_store::{Cause, Follower, Store, Transaction, VerifyCallbacks};
 use proptest::prelude::*;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 type Texts = PerTenant<TextIndex>;
@@ -349,6 +350,12 @@ proptest! {
                 prop_assert_eq!(own.view().node_count(), expected.len());
                 let found = texts.of(own.tenant()).search("title", TextField::Title, 99, &|_| true).len();
                 prop_assert_eq!(found, expected.len(), "{}", name);
+            }
+            // Another thread may be unloading tenants at this moment. Then the next read does.
+            let end = Instant::now() + Duration::from_secs(60);
+            while tenants_in_memory(&texts) > 2 && Instant::now() < end {
+                std::thread::yield_now();
+                store.view();
             }
             prop_assert!(tenants_in_memory(&texts) <= 2);
         }
