@@ -453,6 +453,19 @@ fn a_restored_memory_has_settings_and_runs_and_no_secrets() {
 }
 
 #[test]
+fn the_time_that_is_shown_for_a_change_restores_that_change() {
+    let world = World::new();
+    world.json(&["insert", "--title", "Journal"]);
+    world.json(&["backup", "backups"]);
+    let newest = world.json(&["changes"])["changes"][0].clone();
+    // Times are stored in milliseconds and shown in seconds.
+    let shown = format!("{}Z", newest["at"].as_str().unwrap().split_once('.').unwrap().0);
+    let answer = world.json(&["restore", "backups", "--into", "elsewhere", "--to", &shown]);
+    assert_eq!((&answer["seq"], &answer["at"]), (&newest["seq"], &newest["at"]));
+    assert_eq!(world.json(&["get", "journal", "--at", &shown])["title"], "Journal");
+}
+
+#[test]
 fn errors_of_wrong_requests_name_the_right_ones() {
     let world = World::new();
     world.json(&["insert", "--title", "Journal"]);

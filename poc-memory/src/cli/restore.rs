@@ -97,7 +97,7 @@ impl LocalCommand for Restore {
         let point = match self.to {
             None => RestorePoint::Newest,
             Some(RestoreTarget::Seq(seq)) => RestorePoint::Seq(seq),
-            Some(RestoreTarget::Time(moment)) => RestorePoint::At(moment.resolve(SystemClock.now())),
+            Some(RestoreTarget::Time(moment)) => RestorePoint::At(moment.resolve_end(SystemClock.now())),
         };
         let bar = progress::Bar::new(&context.globals);
         let progress = |done, total| super::backup::show(&bar, done, total);

@@ -37,7 +37,7 @@ impl<'a> ReadSnapshot<'a> {
         // of this answer.
         let view = memory.store.view();
         let now = memory.now();
-        Ok(match moment.map(|moment| moment.resolve(now)) {
+        Ok(match moment.map(|moment| moment.resolve_end(now)) {
             None => ReadSnapshot {
                 memory,
                 state: SnapshotSource::Newest(view),

@@ -127,16 +127,30 @@ fn a_deleted_note_exists_at_an_earlier_time() {
     history
       2026-11-21 08:00:00Z  v1  created by manual (insert, change 1)
 
-    as of 2026-11-21T10:00:00.000Z, after change 4
+    as of 2026-11-21T10:00:00.999Z, after change 4
     ");
     assert_eq!(json(&memory, "get btree")["title"], "Another note");
     let found = json(&memory, "search -p hybrid:splits --at 2026-11-21T08:30:00Z");
-    assert_eq!((&found["past"], &found["as_of"]["at"]), (&true.into(), &"2026-11-21T08:30:00.000Z".into()));
+    assert_eq!((&found["past"], &found["as_of"]["at"]), (&true.into(), &"2026-11-21T08:30:00.999Z".into()));
     assert_eq!(json(&memory, "search -p hybrid:splits").get("past"), None);
     // Weights are decayed to the requested time, not to now.
     let weight =
         |at: &str| json(&memory, &format!("search -p key:journal{at}"))["results"][0]["weight"].clone();
     assert!(weight(" --at 2026-11-21T08:00:00Z").as_f64() > weight("").as_f64());
+}
+
+#[test]
+fn a_time_without_a_fraction_includes_the_changes_of_its_second() {
+    let memory = filled();
+    memory.clock.advance(Span(250));
+    json(&memory, "insert --key late -t Late -b 'Stored within a second.'");
+    // `changes` shows times without fractions.
+    let late = "get late --at 2026-11-21T09:00:00Z";
+    assert_eq!(json(&memory, late)["title"], "Late", "in the current second");
+    memory.clock.advance(Span::HOUR);
+    assert_eq!(json(&memory, late)["title"], "Late");
+    assert!(call(&memory, "get late --at 2026-11-21T09:00:00.000Z").is_err());
+    assert!(call(&memory, "get late --at 2026-11-21T08:59:59Z").is_err());
 }
 
 #[test]

@@ -2,14 +2,20 @@
 
 use super::{Span, Timestamp};
 use crate::error::{Error, Result};
+use chrono::SecondsFormat;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A point in time, written `2026-11-21T08:00:00Z`, `2026-11-21` (midnight UTC) or `7d` (7 days ago).
+///
+/// A time without a fraction of a second names the whole second, because times are shown in this way: a state as of
+/// that time includes the changes of that second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// An instant.
     At(Timestamp),
+    /// A second, by its first instant.
+    Second(Timestamp),
     /// A duration before now.
     Ago(Span),
 }
@@ -19,6 +25,8 @@ impl Moment {
     pub fn parse(text: &str) -> Result<Moment> {
         let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
         match (Timestamp::parse(text), Span::parse(text)) {
+            // Dates have no `:`; in RFC 3339, only a fraction has a `.`.
+            (Ok(at), _) if text.contains(':') && !text.contains('.') => Ok(Moment::Second(at)),
             (Ok(at), _) => Ok(Moment::At(at)),
             (_, Ok(span)) if has_unit => Ok(Moment::Ago(span)),
             _ => Err(Error::invalid(format!("`{text}` is not a time"))
@@ -26,11 +34,24 @@ impl Moment {
         }
     }
 
-    /// The instant relative to `now`, clamped to the earliest timestamp if it is a duration.
+    /// The first instant, for the start of a period, clamped to the earliest timestamp if it is a duration before `now`.
     pub fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
-            Moment::At(at) => at,
+            Moment::At(at) | Moment::Second(at) => at,
             Moment::Ago(span) => now.minus(span).max(Timestamp::EARLIEST),
+        }
+    }
+
+    /// The last instant, for a state as of this time. Of the current second it is `now`, because later instants are in
+    /// the future.
+    pub fn resolve_end(self, now: Timestamp) -> Timestamp {
+        let first = self.resolve(now);
+        match self {
+            Moment::At(_) | Moment::Ago(_) => first,
+            Moment::Second(_) => {
+                let last = first.plus(Span(Span::SECOND.0 - 1));
+                if (first..=last).contains(&now) { now } else { last }
+            }
         }
     }
 }
@@ -39,6 +60,10 @@ impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Moment::At(at) => write!(f, "{at}"),
+            Moment::Second(at) => match at.utc() {
+                Some(utc) => f.write_str(&utc.to_rfc3339_opts(SecondsFormat::Secs, true)),
+                None => write!(f, "{at}"),
+            },
             Moment::Ago(span) => write!(f, "{span}"),
         }
     }
@@ -106,6 +131,29 @@ mod tests {
             "20:00",
         ] {
             assert!(Moment::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_a_fraction_includes_its_second() {
+        let now = Timestamp::parse("2026-11-21T08:00:00.250Z").unwrap();
+        for (text, first, last) in [
+            ("2026-11-20T10:00:05Z", "2026-11-20T10:00:05.000Z", "2026-11-20T10:00:05.999Z"),
+            ("2026-11-20T12:00:05+02:00", "2026-11-20T10:00:05.000Z", "2026-11-20T10:00:05.999Z"),
+            ("2026-11-20T10:00:05.000Z", "2026-11-20T10:00:05.000Z", "2026-11-20T10:00:05.000Z"),
+            ("2026-11-20T10:00:05.5Z", "2026-11-20T10:00:05.500Z", "2026-11-20T10:00:05.500Z"),
+            ("2026-11-20", "2026-11-20T00:00:00.000Z", "2026-11-20T00:00:00.000Z"),
+            ("1h", "2026-11-21T07:00:00.250Z", "2026-11-21T07:00:00.250Z"),
+            // The current second ends now; a later one stays in the future.
+            ("2026-11-21T08:00:00Z", "2026-11-21T08:00:00.000Z", "2026-11-21T08:00:00.250Z"),
+            ("2026-11-21T08:00:01Z", "2026-11-21T08:00:01.000Z", "2026-11-21T08:00:01.999Z"),
+            ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59.000Z", "9999-12-31T23:59:59.999Z"),
+        ] {
+            let moment = Moment::parse(text).unwrap();
+            // A request is sent as text, which must keep the difference.
+            let moment = Moment::parse(&moment.to_string()).unwrap();
+            let period = (moment.resolve(now).to_string(), moment.resolve_end(now).to_string());
+            assert_eq!(period, (first.to_owned(), last.to_owned()), "{text}");
         }
     }
 }
