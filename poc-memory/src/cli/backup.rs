@@ -29,7 +29,7 @@ pub(super) struct Backup {
     #[command(flatten)]
     request: ops::Backup,
     /// List the generations of the folder or file. Only manifests are read: `complete` has all files with
-    /// their lengths, `unread` is an archive
+    /// their lengths, `damaged` does not or was damaged at the last check, `unread` is an archive
     #[arg(long, conflicts_with_all = ["keep", "verify"])]
     list: bool,
     /// Check every file of every generation
@@ -73,7 +73,7 @@ pub(super) struct GenerationOutput {
 impl GenerationOutput {
     fn of(generation: &BackupGeneration) -> GenerationOutput {
         let manifest = generation.manifest.as_ref();
-        let mut problems = generation.incomplete_files();
+        let mut problems = generation.known_problems();
         problems.extend(manifest.err().cloned());
         GenerationOutput {
             generation: generation.name.clone(),

@@ -20,7 +20,7 @@ pub(crate) struct Backup {
     #[arg(value_name = "FOLDER|FILE", value_parser = argument::path)]
     #[serde(alias = "folder")]
     pub(crate) path: PathBuf,
-    /// Generations that the folder keeps, 1 to 10000; older ones are deleted. A file has one [default: `[backup] keep`]
+    /// Intact generations that the folder keeps, 1 to 10000; older ones are deleted. A file has one [default: `[backup] keep`]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) keep: Option<usize>,
@@ -52,6 +52,9 @@ pub(crate) struct BackupOutput {
     /// Damaged or missing files of earlier generations, which were copied again.
     #[serde(default)]
     damaged: Vec<String>,
+    /// Generations of the folder that are known to be damaged. They do not count towards `keep`.
+    #[serde(default)]
+    damaged_generations: Vec<String>,
     /// Old generations that were deleted because of `keep`.
     #[serde(default)]
     removed: Vec<String>,
@@ -109,6 +112,7 @@ impl Op for Backup {
             linked_files: report.linked.files,
             linked_bytes: report.linked.bytes,
             damaged: report.damaged,
+            damaged_generations: report.damaged_generations,
             removed: report.removed,
             diverged: report.diverged,
             left_out: report.left_out,
@@ -120,8 +124,14 @@ impl Op for Backup {
         let mut notices = Vec::new();
         if !output.damaged.is_empty() {
             notices.push(format!(
-                "earlier backups had {}, which this backup contains again; `--verify` lists the remaining damage",
+                "earlier backups had {}, copied again into this backup",
                 plural(output.damaged.len() as u64, "damaged or missing file")
+            ));
+        }
+        if let Some(first) = output.damaged_generations.first() {
+            notices.push(format!(
+                "{}, such as `{first}`, not counted as kept: `--verify` lists the damage",
+                plural(output.damaged_generations.len() as u64, "damaged generation")
             ));
         }
         if let Some(first) = output.diverged.first() {

@@ -2,14 +2,12 @@
 
 use super::files::{self, BackupFile, ByteCounter};
 use super::generation::{self, BackupGeneration};
-use super::generations;
 use super::manifest::{BackupManifest, BackupSegment};
-use super::{BackupCallbacks, backup_destinations, folder_lock, unusable};
+use super::{BackupCallbacks, backup_destinations, folder_lock, generations, retention, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_store::{DAMAGED_HINT, FileId, SegmentExtent, SegmentState, Store, check_segment};
-use std::collections::BTreeSet;
+use poc_store::{DAMAGED_HINT, SegmentExtent, SegmentState, Store, check_segment};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +26,8 @@ pub struct BackupReport {
     pub linked: FileTotals,
     /// Files of earlier generations that are damaged or missing. They were copied again.
     pub damaged: Vec<String>,
+    /// Generations of the folder that are known to be damaged. They do not count towards the number that is kept.
+    pub damaged_generations: Vec<String>,
     /// Generations that were deleted because there are newer ones.
     pub removed: Vec<String>,
     /// Generations with changes that the store lacks, such as those of another copy of the memory. They are
@@ -71,8 +71,8 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 }
 
 /// Writes a generation of the store and the files of its profile into a folder, reads it back, and deletes
-/// the oldest generations beyond `keep`. Generations that lack a file, or that share a damaged file with this
-/// one, do not count towards `keep`. The store may be written to while the backup is made.
+/// the generations that are older than the newest `keep` intact ones. The store may be written to while the backup is
+/// made.
 ///
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
@@ -127,7 +127,6 @@ pub(super) fn write_generation(
         partial: generations::partial(folder, &name),
         earlier: &earlier,
         counter: ByteCounter::new(callbacks, Some(total)),
-        damaged_files: BTreeSet::new(),
         report: BackupReport {
             name,
             manifest,
@@ -135,60 +134,27 @@ pub(super) fn write_generation(
             copied: FileTotals::default(),
             linked: FileTotals::default(),
             damaged: Vec::new(),
+            damaged_generations: Vec::new(),
             removed: Vec::new(),
             diverged: Vec::new(),
             left_out: Vec::new(),
         },
     };
     let written = writer.write(store, paths, &log.segments).and_then(|()| writer.complete(folder));
-    let GenerationWriter { partial, damaged_files, mut report, .. } = writer;
+    let GenerationWriter { partial, mut report, .. } = writer;
     if written.is_err() || report.unchanged {
         // The next backup deletes what cannot be deleted now.
         let _ = fs::remove_dir_all(&partial);
     }
     written?;
     remember();
-    (report.removed, report.diverged) = remove_old(store, folder, keep, &damaged_files)?;
+    // Other generations may share the damaged files.
+    let check_all = !report.damaged.is_empty();
+    let kept = retention::remove_old(store, folder, keep, &report.name, check_all, callbacks)?;
+    report.removed = kept.removed;
+    report.diverged = kept.diverged;
+    report.damaged_generations = kept.damaged;
     Ok(report)
-}
-
-/// Deletes the generations that are older than the newest `keep` complete ones, and returns their names.
-/// Generations with changes that the store lacks do not count and are not deleted; their names are returned
-/// as well.
-fn remove_old(
-    store: &Store,
-    folder: &Path,
-    keep: usize,
-    damaged: &BTreeSet<FileId>,
-) -> Result<(Vec<String>, Vec<String>)> {
-    let is_complete = |generation: &BackupGeneration, manifest: &BackupManifest| {
-        let mut files = manifest.all_files().map(|file| generation.path.join(&file.path));
-        generation.incomplete_files().is_empty()
-            && !files.any(|path| files::id(&path).is_some_and(|id| damaged.contains(&id)))
-    };
-    let (mut complete, mut removed, mut diverged) = (0, Vec::new(), Vec::new());
-    for generation in generations::in_folder(folder)? {
-        let Ok(manifest) = &generation.manifest else { continue };
-        if has_other_changes(manifest, store)? {
-            diverged.push(generation.name);
-        } else if complete == keep {
-            generations::remove(folder, &generation)?;
-            removed.push(generation.name);
-        } else if is_complete(&generation, manifest) {
-            complete += 1;
-        }
-    }
-    Ok((removed, diverged))
-}
-
-/// Whether a generation has changes that the store lacks.
-pub(super) fn has_other_changes(manifest: &BackupManifest, store: &Store) -> Result<bool> {
-    let last = manifest.log.last().map(|segment| segment.checksum);
-    // A compaction rewrote the transactions up to its base, so their checksums cannot be compared.
-    let is_written_anew = store.history_base().is_some_and(|base| manifest.seq <= base.seq);
-    let is_other =
-        !is_written_anew && store.checksum(manifest.seq)?.is_some_and(|checksum| Some(checksum) != last);
-    Ok(is_other || manifest.seq > store.last_seq())
 }
 
 /// The id of the memory of a store: 32 hexadecimal digits.
@@ -255,8 +221,6 @@ struct GenerationWriter<'a> {
     partial: PathBuf,
     earlier: &'a [BackupGeneration],
     counter: ByteCounter<'a>,
-    /// The damaged files of earlier generations.
-    damaged_files: BTreeSet<FileId>,
     report: BackupReport,
 }
 
@@ -384,7 +348,6 @@ impl GenerationWriter<'_> {
     }
 
     fn add_damaged(&mut self, file: &Path) {
-        self.damaged_files.extend(files::id(file));
         self.report.damaged.push(file.display().to_string());
     }
 

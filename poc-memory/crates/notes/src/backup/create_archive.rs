@@ -4,12 +4,11 @@
 
 use super::archive;
 use super::backup_destinations;
-use super::create::{
-    BackupReport, FileTotals, has_other_changes, origin, require_outside, require_own, write_generation,
-};
+use super::create::{BackupReport, FileTotals, origin, require_outside, require_own, write_generation};
 use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
 use super::manifest::{self, BackupManifest};
+use super::retention::has_other_changes;
 use super::{BackupCallbacks, folder_lock, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};

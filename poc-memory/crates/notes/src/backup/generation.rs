@@ -1,5 +1,6 @@
 //! One generation of a backup, and its name.
 
+use super::damage_record;
 use super::files::{self, BackupFile};
 use super::manifest::BackupManifest;
 use poc_graph::error::{Error, Result};
@@ -37,9 +38,9 @@ impl BackupGeneration {
         Some(BackupGeneration { name, path, seq, at, manifest })
     }
 
-    /// The files that are missing or have another length, one line each. Reads only their lengths; empty for
-    /// an archive, whose files cannot be checked in this way.
-    pub fn incomplete_files(&self) -> Vec<String> {
+    /// The damage that is known without reading every file, one line each: what the last check found, and files that
+    /// are missing or have another length. Empty for an archive, whose files cannot be checked in this way.
+    pub fn known_problems(&self) -> Vec<String> {
         let Some(manifest) = self.manifest.as_ref().ok().filter(|_| !self.path.is_file()) else {
             return Vec::new();
         };
@@ -48,10 +49,14 @@ impl BackupGeneration {
             Ok(found) => files::wrong_length(found.len(), file),
             Err(_) => Some("is missing".to_owned()),
         };
-        manifest
-            .all_files()
-            .filter_map(|file| problem(file).map(|problem| format!("`{}` {problem}", file.path)))
-            .collect()
+        let mut problems = damage_record::read(&self.path);
+        for file in manifest.all_files() {
+            let name = format!("`{}` ", file.path);
+            if !problems.iter().any(|known| known.starts_with(&name)) {
+                problems.extend(problem(file).map(|problem| format!("{name}{problem}")));
+            }
+        }
+        problems
     }
 
     /// The manifest.

@@ -10,6 +10,7 @@ mod archive;
 mod backup_destinations;
 mod create;
 mod create_archive;
+mod damage_record;
 mod files;
 mod folder_lock;
 mod generation;
@@ -17,6 +18,7 @@ mod generations;
 mod known_backups;
 mod manifest;
 mod restore;
+mod retention;
 mod search;
 #[cfg(test)]
 mod tests;

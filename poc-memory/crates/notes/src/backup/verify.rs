@@ -1,10 +1,9 @@
 //! Checks generations: every file against the manifest, and in folders also the log against its own checksums.
 
-use super::archive;
 use super::files::{self, BackupFile, ByteCounter};
 use super::generation::BackupGeneration;
 use super::manifest::{BackupManifest, BackupSegment};
-use super::{BackupCallbacks, unusable};
+use super::{BackupCallbacks, archive, damage_record, unusable};
 use poc_graph::error::Result;
 use poc_store::{FileId, SegmentState, check_segment};
 use std::collections::BTreeMap;
@@ -19,7 +18,8 @@ pub struct BackupCheck {
     pub problems: Vec<String>,
 }
 
-/// Checks generations. A file that several of them share is read once.
+/// Checks generations. A file that several of them share is read once. What is found in folders is remembered there,
+/// for [`BackupGeneration::known_problems`].
 pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>) -> Result<Vec<BackupCheck>> {
     let mut checker = Checker::new(callbacks);
     let check = |generation: &BackupGeneration| {
@@ -27,7 +27,11 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
             Ok(manifest) if generation.path.is_file() => {
                 archive::problems(&generation.path, manifest, &mut checker.counter)?
             }
-            Ok(manifest) => checker.problems(&generation.path, manifest)?,
+            Ok(manifest) => {
+                let problems = checker.problems(&generation.path, manifest)?;
+                damage_record::write(&generation.path, &problems);
+                problems
+            }
             Err(problem) => vec![problem.clone()],
         };
         Ok(BackupCheck { name: generation.name.clone(), problems })
@@ -38,13 +42,23 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
 /// Checks files, and remembers the results of files that have several names.
 pub(super) struct Checker<'a> {
     counter: ByteCounter<'a>,
-    /// The expected hash of each checked file, and its problem, if any.
+    /// The expected content of each checked file, and its problem, if any.
     known: BTreeMap<FileId, (String, Option<String>)>,
 }
 
 impl<'a> Checker<'a> {
     pub(super) fn new(callbacks: &'a BackupCallbacks<'a>) -> Checker<'a> {
         Checker { counter: ByteCounter::new(callbacks, None), known: BTreeMap::new() }
+    }
+
+    /// Takes the files of a generation as intact, because they have just been read.
+    pub(super) fn add_intact(&mut self, folder: &Path, manifest: &BackupManifest) {
+        let segments = manifest.log.iter().map(|segment| (&segment.file, Some(segment)));
+        for (file, segment) in segments.chain(manifest.files.iter().map(|file| (file, None))) {
+            if let Some(id) = files::id(&folder.join(&file.path)) {
+                self.known.insert(id, (expected(file, segment), None));
+            }
+        }
     }
 
     /// The damaged and missing files of a generation.
@@ -101,8 +115,7 @@ impl<'a> Checker<'a> {
             Err(error) => return Err(unusable(&path, "read", &error)),
         };
         let inode = FileId::of(&found);
-        let expected =
-            format!("{} {} {:?}", file.bytes, file.blake3, segment.map(|segment| segment.checksum));
+        let expected = expected(file, segment);
         if let Some((known, problem)) = self.known.get(&inode)
             && *known == expected
         {
@@ -142,4 +155,9 @@ impl<'a> Checker<'a> {
             _ => None,
         })
     }
+}
+
+/// What the content of a file must be, for comparison.
+fn expected(file: &BackupFile, segment: Option<&BackupSegment>) -> String {
+    format!("{} {} {:?}", file.bytes, file.blake3, segment.map(|segment| segment.checksum))
 }

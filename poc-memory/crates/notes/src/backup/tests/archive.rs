@@ -260,6 +260,7 @@ fn a_new_file_of_a_compressed_format_is_refused() {
     let field = error.at.as_ref().and_then(|at| at.field.as_deref());
     assert_eq!((error.code, field), (Code::InvalidArgument, Some("path")));
     assert!(is_archive(&home.path().join("backup.tar")).unwrap());
+    assert!(is_archive(&home.path().join("backup.TAR")).unwrap());
     // Folders have any name.
     fs::create_dir(home.path().join("backup.zip")).unwrap();
     for folder in ["backup.zip", "backup", "backup.2026"] {

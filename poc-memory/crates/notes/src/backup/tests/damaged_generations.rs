@@ -29,7 +29,7 @@ fn a_missing_file_of_an_unchanged_memory_is_copied_again() {
     let lost = [first.manifest.log[1].file.path.as_str(), "agents/one.toml"];
     let lost = lost.map(|path| profile.folder().join(&first.name).join(path));
     lost.iter().for_each(|path| fs::remove_file(path).unwrap());
-    let missing = generations(&profile.folder()).unwrap()[0].incomplete_files();
+    let missing = generations(&profile.folder()).unwrap()[0].known_problems();
     assert_eq!(missing.len(), 2, "{missing:?}");
     let second = profile.back_up(101, 9).unwrap();
     assert!(!second.unchanged);
@@ -68,6 +68,92 @@ fn damaged_generations_do_not_count_as_kept() {
     assert!(same.unchanged);
     assert_eq!(same.removed.len(), 3);
     assert_eq!(profile.check().len(), 1);
+}
+
+/// The number of problems of each generation that are known without reading every file, newest first.
+fn known_problems(profile: &Profile) -> Vec<usize> {
+    generations(&profile.folder()).unwrap().iter().map(|one| one.known_problems().len()).collect()
+}
+
+/// Makes three generations, of which the last ends within a segment.
+fn three_generations(profile: &Profile) -> Vec<BackupReport> {
+    let rounds = [(100, 1..10), (101, 10..20), (102, 20..30)];
+    let back_up = |(hour, notes)| {
+        profile.put(notes);
+        profile.back_up(hour, 9).unwrap()
+    };
+    rounds.into_iter().map(back_up).collect()
+}
+
+#[test]
+fn intact_generations_are_not_deleted_in_favour_of_a_damaged_one() {
+    let profile = Profile::new();
+    let made = three_generations(&profile);
+    // The next backup does not link the last segment, because it has grown.
+    let last = &made[2].manifest.log.last().unwrap().file.path;
+    let path = profile.folder().join(&made[2].name).join(last);
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(known_problems(&profile), [0, 0, 0], "nothing has read it yet");
+    profile.put(30..32);
+    let newest = profile.back_up(110, 2).unwrap();
+    assert_eq!(newest.damaged_generations, [made[2].name.as_str()]);
+    assert_eq!(newest.removed, [made[0].name.as_str()]);
+    assert_eq!(known_problems(&profile), [0, 1, 0]);
+    // It is deleted when there are enough newer ones.
+    profile.put(32..34);
+    let newest = profile.back_up(111, 2).unwrap();
+    assert_eq!(newest.removed, [made[2].name.as_str(), made[1].name.as_str()]);
+    assert_eq!(newest.damaged_generations, [""; 0]);
+}
+
+#[test]
+fn what_a_check_finds_is_known_until_a_check_finds_nothing() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    let made = profile.back_up(100, 9).unwrap();
+    let path = profile.folder().join(&made.name).join("agents/one.toml");
+    let intact = fs::read(&path).unwrap();
+    let damaged = vec![b' '; intact.len()];
+    fs::write(&path, &damaged).unwrap();
+    assert_eq!(known_problems(&profile), [0]);
+    assert_eq!(known_backups(&profile.paths()).found.len(), 1);
+    let found = profile.check().remove(0).problems;
+    assert_eq!(generations(&profile.folder()).unwrap()[0].known_problems(), found);
+    assert!(known_backups(&profile.paths()).found.is_empty());
+    fs::write(&path, &intact).unwrap();
+    assert_eq!(known_problems(&profile), [1]);
+    profile.check();
+    assert_eq!(known_problems(&profile), [0]);
+    // A backup that finds a damaged file remembers all generations that share it.
+    profile.put(30..31);
+    let second = profile.back_up(101, 9).unwrap();
+    fs::write(&path, &damaged).unwrap();
+    let third = profile.back_up(102, 9).unwrap();
+    assert_eq!(third.damaged_generations, [second.name, made.name]);
+    assert_eq!(known_problems(&profile), [0, 1, 1]);
+}
+
+#[test]
+fn a_backup_that_is_interrupted_while_it_checks_older_ones_is_complete_and_deletes_nothing() {
+    let profile = Profile::new();
+    three_generations(&profile);
+    profile.put(30..32);
+    // The first interruption after which the backup succeeds comes after the generation was written.
+    let interrupted = (0..1000).find_map(|allowed| {
+        let check_cancelled = stops_after(allowed);
+        let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
+        let now = Timestamp(103 * HOUR);
+        create(profile.store(), &profile.paths(), &profile.folder(), 2, now, &callbacks).ok()
+    });
+    let interrupted = interrupted.unwrap();
+    assert_eq!(interrupted.removed, [""; 0]);
+    assert_eq!(profile.check().len(), 4);
+    let next = profile.back_up(104, 2).unwrap();
+    assert!(next.unchanged && next.name == interrupted.name);
+    assert_eq!(next.removed.len(), 2);
 }
 
 #[test]
