@@ -59,6 +59,11 @@ impl BackupGeneration {
         problems
     }
 
+    /// Whether a part of the log is known to be missing or damaged. Other files can be left out of a restoration.
+    pub(super) fn has_damaged_log(&self) -> bool {
+        self.known_problems().iter().any(|problem| problem.starts_with("`log/"))
+    }
+
     /// The manifest.
     ///
     /// # Errors

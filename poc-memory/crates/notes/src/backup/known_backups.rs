@@ -7,7 +7,7 @@ use poc_config::paths::Paths;
 use poc_graph::time::Timestamp;
 use std::path::PathBuf;
 
-/// The newest backup in a destination that is not known to be damaged.
+/// The newest backup in a destination whose log is not known to be damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBackup {
     /// The folder or the archive that `backup` was given.
@@ -30,14 +30,14 @@ pub struct KnownBackup {
 /// The backups of a memory, as far as it remembers where they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownBackups {
-    /// The newest backup in each destination that is not known to be damaged.
+    /// The newest backup in each destination whose log is not known to be damaged.
     pub found: Vec<KnownBackup>,
     /// Destinations without a readable backup, for example because their disk is not mounted. The list of
     /// destinations itself if it cannot be read.
     pub unread: Vec<PathBuf>,
 }
 
-/// The newest backup in each remembered destination. Only manifests and lengths of files are read.
+/// The newest backup in each remembered destination. Only manifests, lengths of files and remembered damage are read.
 pub fn known_backups(paths: &Paths) -> KnownBackups {
     let destinations = match backup_destinations::destinations(paths) {
         Ok(destinations) => destinations,
@@ -49,8 +49,8 @@ pub fn known_backups(paths: &Paths) -> KnownBackups {
     let mut known = KnownBackups::default();
     for destination in destinations {
         let all = generations(&destination).unwrap_or_default();
-        let mut complete = all.iter().filter(|generation| generation.known_problems().is_empty());
-        let newest = complete.find_map(|generation: &BackupGeneration| {
+        let mut usable = all.iter().filter(|generation| !generation.has_damaged_log());
+        let newest = usable.find_map(|generation: &BackupGeneration| {
             let manifest = generation.manifest.as_ref().ok()?;
             Some(KnownBackup {
                 destination: destination.clone(),
