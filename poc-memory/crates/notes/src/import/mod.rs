@@ -52,9 +52,9 @@ use super::markdown_frame::{MarkdownFrame, Properties};
 use super::{Draft, Memory, secrets, supersede};
 use conversation::{Conversation, Turn};
 use foreign::ForeignNote;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, NodeId, cancellation, content_hash, normal_key};
+use poc_graph::{Node, NodeId, cancellation, content_hash, normal_key, plural};
 use poc_store::Transaction;
 use restore::Restore;
 use run::{Import, KeyUse, PendingEdges, SessionNote};
@@ -114,8 +114,22 @@ pub fn import(
         known_type(name, &memory.config)?;
     }
     let mut import = Import::new(memory, &source.provenance(), options, progress);
-    source.read(&mut import)?;
-    import.finish()
+    match source.read(&mut import).and_then(|()| import.store_rest()) {
+        Ok(()) => Ok(import.report),
+        Err(error) if error.code == Code::Unavailable && cancellation::is_requested() => {
+            Err(interrupted(import.report.inserted + import.report.updated))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The error for an import that was cancelled after it had stored notes.
+fn interrupted(stored: u64) -> Error {
+    let stored = plural(stored, "new or changed note");
+    Error::unavailable(format!(
+        "the import was interrupted after {stored}: the client disconnected, or the daemon is stopping"
+    ))
+    .hint("these notes are stored; run the same import again to continue")
 }
 
 impl<'a> Import<'a> {
@@ -206,8 +220,14 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Stores the pending chunk, then creates the edges between the notes.
+    /// Completes the import.
     pub(super) fn finish(mut self) -> Result<ImportReport> {
+        self.store_rest()?;
+        Ok(self.report)
+    }
+
+    /// Stores the pending chunk, then creates the edges between the notes.
+    fn store_rest(&mut self) -> Result<()> {
         let chunk = self.chunk.take();
         if !chunk.is_empty() {
             self.store(chunk)?;
@@ -217,7 +237,7 @@ impl<'a> Import<'a> {
         (self.progress)(self.done, self.total.or(Some(self.done)));
         // The failures of a chunk are only known when it is stored.
         self.report.failed.sort_by(|a, b| a.0.order().cmp(&b.0.order()));
-        Ok(self.report)
+        Ok(())
     }
 
     /// Maximum number of bytes of a note in its source: JSON needs up to six bytes for one byte of text;

@@ -43,6 +43,26 @@ fn each_chunk_is_one_transaction_and_reports_progress() {
 }
 
 #[test]
+fn an_interrupted_import_reports_what_is_stored_and_can_be_continued() {
+    let mut config = poc_config::Config::defaults().unwrap();
+    config.import.chunk = 2;
+    let memory = TestMemory::with(config);
+    let text: String = (0..5).map(|n| format!("{{\"body\": \"note number {n}\"}}\n")).collect();
+    let token = cancellation::CancellationToken::new();
+    let interrupted = cancellation::scope(&token, || {
+        let cancel = |_, _| token.cancel();
+        import(&memory, &ImportSource::Text(text.clone()), &ImportOptions::default(), &cancel)
+    });
+    let error = interrupted.unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
+    the import was interrupted after 2 new or changed notes: the client disconnected, or the daemon is stopping
+    these notes are stored; run the same import again to continue
+    ");
+    assert_eq!(counts(&lines(&memory, &text)), [3, 0, 2, 0]);
+}
+
+#[test]
 fn sources_that_cannot_be_imported_are_errors() {
     let memory = TestMemory::new();
     let wrong = |name: &str| {
