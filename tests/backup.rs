@@ -326,6 +326,10 @@ fn a_damaged_backup_is_refused_and_the_destination_stays_unchanged() {
     let problem = checked["generations"][0]["problems"][0].as_str().unwrap();
     assert!(problem.starts_with("`log/00000000000000000001.log` is damaged at byte"), "{problem}");
     assert_eq!(checked["generations"][1]["problems"], json!([]));
+    let listed = world.json_with_status(&["backup", "backups", "--list"], 1);
+    for (listed, checked) in [0, 1].map(|at| (&listed["generations"][at], &checked["generations"][at])) {
+        assert_eq!(listed["problems"], checked["problems"]);
+    }
     let into = world.home().join("elsewhere");
     let into = into.to_str().unwrap();
     let error = world.json_with_status(&["restore", "backups", "--into", into], 1)["error"].clone();

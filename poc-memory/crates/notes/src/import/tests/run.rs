@@ -50,7 +50,7 @@ fn an_interrupted_import_reports_what_is_stored_and_can_be_continued() {
     let text: String = (0..5).map(|n| format!("{{\"body\": \"note number {n}\"}}\n")).collect();
     let token = cancellation::CancellationToken::new();
     let interrupted = cancellation::scope(&token, || {
-        let cancel = |_, _| token.cancel();
+        let cancel = |_: u64, _: Option<u64>| token.cancel();
         import(&memory, &ImportSource::Text(text.clone()), &ImportOptions::default(), &cancel)
     });
     let error = interrupted.unwrap_err();
