@@ -3,8 +3,8 @@
 //! A backup folder contains generations, one folder each, named by sequence number and time. A generation has
 //! the log up to one transaction, the settings, agents and prompts, and the prompts and replies of past runs.
 //! It is written under a temporary name, read back, and renamed when it is complete. Files that an earlier
-//! generation has with the same content are hard links to it; files of a generation are never changed. Data
-//! derived from the log, such as indexes, and secrets are left out.
+//! generation has with the same content are hard links to it; files of a generation are never changed, except the
+//! list of its damage. Data derived from the log, such as indexes, and secrets are left out.
 
 mod archive;
 mod backup_destinations;
