@@ -152,8 +152,13 @@ impl Op for Forget {
                     check_erasable(ctx, &ctx.memory.store.messages_before(before)?)?;
                 }
                 let erasure = begin(ErasureTarget::MessagesBefore { time: before, recent: self.recent })?;
-                // After an error, a part of the messages may be deleted, so the erasure stays unfinished.
-                (forget::before(ctx.memory, before, author, &cause, &report_progress)?, erasure)
+                match forget::before(ctx.memory, before, author, &cause, &report_progress) {
+                    Ok(forgotten) => (forgotten, erasure),
+                    Err(error) => {
+                        erasure.map_or(Ok(()), |erasure| erasure.abandon_after(&error))?;
+                        return Err(error);
+                    }
+                }
             }
             (given, _) => {
                 let wrong = match given {

@@ -80,7 +80,7 @@ const LAST_ERASURES: &[u8] = b"erasures";
 /// [`unfinished_erasures`] names it, and every later erasure completes it.
 pub struct Erasure<'a> {
     memory: &'a Memory,
-    target: ErasureTarget,
+    entry: UnfinishedErasure,
     // Otherwise one erasure could remove the entry of another whose deletion it has not seen.
     _running: MutexGuard<'a, ()>,
 }
@@ -99,13 +99,13 @@ impl<'a> Erasure<'a> {
             }
             cancellation::check()?;
         };
-        unfinished::add(memory, target.clone(), at)?;
-        Ok(Erasure { memory, target, _running: running })
+        let entry = unfinished::add(memory, target, at)?;
+        Ok(Erasure { memory, entry, _running: running })
     }
 
     /// What it deletes.
     pub fn target(&self) -> &ErasureTarget {
-        &self.target
+        &self.entry.target
     }
 
     /// Whether an earlier erasure of the same target was interrupted.
@@ -121,11 +121,14 @@ impl<'a> Erasure<'a> {
     /// Ends an erasure whose deletion failed with an error. It stays unfinished if something may have been deleted.
     pub fn abandon_after(self, error: &Error) -> Result<()> {
         // The log may have the deletion although its write failed.
-        let is_uncertain = matches!(error.code, Code::ReadOnly | Code::Unavailable | Code::Internal);
-        if !is_uncertain && (error.code == Code::NotFound || self.target.exists(self.memory)?) {
-            return self.abandon();
+        let is_uncertain = match error.code {
+            Code::ReadOnly => self.memory.store.may_have_refused_write(),
+            code => matches!(code, Code::Unavailable | Code::Internal),
+        };
+        if is_uncertain || self.entry.has_deletion(self.memory)? {
+            return Ok(());
         }
-        Ok(())
+        self.abandon()
     }
 
     /// Ends an erasure that has deleted nothing.
@@ -141,7 +144,7 @@ impl<'a> Erasure<'a> {
     pub fn run(self, texts: &ErasedTexts, callbacks: &CompactionCallbacks<'_>) -> Result<ErasureReport> {
         let mut all = unfinished::texts(self.memory)?;
         all.append(texts.clone());
-        let report = erase(self.memory, &all, self.target.op(), callbacks)?;
+        let report = erase(self.memory, &all, self.entry.target.op(), callbacks)?;
         unfinished::remove_all(&self.memory.paths)?;
         Ok(report)
     }

@@ -224,6 +224,14 @@ impl Store {
         self.shared.commits.read_only()
     }
 
+    /// Whether the log may contain a write that was refused with `read_only`, because its disk did not let the store cut
+    /// the write off. If the process ends meanwhile, the next open may find the write complete.
+    pub fn may_have_refused_write(&self) -> bool {
+        // Another daemon may see a write that only the local copy of a shared log refused.
+        let is_copy = self.shared.shared_log.is_some();
+        is_copy || self.shared.compactor.as_ref().is_some_and(|own| own.appender.lock().is_torn())
+    }
+
     /// Checks by their lengths that the files of the log exist and are complete. If they are not, the store becomes
     /// read-only until they are; see [`Store::read_only`].
     pub fn check_log_files(&self) {

@@ -194,7 +194,15 @@ fn an_erasure_whose_deletion_failed_is_abandoned_unless_something_may_be_deleted
     // A write whose outcome is unknown.
     assert!(!is_abandoned(&present, Code::Unavailable));
     assert!(!is_abandoned(&present, Code::Internal));
-    assert!(!is_abandoned(&present, Code::ReadOnly));
+    // The store has cut off what it refused.
+    let messages = ErasureTarget::MessagesBefore { time: memory.now(), recent: true };
+    assert!(is_abandoned(&present, Code::ReadOnly) && is_abandoned(&messages, Code::ReadOnly));
+    // A part of what it deletes may be deleted.
+    let ErasureTarget::Note(id) = present else { panic!() };
+    let erasure = Erasure::begin(&memory, present, memory.now()).unwrap();
+    deleted(&memory, id);
+    erasure.abandon_after(&Error::new(Code::ReadOnly, "it failed")).unwrap();
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap().len(), 1);
 }
 
 #[test]

@@ -101,6 +101,17 @@ impl UnfinishedErasure {
         }
     }
 
+    /// Whether it has deleted something since it began.
+    pub(super) fn has_deletion(&self, memory: &Memory) -> Result<bool> {
+        let store = memory.of(&self.tenant).store;
+        for seq in store.first_seq().max(self.after + 1)..=store.last_seq() {
+            if store.transaction(seq)?.is_some_and(|txn| self.is_deletion(&txn)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Adds the texts that it has deleted, as far as the log still has them.
     pub(super) fn add_texts(&self, memory: &Memory, texts: &mut ErasedTexts) -> Result<()> {
         let memory = memory.of(&self.tenant);
@@ -172,11 +183,13 @@ pub(super) fn without_undone(memory: &Memory) -> Result<Vec<UnfinishedErasure>> 
 }
 
 /// Adds an erasure, before its deletion. Removes those whose deletion was undone.
-pub(super) fn add(memory: &Memory, target: ErasureTarget, at: Timestamp) -> Result<()> {
+pub(super) fn add(memory: &Memory, target: ErasureTarget, at: Timestamp) -> Result<UnfinishedErasure> {
     let mut all = without_undone(memory)?;
     let (tenant, after) = (memory.store.tuple().clone(), memory.store.last_seq());
-    all.push(UnfinishedErasure { target, tenant, at, after });
-    write(&memory.paths, &all)
+    let added = UnfinishedErasure { target, tenant, at, after };
+    all.push(added.clone());
+    write(&memory.paths, &all)?;
+    Ok(added)
 }
 
 /// Removes the erasure that was added last.

@@ -94,6 +94,11 @@ impl Appender {
         Appender { log, disk, limits, open: None, cleanup, head: None }
     }
 
+    /// Whether a failed write may have left bytes after the last durable record.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.cleanup.is_torn
+    }
+
     /// Adds the file for the number of the last record.
     pub(crate) fn set_head(&mut self, head: LogHead) {
         self.head = Some(head);
