@@ -136,15 +136,15 @@ fn an_erased_text_is_in_no_file() {
     ]);
     world.write("runs/linker/3.json", "{\"prompt\":\"The word of the gate was changed by the guard.\"}");
     // Only an exact name or the id of a deleted note is erased.
-    let refused = world.json_with_status(&["delete", "hidde", "--erase"], 1);
+    let refused = world.json_with_status(&["delete", "hidde", "--erase", "--yes"], 1);
     assert_eq!(refused["error"]["code"], "not_found");
     let deleted = world.json(&["delete", "hidden"]);
-    let erased = world.json(&["delete", deleted["id"].as_str().unwrap(), "--erase"]);
+    let erased = world.json(&["delete", deleted["id"].as_str().unwrap(), "--erase", "--yes"]);
     let erasure = &erased["erasure"];
     assert_eq!((&erasure["run_files"], &erasure["quarantine"][0]), (&2.into(), &"piece".into()), "{erasure}");
     let backup = erasure["backups"][0].as_str().unwrap();
     assert!(backup.contains("backups/"), "{erasure}");
-    let forgotten = world.json(&["forget", "--before", "2100-01-01", "--recent", "--erase"]);
+    let forgotten = world.json(&["forget", "--before", "2100-01-01", "--recent", "--erase", "--yes"]);
     assert_eq!(forgotten["messages"], 1, "{forgotten}");
     for _ in 0..2 {
         let mut left = files_with(world.home(), secret);
@@ -168,6 +168,15 @@ fn an_erasure_at_a_terminal_is_confirmed() {
         || world.json(&["insert", "--key", "gate", "--title", "Gate", "--body", "It opens at noon."]);
     insert();
     let erase = ["delete", "gate", "--erase"];
+    // Without a terminal, nobody can be asked.
+    let error = &world.json_with_status(&erase, 2)["error"];
+    assert_eq!(
+        (&error["code"], &error["at"]["field"]),
+        (&"invalid_argument".into(), &"yes".into()),
+        "{error}"
+    );
+    assert!(error["hint"].as_str().unwrap().contains("`--yes`"), "{error}");
+    assert_eq!(world.run(&["get", "gate"]).status, 0);
     // The second time, the input ends.
     for typed in ["n\n", ""] {
         let Some(refused) = world.run_at_terminal(&erase, typed) else { return };
@@ -207,7 +216,7 @@ fn an_interrupted_erasure_is_named_by_doctor_and_completed() {
     let hint = named["hint"].as_str().unwrap();
     assert!(hint.contains(&format!("`poc-memory delete {id} --erase` completes it")), "{report}");
     assert_eq!(named["state"], "warning", "{report}");
-    world.json(&["delete", id, "--erase"]);
+    world.json(&["delete", id, "--erase", "--yes"]);
     assert_eq!(files_with(world.home(), secret), Vec::<String>::new());
     let nothing = world.run(&["changes"]).stdout;
     assert!(nothing.starts_with("nothing has changed since the history begins, "), "{nothing}");

@@ -665,17 +665,17 @@ fn a_restore_from_the_quarantine_is_one_change_and_other_versions_are_named() {
 #[test]
 fn an_erasure_deletes_no_note_that_only_the_quarantine_has() {
     let world = with_lost_changes();
-    let answer = world.json_with_status(&["delete", "alpha", "--erase"], 1);
+    let answer = world.json_with_status(&["delete", "alpha", "--erase", "--yes"], 1);
     let error = &answer["error"];
     assert_eq!((&error["code"], &error["at"]["field"]), (&"conflict".into(), &"erase".into()), "{error}");
     assert_eq!(keys(&world), ["alpha", "beta"], "a refusal changes nothing");
     world.json(&["doctor", "quarantine", "restore", "repair-1"]);
-    let erased = world.json(&["delete", "alpha", "--erase"]);
+    let erased = world.json(&["delete", "alpha", "--erase", "--yes"]);
     assert_eq!(erased["erasure"]["quarantine"], json!(["repair-1"]), "{erased}");
     assert_eq!(keys(&world), ["beta", "delta", "epsilon"]);
     // The key of a note that was deleted without an erasure names it afterwards.
     world.json(&["delete", "beta"]);
-    let erased = world.json(&["delete", "beta", "--erase"]);
+    let erased = world.json(&["delete", "beta", "--erase", "--yes"]);
     assert_eq!(erased["key"], "beta", "{erased}");
 }
 

@@ -418,7 +418,7 @@ fn a_text_is_erased_from_the_database_and_from_all_daemons() {
     // One daemon is stopped meanwhile, and lacks what is deleted from the log.
     let mut stopped = worlds.pop().unwrap();
     stopped.stop_daemon();
-    let erased = worlds[0].json(&["delete", "gate", "--erase"]);
+    let erased = worlds[0].json(&["delete", "gate", "--erase", "--yes"]);
     assert!(erased["erasure"]["shared_log"].as_str().unwrap().contains("postgres://"), "{erased:#}");
     require_not_in_database(&server, text);
     require_deleted(&server);
@@ -452,7 +452,7 @@ fn a_daemon_that_missed_an_erasure_starts_again() {
     // Like a machine that sleeps: the process goes on later, and its connections are still open.
     worlds[1].signal_daemon("-STOP");
     assert_eq!(insert(&worlds[0], "pier"), 0);
-    worlds[0].json(&["delete", "gate", "--erase"]);
+    worlds[0].json(&["delete", "gate", "--erase", "--yes"]);
     assert_eq!(insert(&worlds[0], "mole"), 0);
     worlds[1].signal_daemon("-CONT");
     let export = worlds[0].run(&["export"]).stdout;

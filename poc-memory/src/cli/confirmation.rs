@@ -9,21 +9,31 @@ use std::io::{IsTerminal as _, Write as _};
 /// The id and the name of the option that answers the question of [`confirm_op`].
 const YES: &str = "yes";
 
+/// The hint of a command that cannot ask.
+const NO_TERMINAL: &str = "standard input is not a terminal: repeat the command with `--yes`";
+
 /// The option of ops with an irreversible flag that answers the question.
 pub(super) fn yes_option(flag: &IrreversibleFlag) -> Arg {
-    let help = format!("Do not ask for confirmation of `--{}`", flag.name);
+    let help =
+        format!("Confirm `--{}` without a question; required where no terminal can be asked", flag.name);
     Arg::new(YES).long(YES).short('y').action(ArgAction::SetTrue).help(help)
 }
 
-/// Asks before an op runs with its irreversible flag, unless `--yes` is given. Scripts are not asked: if standard input
-/// is not a terminal, the op runs. Returns whether it may run.
-pub(super) fn confirm_op(op: &OpDef, request: &Value, matches: &ArgMatches) -> bool {
-    let Some(flag) = op.irreversible else { return true };
+/// Asks before an op runs with its irreversible flag, unless `--yes` is given. Returns whether it may run.
+///
+/// # Errors
+/// `invalid_argument` when it would have to ask and standard input is not a terminal.
+pub(super) fn confirm_op(op: &OpDef, request: &Value, matches: &ArgMatches) -> Result<bool> {
+    let Some(flag) = op.irreversible else { return Ok(true) };
     let is_given = request.get(flag.name).and_then(Value::as_bool) == Some(true);
-    if !is_given || matches.get_flag(YES) || !std::io::stdin().is_terminal() {
-        return true;
+    if !is_given || matches.get_flag(YES) {
+        return Ok(true);
     }
-    ask(&format!("{} Continue?", flag.warning))
+    if !std::io::stdin().is_terminal() {
+        let message = format!("`--{}` was not confirmed: nothing was changed", flag.name);
+        return Err(Error::invalid(message).hint(NO_TERMINAL).field(YES));
+    }
+    Ok(ask(&format!("{} Continue?", flag.warning)))
 }
 
 /// Asks a question on the terminal. Whether the answer is yes; any other answer is no.
@@ -53,9 +63,7 @@ fn answer(question: &str) -> Option<String> {
 pub(super) fn confirm(name: &str, warning: &str) -> Result<()> {
     let refused = || Error::invalid(format!("`{name}` was not deleted"));
     if !std::io::stdin().is_terminal() {
-        return Err(refused()
-            .hint("standard input is not a terminal: repeat the command with `--yes`")
-            .field("yes"));
+        return Err(refused().hint(NO_TERMINAL).field(YES));
     }
     match answer(&format!("{warning} Type its name to confirm:")) {
         Some(typed) if typed == name => Ok(()),

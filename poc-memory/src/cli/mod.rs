@@ -121,7 +121,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
         }
         SelectedCommand::Op(op) => {
             let request = (op.parse)(matches)?;
-            if !confirmation::confirm_op(op, &request, matches) {
+            if !confirmation::confirm_op(op, &request, matches)? {
                 return declined(output);
             }
             let config = if op.labels_notes { context.config().ok() } else { None };

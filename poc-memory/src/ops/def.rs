@@ -102,7 +102,8 @@ pub enum ToolEffect {
     Cumulative,
 }
 
-/// A flag of an op whose effect cannot be undone. At a terminal, the command line asks before it runs the op with it.
+/// A flag of an op whose effect cannot be undone. At a terminal, the command line asks before it runs the op with it;
+/// elsewhere, it requires `--yes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IrreversibleFlag {
     /// The name of the argument.
