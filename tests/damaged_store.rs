@@ -434,7 +434,14 @@ fn without_a_temporary_folder_nothing_is_called_lost_and_nothing_is_repaired() {
     damage(&world);
     let store = world.home().join("store");
     let before = files(&store);
-    refused_without_temporary_folder(&world, &world.home().join("nowhere"));
+    let nowhere = world.home().join("nowhere");
+    refused_without_temporary_folder(&world, &nowhere);
+    let started = world.command("poc-memory").args(["daemon", "start"]).env("TMPDIR", &nowhere).output();
+    let message = String::from_utf8(started.unwrap().stderr).unwrap();
+    assert!(
+        message.contains("the daemon ended before it answered: ") && message.contains("TMPDIR"),
+        "{message}"
+    );
     assert!(files(&store) == before);
 }
 

@@ -270,6 +270,10 @@ fn a_read_only_disk_is_read() {
         "{}",
         refused.stderr
     );
+    assert!(refused.stderr.contains("without a daemon, commands still read"), "{}", refused.stderr);
+    let ended = world.command("poc-daemon").output().unwrap();
+    let message = String::from_utf8(ended.stderr).unwrap();
+    assert!(message.contains("daemon.sock` cannot be created: Read-only file system"), "{message}");
     world.shell("mount -o remount,rw \"$PWD\"");
     world.json(&["insert", "--title", "New", "--body", "Accepted"]);
 }

@@ -63,7 +63,19 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
         let _context = runtime.enter();
         Signals::new()?
     };
-    let Some(memory) = opening::open(&paths, &config, &runtime, &mut signals)? else { return Ok(false) };
+    let memory = match opening::open(&paths, &config, &runtime, &mut signals) {
+        Ok(Some(memory)) => memory,
+        Ok(None) => return Ok(false),
+        Err(error) => {
+            // With any other error, no process holds the store and writes to the log. `daemon start` reads the error
+            // there.
+            if error.code != Code::Locked {
+                logging::start(arguments, &paths, &config.daemon)?;
+                tracing::error!("{}", error.line());
+            }
+            return Err(error);
+        }
+    };
     // Only the process that holds the store may write to the log.
     logging::start(arguments, &memory.paths, &memory.config.daemon)?;
     for note in &memory.store.recovery().messages {

@@ -25,7 +25,8 @@ pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
         let hint = match path.as_os_str().len() > MAX_PATH_BYTES {
             true => "its path is too long: set `XDG_RUNTIME_DIR` or `POC_MEMORY_HOME` to a shorter one",
             false => {
-                "its folder must be writable: set `XDG_RUNTIME_DIR`, or `POC_MEMORY_HOME` if that is in use"
+                "its folder must be writable: set `XDG_RUNTIME_DIR`, or `POC_MEMORY_HOME` if that is in use; without a \
+                 daemon, commands still read the memory"
             }
         };
         Error::unavailable(format!("the socket `{}` cannot be created: {error}", path.display())).hint(hint)
@@ -36,13 +37,14 @@ pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
     Ok(listener)
 }
 
-/// Removes the file of the socket.
+/// Removes the file of the socket, if there is one.
 pub(crate) fn remove(paths: &Paths) -> Result<()> {
-    match std::fs::remove_file(paths.socket()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::unavailable(format!(
-            "the socket `{}` cannot be removed: {error}",
-            paths.socket().display()
-        ))),
+    let path = paths.socket();
+    match std::fs::remove_file(&path) {
+        // On a read-only disk, a file that does not exist has this error, too.
+        Err(error) if path.symlink_metadata().is_ok() => {
+            Err(Error::unavailable(format!("the socket `{}` cannot be removed: {error}", path.display())))
+        }
         _ => Ok(()),
     }
 }

@@ -200,10 +200,12 @@ impl LogEnd {
 
 /// How the daemon's process ended.
 enum DaemonEnd {
-    /// Another process holds the store, or its files cannot be used.
+    /// Another process holds the store, or a file cannot be read or written.
     Unavailable,
-    /// It ended with an error in its log, or its log cannot be written.
+    /// It ended with an error in its log.
     Failed(String),
+    /// Its log cannot be written, so its socket probably cannot be created either.
+    Unwritable(String),
     /// It ended without an error in its log.
     Status(ExitStatus),
 }
@@ -212,25 +214,33 @@ impl DaemonEnd {
     fn error(&self) -> Error {
         let why = match self {
             DaemonEnd::Unavailable => {
-                "another process holds the store, or a file of the daemon cannot be written".to_owned()
+                "another process holds the store, or a file cannot be read or written".to_owned()
             }
-            DaemonEnd::Failed(why) => why.clone(),
+            DaemonEnd::Failed(why) | DaemonEnd::Unwritable(why) => why.clone(),
             DaemonEnd::Status(status) => status.to_string(),
         };
-        Error::unavailable(format!("the daemon ended before it answered: {why}"))
-            .hint("run `poc-daemon` in the foreground to see the reason; `poc-memory daemon log` shows what happened before")
+        let hint = match self {
+            DaemonEnd::Unwritable(_) => {
+                "the daemon needs a writable folder for its log and its socket; without a daemon, commands still read the \
+                 memory"
+            }
+            _ => {
+                "run `poc-daemon` in the foreground to see the reason; `poc-memory daemon log` shows what happened before"
+            }
+        };
+        Error::unavailable(format!("the daemon ended before it answered: {why}")).hint(hint)
     }
 }
 
 /// How the process ended; `None` while it runs.
 fn ended(child: &mut Child, log: &LogEnd) -> Option<DaemonEnd> {
     let status = child.try_wait().ok().flatten()?;
-    // A daemon writes to its log only after it has locked the store, so an error in it comes from this start.
+    // A daemon writes to its log only if no other process holds the store, so an error in it comes from this start.
     if let Some(why) = log.error() {
         return Some(DaemonEnd::Failed(why));
     }
     if status.code() != Some(i32::from(Exit::Unavailable as u8)) {
         return Some(DaemonEnd::Status(status));
     }
-    Some(log.write_error().map_or(DaemonEnd::Unavailable, DaemonEnd::Failed))
+    Some(log.write_error().map_or(DaemonEnd::Unavailable, DaemonEnd::Unwritable))
 }
