@@ -101,12 +101,26 @@ fn a_version_is_an_entity_tag() {
     assert_eq!(call(&[("If-None-Match", "*")], "POST /v1/insert", plain()).status, 412);
     let read = call(&[], "GET /v1/nodes/note", None);
     assert_eq!((read.header("etag"), &read.json()["version"]), (Some("\"1\""), &json!(1)));
+    let known = call(&[("If-None-Match", "\"1\"")], "GET /v1/nodes/note", None);
+    assert_eq!(
+        (known.status, known.header("etag"), known.body.as_str()),
+        (304, Some("\"1\""), ""),
+        "{known:?}"
+    );
+    assert_eq!(call(&[("If-None-Match", "\"2\"")], "GET /v1/nodes/note", None).status, 200);
+    assert_eq!(call(&[("If-None-Match", "*")], "GET /v1/nodes/absent", None).status, 404);
     let update = |body: &str| Some(json!({"key": "note", "update": true, "body": body}));
     let updated = call(&[("If-Match", "\"1\"")], "POST /v1/insert", update("Second"));
     assert_eq!((updated.status, updated.header("etag")), (200, Some("\"2\"")), "{updated:?}");
     let late = call(&[("If-Match", "\"1\"")], "POST /v1/insert", update("Third"));
     let error = late.json();
     assert_eq!((late.status, &error["code"], &error["at"]["version"]), (412, &json!("conflict"), &json!(2)));
+    // Any version will do, but the note must exist.
+    let absent = Some(json!({"key": "absent", "update": true, "body": "Second"}));
+    let refused = call(&[("If-Match", "*")], "POST /v1/insert", absent);
+    assert_eq!((refused.status, &refused.json()["at"]["version"]), (412, &json!(0)), "{refused:?}");
+    assert_eq!(call(&[("If-Match", "*")], "POST /v1/insert", update("Second")).status, 200);
+    assert_eq!(call(&[("If-Match", "*")], "DELETE /v1/nodes/absent", None).status, 404);
     // As a field, the same conflict is a 409.
     let mut field = update("Third").unwrap();
     field["if_version"] = 1.into();

@@ -88,6 +88,12 @@ pub(crate) struct InsertRequest {
     #[schemars(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     project_if_new: Option<String>,
+    // The header `If-Match: *` of HTTP.
+    /// Whether `update` must find a note
+    #[arg(skip)]
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    must_exist: bool,
     /// Many notes instead of one, each with the fields of a single note. They are stored in order, a few
     /// hundred per transaction. An invalid note is reported with its position; the others are stored
     #[arg(long, value_name = "FILE", value_parser = batch::lines, long_help = batch::HELP)]
@@ -258,6 +264,7 @@ impl InsertRequest {
             supersedes: old.map(|old| old.id),
             update: self.update,
             if_version: self.if_version,
+            must_exist: self.must_exist,
             // The surface adds the label of the folder, so the same request may come with and without it.
             ignores_labels: true,
             ..Draft::new(ctx.actor.name(), ctx.actor.trust())

@@ -1,17 +1,17 @@
 //! Rephrases serde's messages, which name Rust types, in terms of JSON.
 
-/// A field of `insert` that surfaces give and that is not in the schema, with the separator behind it in serde's list
-/// of the known fields.
-const INTERNAL_FIELD: &str = "`project_if_new`, ";
+/// Fields of `insert` that surfaces give and that are not in the schema, each with the separator behind it in serde's
+/// list of the known fields.
+const INTERNAL_FIELDS: [&str; 2] = ["`project_if_new`, ", "`must_exist`, "];
 
-/// The message without the field that no caller may give.
-fn without_internal_field(message: &str) -> String {
-    message.replace(INTERNAL_FIELD, "")
+/// The message without the fields that no caller may give.
+fn without_internal_fields(message: &str) -> String {
+    INTERNAL_FIELDS.iter().fold(message.to_owned(), |message, field| message.replace(field, ""))
 }
 
 /// The message with the expected type named in terms of JSON.
 pub(super) fn in_json_terms(message: &str) -> String {
-    let message = without_internal_field(message);
+    let message = without_internal_fields(message);
     match message.rsplit_once(", expected ") {
         Some((found, expected)) => format!("{found}, expected {}", json_term(expected)),
         None => message,
@@ -55,7 +55,7 @@ mod tests {
         check("a time has a zone, expected `Z`", "a time has a zone, expected `Z`");
         check("missing field `query`", "missing field `query`");
         check(
-            "unknown field `x`, expected one of `key`, `project_if_new`, `notes`",
+            "unknown field `x`, expected one of `key`, `project_if_new`, `must_exist`, `notes`",
             "unknown field `x`, expected one of `key`, `notes`",
         );
     }

@@ -8,9 +8,9 @@ use crate::serve::call::{CallOrigin, call};
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use poc_graph::cancellation::{CancelOnDrop, CancellationToken};
 use poc_graph::error::Error;
@@ -75,9 +75,9 @@ impl OpRoute {
         }
         let takes_version = self.fields.has(precondition::FIELD);
         let is_conditional = match &mut args {
-            // Caches add conditions to reads, which may be ignored, because a full response is always valid.
             Value::Object(args) if self.route.method != Method::Get => {
-                precondition::add(&head.headers, takes_version, args)?
+                let creates = self.route.status == StatusCode::CREATED.as_u16();
+                precondition::add(&head.headers, takes_version, creates, args)?
             }
             _ => false,
         };
@@ -88,7 +88,11 @@ impl OpRoute {
         }
         caller.check_arguments(self.op, &args)?;
         match self.call(rest, caller, args).await {
-            Ok(answer) => Ok(answer::of_op(self.op, &self.route, answer)?),
+            Ok(answer) => {
+                let response = answer::of_op(self.op, &self.route, answer)?;
+                let is_read = self.route.method == Method::Get;
+                Ok(if is_read { answer::unless_known(response, &head.headers) } else { response })
+            }
             Err(error) if is_conditional && error.at.as_ref().is_some_and(|at| at.version.is_some()) => {
                 Err(HttpError::precondition_failed(error))
             }

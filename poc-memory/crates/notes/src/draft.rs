@@ -53,6 +53,10 @@ pub struct Draft {
     // Not serialized: a stored proposal has no expected version.
     #[serde(skip)]
     pub if_version: Option<u32>,
+    /// Whether there must be a node to update, of any version.
+    // Not serialized, for the same reason.
+    #[serde(skip)]
+    pub must_exist: bool,
     /// Other names of the note, which need not be unique.
     // Not serialized: only files have them.
     #[serde(skip)]
@@ -85,6 +89,7 @@ impl Draft {
             provenance: provenance.into(),
             trust,
             if_version: None,
+            must_exist: false,
             other_names: None,
             ignores_labels: false,
         }
@@ -148,7 +153,7 @@ impl Draft {
         }
         // Version 0 asks for a new note, which is an update of a note that does not exist yet.
         self.update |= self.if_version == Some(0) && self.key.is_some();
-        if self.if_version.is_some() && !self.update {
+        if (self.if_version.is_some() || self.must_exist) && !self.update {
             return Err(Error::invalid("`if_version` is for updates only")
                 .hint("give `update` and `key`, or leave `if_version` out")
                 .field("if_version"));
