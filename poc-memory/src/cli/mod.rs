@@ -36,6 +36,7 @@ mod sample_memory;
 mod settings;
 mod setup;
 mod store;
+mod store_holder;
 mod usage;
 
 pub use daemon::DaemonArguments;
@@ -117,7 +118,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
                 .hint("leave `--tenant` out")
                 .field(tenancy::FIELD));
             }
-            (command.run)(&context, matches)?
+            (command.run)(&context, matches).map_err(|error| store_holder::named(&context, error))?
         }
         SelectedCommand::Op(op) => {
             let request = (op.parse)(matches)?;
@@ -127,7 +128,8 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             let config = if op.labels_notes { context.config().ok() } else { None };
             let label = config.and_then(|config| ProjectLabel::here(&config));
             let request = ProjectLabel::label_notes(label.as_ref(), op, request);
-            call(&context, op, context.with_global_arguments(request)?, &terminal)?
+            let answer = call(&context, op, context.with_global_arguments(request)?, &terminal);
+            answer.map_err(|error| store_holder::named(&context, error))?
         }
     };
     if names_commands {
