@@ -13,8 +13,9 @@ const MIN_FREE_BYTES: u64 = 128 << 20;
 pub(crate) fn check(paths: &Paths) -> Vec<CheckResult> {
     let folders = paths.folders();
     let mut results: Vec<CheckResult> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
-    let secrets = [paths.token(), paths.model_token(), paths.read_token(), paths.socket()];
-    results.extend(secrets.iter().filter_map(|file| check_secret(file)));
+    let tokens = [paths.token(), paths.model_token(), paths.read_token()];
+    results.extend(tokens.iter().filter_map(|file| check_token(file)));
+    results.extend(check_secret(&paths.socket()));
     if results.is_empty() {
         let shown: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
         results.push(CheckResult::new(CHECK, CheckState::Ok, shown.join(", ")));
@@ -62,6 +63,22 @@ fn check_secret(file: &Path) -> Option<CheckResult> {
     check_owner(file, &std::fs::metadata(file).ok()?, "600")
 }
 
+/// The problem of a file with a token, if any. A daemon that serves HTTP does not start while others may read it.
+fn check_token(file: &Path) -> Option<CheckResult> {
+    let result = check_secret(file)?;
+    if !is_open(&std::fs::metadata(file).ok()?) {
+        return Some(result);
+    }
+    let message = format!("{}: a daemon that serves HTTP does not start", result.message);
+    let hint = format!("`chmod 600 '{}'`; or delete it, and the next start makes another", file.display());
+    Some(CheckResult::new(CHECK, CheckState::Failed, message).hint(hint))
+}
+
+/// Whether other users may read or write it.
+fn is_open(metadata: &Metadata) -> bool {
+    metadata.mode() & 0o077 != 0
+}
+
 fn check_owner(path: &Path, metadata: &Metadata, mode: &str) -> Option<CheckResult> {
     let name = path.display();
     if metadata.uid() != rustix::process::geteuid().as_raw() {
@@ -71,7 +88,7 @@ fn check_owner(path: &Path, metadata: &Metadata, mode: &str) -> Option<CheckResu
             format!("`{name}` belongs to another user"),
         ));
     }
-    (metadata.mode() & 0o077 != 0).then(|| {
+    is_open(metadata).then(|| {
         CheckResult::new(CHECK, CheckState::Warning, format!("other users may read `{name}`"))
             .hint(format!("`chmod {mode} '{name}'`"))
     })
@@ -84,7 +101,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_file_that_others_can_read_is_a_warning() {
+    fn a_token_that_others_can_read_fails_and_a_socket_is_a_warning() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(&home.path().join("memory"));
         let states = |paths| check(paths).iter().map(|result| result.state).collect::<Vec<_>>();
@@ -97,8 +114,12 @@ mod tests {
         std::fs::write(paths.token(), "x").unwrap();
         std::fs::set_permissions(paths.token(), Permissions::from_mode(0o644)).unwrap();
         let found = check(&paths);
-        assert_eq!((found.len(), found[0].state), (1, CheckState::Warning));
+        assert_eq!((found.len(), found[0].state), (1, CheckState::Failed));
         assert!(found[0].hint.as_deref().unwrap().starts_with("`chmod 600"), "{found:?}");
+        std::fs::set_permissions(paths.token(), Permissions::from_mode(0o600)).unwrap();
+        std::fs::write(paths.socket(), "").unwrap();
+        std::fs::set_permissions(paths.socket(), Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(states(&paths), [CheckState::Warning]);
     }
 
     #[test]
