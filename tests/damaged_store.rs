@@ -718,6 +718,21 @@ fn a_daemon_saves_nothing_into_a_store_that_replaced_its_own() {
 }
 
 #[test]
+fn a_daemon_whose_store_was_moved_away_makes_no_new_one() {
+    let mut world = filled(6);
+    let (store, away) = (world.home().join("store"), world.home().join("away"));
+    world.start_daemon();
+    world.json(&["insert", "--title", "New", "--body", "Written by the daemon"]);
+    let expected = keys(&world);
+    fs::rename(&store, &away).unwrap();
+    world.stop_daemon();
+    assert!(!store.exists(), "{:?}", files(&store));
+    fs::rename(&away, &store).unwrap();
+    assert_eq!(keys(&world), expected);
+    world.json_with_status(&["doctor", "--deep"], 0);
+}
+
+#[test]
 fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
     let mut world = World::new();
     // Enough data that the records are written to a table. Its quarantined file can be read.

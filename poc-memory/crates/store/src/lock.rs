@@ -4,6 +4,7 @@ use super::disk::{self, FileId};
 use poc_graph::error::{Code, Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -51,11 +52,14 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Whether the lock is still that of its path. If the folder was moved away and another store is there now, files
-    /// of this store must not be written into it.
+    /// Whether the lock is still that of its path. If the folder was moved away, files of this store must not be
+    /// written to its former path, where another store may be now. If it was deleted, they are the only copy.
     pub(super) fn is_current(&self) -> bool {
-        let (Some(file), Ok(there)) = (&self.file, std::fs::metadata(&self.path)) else { return true };
-        file.metadata().is_ok_and(|own| FileId::of(&own) == FileId::of(&there))
+        let Some(Ok(own)) = self.file.as_ref().map(File::metadata) else { return self.file.is_none() };
+        match std::fs::metadata(&self.path) {
+            Ok(there) => FileId::of(&own) == FileId::of(&there),
+            Err(error) => error.kind() != ErrorKind::NotFound || own.nlink() == 0,
+        }
     }
 
     /// Takes the lock at `path`. The process id in the file is only used in messages.
@@ -174,6 +178,23 @@ mod tests {
         assert_eq!(Lock::holder(&path).unwrap(), None);
         Lock::take(&path).unwrap();
         assert_eq!(Lock::holder(&folder.path().join("none")).unwrap(), None);
+    }
+
+    #[test]
+    fn a_lock_that_was_moved_or_replaced_is_not_current() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, away) = (folder.path().join("lock"), folder.path().join("away"));
+        let lock = Lock::take(&path).unwrap();
+        assert!(lock.is_current());
+        std::fs::rename(&path, &away).unwrap();
+        assert!(!lock.is_current());
+        std::fs::write(&path, "").unwrap();
+        assert!(!lock.is_current());
+        std::fs::rename(&away, &path).unwrap();
+        assert!(lock.is_current());
+        // What was deleted is nowhere else.
+        std::fs::remove_file(&path).unwrap();
+        assert!(lock.is_current());
     }
 
     #[test]
