@@ -676,6 +676,10 @@ fn an_erasure_deletes_no_note_that_only_the_quarantine_has() {
     let error = &answer["error"];
     assert_eq!((&error["code"], &error["at"]["field"]), (&"conflict".into(), &"erase".into()), "{error}");
     assert_eq!(keys(&world), ["alpha", "beta"], "a refusal changes nothing");
+    // What only the quarantine has is restored first.
+    let answer = world.json_with_status(&["delete", "delta", "--erase", "--yes"], 1);
+    let hint = answer["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("`poc-memory doctor quarantine restore repair-1`"), "{answer}");
     world.json(&["doctor", "quarantine", "restore", "repair-1"]);
     let erased = world.json(&["delete", "alpha", "--erase", "--yes"]);
     assert_eq!(erased["erasure"]["quarantine"], json!(["repair-1"]), "{erased}");

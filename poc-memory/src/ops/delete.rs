@@ -164,12 +164,22 @@ fn deleted_note(ctx: &Ctx<'_>, key: &str) -> Result<Option<NodeId>> {
     Ok(None)
 }
 
+/// The error for an unknown note. If only the quarantine has it, the hint says so.
+fn with_quarantine(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Error {
+    match poc_notes::erasure::quarantine_part_with_note(ctx.memory, name) {
+        Ok(Some(part)) => unknown.hint(format!(
+            "`{part}` in the quarantine has it: `poc-memory doctor quarantine restore {part}` restores it; then erase it"
+        )),
+        _ => unknown,
+    }
+}
+
 /// Erases a note that was deleted before, given by its full id or its last key, together with everything that was
 /// deleted with it. `unknown` is the error for any other name.
 fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutput> {
     let store = &ctx.memory.store;
     let Some(id) = name.parse().ok().map_or_else(|| deleted_note(ctx, name), |id| Ok(Some(id)))? else {
-        return Err(unknown);
+        return Err(with_quarantine(ctx, name, unknown));
     };
     let target = ErasureTarget::Note(id);
     let changes = store.history(id)?;
@@ -177,7 +187,7 @@ fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutp
         Some((seq, LoggedChangeKind::Deleted(node))) => (seq, node.key.clone()),
         // An erasure that was interrupted after it had dropped the history.
         None if Erasure::is_repeated(ctx.memory, &target)? => (store.last_seq(), id.to_string()),
-        _ => return Err(unknown),
+        _ => return Err(with_quarantine(ctx, name, unknown)),
     };
     let mut texts = ErasedTexts::default();
     texts.add_history(ctx.memory, id)?;

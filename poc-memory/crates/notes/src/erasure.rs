@@ -21,7 +21,7 @@ use super::{Memory, vault};
 use parking_lot::MutexGuard;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Message, Node, cancellation};
+use poc_graph::{Message, Node, NodeId, cancellation, normal_key};
 use poc_store::{
     CompactionCallbacks, QuarantineNote, Record, Records, Table, delete_quarantine_part,
     for_each_quarantine_record, quarantine_contents, quarantine_names, repair_folders,
@@ -304,6 +304,25 @@ pub fn check_erasable(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     require_no_only_copies(memory, &quarantine_with(&memory.paths.store(), &all)?, &all)?;
     files_with(&memory.paths.runs(), &all)?;
     files_with(&vault::copies_folder(&memory.paths), &all).map(drop)
+}
+
+/// The part of the quarantine that has a note of the memory's tenant, given by its key or full id; `None` if no part
+/// has it. Reads the quarantine.
+///
+/// # Errors
+/// `unavailable` when a part of the quarantine cannot be read.
+pub fn quarantine_part_with_note(memory: &Memory, name: &str) -> Result<Option<String>> {
+    let (key, id) = (normal_key(name), name.parse::<NodeId>().ok());
+    for part in quarantine_names(&memory.paths.store())? {
+        cancellation::check()?;
+        let contents = quarantine_contents(&memory.paths.store(), &part)?;
+        let notes = contents.get(&memory.store.tenant()).into_iter().flat_map(|own| &own.notes);
+        let mut present = notes.filter(|note| !note.deleted).map(|note| &note.node);
+        if present.any(|node| node.key == *key || Some(node.id) == id) {
+            return Ok(Some(part));
+        }
+    }
+    Ok(None)
 }
 
 /// Refuses an erasure that would delete notes or messages which only these parts of the quarantine have. The parts

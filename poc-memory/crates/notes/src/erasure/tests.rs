@@ -3,7 +3,6 @@
 use super::*;
 use crate::delete;
 use crate::testing::TestMemory;
-use poc_graph::NodeId;
 use poc_store::testing::{MemoryLog, segment_contains};
 use std::sync::Arc;
 
