@@ -7,7 +7,8 @@ use poc_graph::error::{Code, Error};
 use poc_store::Store;
 use std::path::Path;
 
-const HINT: &str = "wait until it has ended; with a daemon, commands need not wait for each other: `poc-memory daemon start`";
+const HINT: &str = "wait until it has ended; with a daemon, commands need not wait for each other: \
+    `poc-memory daemon start`";
 
 /// The error of a command. If another command holds the store, the error names it; a daemon keeps its own error.
 pub(super) fn named(context: &CommandContext, error: Error) -> Error {

@@ -103,7 +103,8 @@ impl UnfinishedErasure {
 
     /// Whether it has deleted something since it began.
     pub(super) fn has_deletion(&self, memory: &Memory) -> Result<bool> {
-        let store = memory.of(&self.tenant).store;
+        let memory = memory.of(&self.tenant);
+        let store = &memory.store;
         for seq in store.first_seq().max(self.after + 1)..=store.last_seq() {
             if store.transaction(seq)?.is_some_and(|txn| self.is_deletion(&txn)) {
                 return Ok(true);
