@@ -1,10 +1,9 @@
 //! Answers and errors as HTTP responses.
 
-use super::precondition;
 use axum::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use poc_graph::error::{Code, Error};
 use poc_memory::ops::{self, Access, OpDef, Route};
@@ -174,16 +173,6 @@ pub(super) fn of_op(op: &OpDef, route: &Route, answer: Value) -> Result<Response
         response.headers_mut().insert(ETAG, tag);
     }
     Ok(response)
-}
-
-/// The response to a read, without its body if the sender has it already (RFC 9110, section 15.4.5).
-pub(super) fn unless_known(response: Response, headers: &HeaderMap) -> Response {
-    match response.headers().get(ETAG) {
-        Some(tag) if precondition::is_known(headers, tag) => {
-            (StatusCode::NOT_MODIFIED, [(ETAG, tag.clone())]).into_response()
-        }
-        _ => response,
-    }
 }
 
 /// The entity tag of a note with a version (RFC 9110, section 8.8.3).

@@ -75,6 +75,7 @@ impl OpRoute {
         }
         let takes_version = self.fields.has(precondition::FIELD);
         let is_conditional = match &mut args {
+            // Caches add conditions to reads, which may be ignored, because a full response is always valid.
             Value::Object(args) if self.route.method != Method::Get => {
                 let creates = self.route.status == StatusCode::CREATED.as_u16();
                 precondition::add(&head.headers, takes_version, creates, args)?
@@ -88,11 +89,7 @@ impl OpRoute {
         }
         caller.check_arguments(self.op, &args)?;
         match self.call(rest, caller, args).await {
-            Ok(answer) => {
-                let response = answer::of_op(self.op, &self.route, answer)?;
-                let is_read = self.route.method == Method::Get;
-                Ok(if is_read { answer::unless_known(response, &head.headers) } else { response })
-            }
+            Ok(answer) => Ok(answer::of_op(self.op, &self.route, answer)?),
             Err(error) if is_conditional && error.at.as_ref().is_some_and(|at| at.version.is_some()) => {
                 Err(HttpError::precondition_failed(error))
             }

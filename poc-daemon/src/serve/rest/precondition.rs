@@ -1,10 +1,9 @@
-//! The headers that make a request depend on the version of a note (RFC 9110, section 13.1). For a change, they are
-//! `If-Match` with the `ETag` of an earlier answer or `*` for a note that must exist, and `If-None-Match: *` for a note
-//! that must not exist yet. Versions are mapped to the field `if_version`. For a read, `If-None-Match` has the `ETag` of
-//! an earlier answer.
+//! The headers that make a change depend on the version of a note (RFC 9110, section 13.1): `If-Match` with the `ETag` of
+//! an earlier answer, or `*` for a note that must exist, and `If-None-Match: *` for a note that must not exist yet.
+//! Versions are mapped to the field `if_version`.
 
+use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
-use axum::http::{HeaderMap, HeaderValue};
 use poc_graph::error::{Error, Result};
 use serde_json::{Map, Value};
 
@@ -56,16 +55,6 @@ pub(super) fn add(
     Ok(true)
 }
 
-/// Whether the sender of a read already has the answer with this `ETag`. A weak tag counts as the same.
-pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
-    let tag = tag.to_str().unwrap_or_default();
-    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    known
-        .flat_map(|tags| tags.split(','))
-        .map(str::trim)
-        .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
-}
-
 fn condition(headers: &HeaderMap) -> Result<Option<Condition>> {
     let mut values = [IF_MATCH, IF_NONE_MATCH].into_iter().flat_map(|name| {
         headers.get_all(&name).iter().map(move |value| (name == IF_MATCH, value.to_str().unwrap_or_default()))
@@ -91,7 +80,7 @@ fn condition(headers: &HeaderMap) -> Result<Option<Condition>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderName;
+    use axum::http::{HeaderName, HeaderValue};
 
     fn headers(sent: &[(HeaderName, &'static str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -99,20 +88,6 @@ mod tests {
             headers.append(name, HeaderValue::from_static(value));
         }
         headers
-    }
-
-    #[test]
-    fn a_read_with_a_known_tag_needs_no_answer() {
-        let check = |known: &'static str, expected: bool| {
-            let headers = headers(&[(IF_NONE_MATCH, known)]);
-            assert_eq!(is_known(&headers, &HeaderValue::from_static("\"7\"")), expected, "{known}");
-        };
-        for known in ["\"7\"", "W/\"7\"", "\"6\", \"7\"", "*"] {
-            check(known, true);
-        }
-        for other in ["\"6\"", "7", "\"77\"", ""] {
-            check(other, false);
-        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(super) fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schem
         "operationId": op.name.replace([' ', '-'], "_"),
         "summary": summary(description),
         "description": format!("{description}\n\n{token}"),
-        "parameters": parameters(op, route, &mut request),
+        "parameters": parameters(route, &mut request),
         "responses": responses(op, route, takes_version, schemas),
     });
     let operation = match op.access {
@@ -63,7 +63,7 @@ fn summary(description: &str) -> &str {
 
 /// The parameters of an operation: fields in the path, and without a body all others in the query. A
 /// field that becomes a parameter is removed from the request.
-fn parameters(op: &OpDef, route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
+fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
     let required: Vec<Value> = request.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let in_path = |name: &str| route.path.contains(&format!("{{{name}}}"));
     let mut parameters = Vec::new();
@@ -72,13 +72,6 @@ fn parameters(op: &OpDef, route: &Route, request: &mut Map<String, Value>) -> Ve
             "name": "If-Match", "in": "header", "required": false,
             "schema": {"type": "string", "pattern": "^(\"[0-9]+\"|\\*)$"},
             "description": "The `ETag` that the note must have, the same as `if_version`; `*` if the note must exist",
-        }));
-    }
-    if has_entity_tag(op, route) {
-        parameters.push(json!({
-            "name": "If-None-Match", "in": "header", "required": false,
-            "schema": {"type": "string"},
-            "description": "The `ETag` of an earlier answer: if the note still has it, the answer is 304 without a body",
         }));
     }
     if let Some(Value::Object(properties)) = request.get_mut("properties") {
@@ -117,11 +110,6 @@ fn parameters(op: &OpDef, route: &Route, request: &mut Map<String, Value>) -> Ve
     parameters
 }
 
-/// Whether the route reads one note, whose version is its entity tag.
-fn has_entity_tag(op: &OpDef, route: &Route) -> bool {
-    op.versioned && route.method == Method::Get
-}
-
 fn properties(request: &Map<String, Value>) -> Option<&Map<String, Value>> {
     request.get("properties").and_then(Value::as_object)
 }
@@ -139,10 +127,6 @@ fn responses(op: &OpDef, route: &Route, takes_version: bool, schemas: &mut Schem
         responses.insert("200".into(), same);
     }
     responses.insert(route.status.to_string(), success);
-    if has_entity_tag(op, route) {
-        let same = json!({"description": "The note has the version in `If-None-Match`"});
-        responses.insert("304".into(), same);
-    }
     for (status, _) in ERRORS {
         let is_condition = *status == CONDITION_STATUS;
         if (route.method == Method::Post || !BODY_STATUSES.contains(status))
