@@ -239,6 +239,72 @@ fn a_deep_check_finds_damage_of_every_kind_of_file() {
     assert!(verified.status == 0 && verified.stdout.starts_with("log, records, views and indexes agree"));
 }
 
+/// Such files are rebuilt from the log, but their damage may be the first sign of a failing disk.
+#[test]
+fn files_that_were_damaged_while_the_memory_was_closed_are_reported_once() {
+    let mut world = World::new();
+    for number in 0..30 {
+        world.json(&["insert", "--title", &format!("Harbour {number}"), "--body", "Ships at anchor"]);
+    }
+    // A daemon saves the view and the indexes when it stops.
+    world.start_daemon();
+    world.stop_daemon();
+    let damage = |world: &World, file: &str| {
+        let path = world.home().join("store").join(file);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x10;
+        std::fs::write(&path, bytes).unwrap();
+    };
+    let intact = "log, records, views and indexes agree";
+    for file in ["text/snapshot", "mentions/snapshot", "vectors/manifest", "records/last", "head"] {
+        damage(&world, file);
+        let verified = world.run(&["verify"]);
+        assert_eq!(verified.status, 1, "{file}: {}", verified.stdout);
+        assert!(verified.stdout.contains(&format!("{file}`: it was damaged")), "{}", verified.stdout);
+        assert!(verified.stderr.contains(&format!("{file}` was damaged")), "{file}: {}", verified.stderr);
+        let again = world.run(&["verify"]);
+        assert!(again.status == 0 && again.stdout.starts_with(intact), "{file}: {}", again.stdout);
+        assert_eq!(again.stderr, "", "{file}");
+        damage(&world, file);
+        let report = world.json(&["doctor", "--deep"]);
+        let files = found(&report, "files");
+        assert!(
+            matches!(&files[..], [warning, ok] if warning.starts_with("warning: ")
+                && warning.contains(file)
+                && *ok == format!("ok: {intact}")),
+            "{file}: {report:#}"
+        );
+    }
+    damage(&world, "text/snapshot");
+    world.start_daemon();
+    let verified = world.json_with_status(&["verify"], 1);
+    assert_eq!(verified["findings"][0]["rebuilt"], true, "{verified:#}");
+    assert_eq!(world.json(&["verify"])["findings"], json!([]));
+    let status = world.json(&["daemon", "status"]);
+    assert!(status["recovered"].to_string().contains("text/snapshot` was damaged"), "{status:#}");
+    let log = world.run(&["daemon", "log"]).stdout;
+    assert!(log.contains("WARN") && log.contains("text/snapshot` was damaged"), "{log}");
+    world.stop_daemon();
+}
+
+#[test]
+fn a_daemon_says_that_the_last_one_was_killed() {
+    let mut world = World::new();
+    world.start_daemon();
+    world.kill_daemon();
+    world.start_daemon();
+    let log = world.run(&["daemon", "log"]).stdout;
+    assert_eq!(log.matches("the last daemon was killed").count(), 1, "{log}");
+    let report = world.json(&["doctor"]);
+    let warning = "warning: found when it started: the last daemon was killed";
+    assert!(found(&report, "daemon").iter().any(|line| line.starts_with(warning)), "{report:#}");
+    world.stop_daemon();
+    world.start_daemon();
+    assert_eq!(world.json(&["daemon", "status"])["recovered"], json!([]));
+    world.stop_daemon();
+}
+
 /// Records are rebuilt as soon as damage of them is found, so there is nothing that a person has to do.
 #[test]
 fn a_deep_check_reports_damaged_records_as_rebuilt() {

@@ -84,7 +84,7 @@ impl Daemon for DaemonState {
             problems,
             waiting,
             backlog,
-            recovered: self.memory.store.recovery().messages.clone(),
+            recovered: self.recovered(),
             settings: self.fingerprint.lock().clone(),
         }
     }

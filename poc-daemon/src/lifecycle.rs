@@ -4,7 +4,7 @@
 use crate::console::print_error;
 use crate::serve::{rest, socket};
 use crate::signals::Signals;
-use crate::state::DaemonState;
+use crate::state::{DaemonState, UNCLEAN_END};
 use crate::{
     checkpoint, compaction, logging, notifications, opening, pools, recall_updates, reload, schedule,
     service_manager, shared_log_maintenance, store_log_check, structure_refresh, transcripts, vaults,
@@ -19,6 +19,7 @@ use std::os::unix::process::CommandExt;
 use std::pin::Pin;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -78,11 +79,17 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
     };
     // Only the process that holds the store may write to the log.
     logging::start(arguments, &memory.paths, &memory.config.daemon)?;
-    for note in &memory.store.recovery().messages {
+    for note in memory.store.recovery().lines() {
         tracing::warn!("{note}");
+    }
+    // A daemon that ends by itself removes its socket, and none runs now.
+    let follows_unclean_end = memory.paths.socket().exists();
+    if follows_unclean_end {
+        tracing::warn!("{UNCLEAN_END}");
     }
     let catalog = Catalog::load(&memory)?;
     let state = Arc::new(DaemonState::new(memory, catalog));
+    state.follows_unclean_end.store(follows_unclean_end, Ordering::Relaxed);
     let result = runtime.block_on(serve(state.clone(), signals));
     let is_restarting = state.is_restarting();
     let closed = result.and_then(|connections| {

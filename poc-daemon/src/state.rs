@@ -67,11 +67,17 @@ pub(crate) struct DaemonState {
     pub(crate) late_listener: Mutex<Option<TcpListener>>,
     /// Wakes the HTTP server, which then takes `late_listener`.
     pub(crate) listen: Notify,
+    /// Whether the last daemon of this memory ended without closing it.
+    pub(crate) follows_unclean_end: AtomicBool,
     stopping: watch::Sender<bool>,
     /// Whether the program starts again after it has stopped.
     restarting: AtomicBool,
     abandoning: watch::Sender<bool>,
 }
+
+/// What the log and the status say if the last daemon of a memory ended without closing it.
+pub(crate) const UNCLEAN_END: &str = "the last daemon was killed, or its machine stopped, before it had closed the memory: \
+     what it had not saved elsewhere was read from the log";
 
 /// How long requests may continue after the daemon is asked to stop.
 const REQUEST_GRACE: Duration = Duration::from_secs(1);
@@ -104,11 +110,19 @@ impl DaemonState {
             sessions: Sessions::load(memory.paths.page_sessions()),
             late_listener: Mutex::default(),
             listen: Notify::new(),
+            follows_unclean_end: AtomicBool::default(),
             stopping: watch::Sender::new(false),
             restarting: AtomicBool::default(),
             abandoning: watch::Sender::new(false),
             memory,
         }
+    }
+
+    /// What was found when the memory was opened: damage that was repaired, and an unclean end of the last daemon.
+    pub(crate) fn recovered(&self) -> Vec<String> {
+        let is_unclean = self.follows_unclean_end.load(Ordering::Relaxed);
+        let unclean = is_unclean.then(|| UNCLEAN_END.to_owned());
+        unclean.into_iter().chain(self.memory.store.recovery().lines()).collect()
     }
 
     /// The memory with the settings in effect, if they have changed since the start.

@@ -62,12 +62,15 @@ impl Connection {
         self
     }
 
-    /// Damage that this process found and repaired when it opened the memory. A daemon reports its own
-    /// repairs in its status.
+    /// Damage that this process found and repaired when it opened the memory. Waits until the indexes have loaded their
+    /// files. A daemon reports its own repairs in its status.
     pub fn recovered(&self) -> Vec<String> {
         match self {
             Connection::Daemon(_) => Vec::new(),
-            Connection::InProcess(process) => process.memory.store.recovery().messages.clone(),
+            Connection::InProcess(process) => {
+                process.memory.store.wait_loaded();
+                process.memory.store.recovery().lines()
+            }
         }
     }
 
@@ -129,7 +132,7 @@ impl InProcess {
     /// Opens the memory of a profile.
     pub fn open(paths: Paths, config: Config) -> Result<InProcess> {
         let memory = open_memory(paths, config)?;
-        for note in &memory.store.recovery().messages {
+        for note in memory.store.recovery().lines() {
             tracing::warn!("{note}");
         }
         Ok(InProcess {

@@ -113,7 +113,7 @@ pub struct DaemonStatus {
     /// Number of notes that each agent has yet to read. Agents without any are omitted.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub backlog: std::collections::BTreeMap<String, usize>,
-    /// Damage found when it opened the store, and how it was repaired.
+    /// What it found when it opened the store: damage, and how it was repaired, and that the last daemon was killed.
     #[serde(default)]
     pub recovered: Vec<String>,
     /// Fingerprint of the settings that are in effect.

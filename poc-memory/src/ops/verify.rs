@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// Compare everything that this memory has on disk with its log: every segment, record, view and index of all tenants.
 /// The memory can be used while it runs. The result is saved, and records with a damaged file are rebuilt from the log;
-/// nothing else is written. If the log is damaged, the memory accepts no writes from then on. The daemon does the same
+/// nothing else is written. Files that were damaged when this memory was opened, and were rebuilt, are listed once. If the log is damaged, the memory accepts no writes from then on. The daemon does the same
 /// once a week and lists what it finds among its problems. `doctor --deep` adds this to its other checks.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +22,8 @@ pub(crate) struct Verify {}
 pub(crate) struct VerifyOutput {
     /// When the verification ended.
     pub(crate) at: Timestamp,
-    /// Files and folders that are damaged or differ from the log; empty if there are none.
+    /// Files and folders that are damaged or differ from the log, or that were rebuilt because they were damaged; empty
+    /// if there are none.
     #[serde(rename = "findings")]
     pub(crate) damaged: Vec<DamagedFile>,
 }
@@ -58,7 +59,7 @@ impl Op for Verify {
         if output.damaged.is_empty() {
             return format!("log, records, views and indexes agree ({})\n", second(output.at));
         }
-        let lines = output.damaged.iter().map(|DamagedFile { path, message, hint }| {
+        let lines = output.damaged.iter().map(|DamagedFile { path, message, hint, .. }| {
             format!("`{}`: {message}\n  hint: {hint}\n", path.display())
         });
         lines.collect()

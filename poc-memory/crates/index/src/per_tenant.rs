@@ -185,8 +185,10 @@ impl<I: Index> PerTenant<I> {
         // A file with another transaction is of an interrupted checkpoint, or belongs to a log that was cut off.
         let is_valid = at.is_some() && index.load() && Some(index.applied()) == at;
         if !is_valid {
-            if at.is_some() && !index.damaged_files().is_empty() {
+            let damaged = if at.is_some() { index.damaged_files() } else { Vec::new() };
+            if !damaged.is_empty() {
                 self.is_damaged.store(true, Ordering::Release);
+                self.report_damaged(damaged);
             }
             // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
             let _ = index.reset();
@@ -208,6 +210,13 @@ impl<I: Index> PerTenant<I> {
         self.loads.fetch_add(1, Ordering::Relaxed);
         self.fill(&mut self.others.write(), tenant, &index);
         Ok(Some(index))
+    }
+
+    /// Names files that were damaged when they were loaded.
+    fn report_damaged(&self, files: Vec<PathBuf>) {
+        if let Some(source) = self.source.get().and_then(Weak::upgrade) {
+            files.into_iter().for_each(|file| source.report_damaged(file));
+        }
     }
 
     /// Adds an index to those in memory.

@@ -216,7 +216,7 @@ impl Memory {
         };
         store.limit_tenant_memory(config.store.tenant_memory);
         let config = Config { embedder: choice.settings, ..config };
-        structure::set_loader(&store.view(), &paths.structure(), config.structure.options());
+        structure::set_loader(&store, &paths.structure(), config.structure.options());
         let memory = Memory {
             text: TenantIndex::new(text_by_tenant.clone(), store.tenant()),
             vectors: TenantIndex::new(vectors_by_tenant.clone(), store.tenant()),

@@ -3,12 +3,21 @@
 use poc_graph::error::Result;
 use poc_graph::{SavedStructure, StructureOptions, View};
 use poc_index::structure;
+use poc_store::Store;
 use std::path::Path;
 
-/// Gives a view a loader for the structures that were saved before the store was opened.
-pub(super) fn set_loader(view: &View, directory: &Path, options: StructureOptions) {
-    let directory = directory.to_owned();
-    view.set_structure_loader(move || structure::read(&directory, &options));
+/// Gives the view of a store a loader for the structures that were saved before the store was opened.
+pub(super) fn set_loader(store: &Store, directory: &Path, options: StructureOptions) {
+    let (directory, rebuilt) = (directory.to_owned(), store.rebuilt_files());
+    store.view().set_structure_loader(move || {
+        let saved = structure::read(&directory, &options);
+        if saved.is_none()
+            && let Some(file) = structure::damaged_file(&directory)
+        {
+            rebuilt.add(file);
+        }
+        saved
+    });
 }
 
 /// Computes the missing structures of a view, and saves them in `directory` if the graph is large.

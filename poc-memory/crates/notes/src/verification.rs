@@ -17,12 +17,13 @@ pub const INTERVAL: Span = Span::WEEK;
 pub struct Verification {
     /// When the verification ended.
     pub at: Timestamp,
-    /// Files and folders that are damaged or differ from the log; empty if there are none.
+    /// Files and folders that are damaged or differ from the log, or that were rebuilt because they were damaged; empty
+    /// if there are none.
     #[serde(rename = "findings")]
     pub damaged: Vec<DamagedFile>,
 }
 
-/// A file or folder that is damaged or differs from the log.
+/// A file or folder that is damaged or differs from the log, or was damaged when it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DamagedFile {
     /// The file or folder.
@@ -31,14 +32,21 @@ pub struct DamagedFile {
     pub message: String,
     /// How to repair it.
     pub hint: String,
+    /// Whether it was rebuilt from the log already, so that nothing has to be done.
+    #[serde(default, rename = "rebuilt", skip_serializing_if = "std::ops::Not::not")]
+    pub is_rebuilt: bool,
 }
 
 impl DamagedFile {
     fn of(part: DamagedPart) -> DamagedFile {
         let DamagedPart { part, path, message, is_rebuilt } = part;
         let hint = match part {
-            _ if is_rebuilt => {
+            StorePart::Records if is_rebuilt => {
                 "it was moved to `quarantine/` and rebuilt from the log: nothing has to be done".to_owned()
+            }
+            _ if is_rebuilt => {
+                "nothing is lost and nothing has to be done; if it happens again, the disk may be failing"
+                    .to_owned()
             }
             StorePart::Log => {
                 "stop the daemon: `poc-memory repair` shows what can be done and changes nothing by itself"
@@ -49,7 +57,7 @@ impl DamagedFile {
                 path.display()
             ),
         };
-        DamagedFile { path, message, hint }
+        DamagedFile { path, message, hint, is_rebuilt }
     }
 }
 
@@ -103,7 +111,7 @@ pub fn is_due(last: Option<&Verification>, now: Timestamp) -> bool {
 /// The damaged files that the last verification found, one line each.
 pub fn problems(path: &Path) -> Vec<String> {
     let Some(Verification { at, damaged }) = last(path) else { return Vec::new() };
-    let line = |DamagedFile { path, message, hint }: DamagedFile| {
+    let line = |DamagedFile { path, message, hint, .. }: DamagedFile| {
         format!("`{}`: {message} (verified at {at}; {hint})", path.display())
     };
     damaged.into_iter().map(line).collect()
@@ -206,8 +214,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("verification.json");
         assert!(last(&path).is_none() && problems(&path).is_empty());
-        let file =
-            DamagedFile { path: "/m/view".into(), message: "it is damaged".into(), hint: "delete it".into() };
+        let (message, hint) = ("it is damaged".into(), "delete it".into());
+        let file = DamagedFile { path: "/m/view".into(), message, hint, is_rebuilt: false };
         let verification = Verification { at: Timestamp(0), damaged: vec![file] };
         save(&path, &verification).unwrap();
         assert_eq!(last(&path), Some(verification));

@@ -5,6 +5,7 @@ use super::engine::{Engine, EngineError, Watermark, changes};
 use super::follower::{Follower, TenantSource, count_changes};
 use super::log::Log;
 use super::logged_transaction::LoggedTransaction;
+use super::rebuilt_files::RebuiltFiles;
 use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
 use super::table::{Table, tenant_prefix};
@@ -15,6 +16,7 @@ use super::{keys, vector_encoding};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Number of records between two heartbeats, and of deltas in a batch for a follower.
@@ -209,6 +211,8 @@ pub(super) struct CatchUpSources {
     pub(super) tenants: Vec<(Tenant, usize)>,
     /// Whether no file may be changed. Followers are then filled from the records, and their saved state is not read.
     pub(super) read_only: bool,
+    /// The damaged files that followers found.
+    pub(super) rebuilt: Arc<RebuiltFiles>,
 }
 
 /// The tenants with which followers are brought up to date at open, with their number of nodes.
@@ -219,6 +223,10 @@ pub(super) fn tenants_at_open(main: &View, others: &TenantTable) -> Vec<(Tenant,
 }
 
 impl TenantSource for CatchUpSources {
+    fn report_damaged(&self, file: PathBuf) {
+        self.rebuilt.add(file);
+    }
+
     fn feed(&self, tenant: Tenant, take: &mut dyn FnMut(&[Delta]) -> Result<()>) -> Result<()> {
         let own = TenantRecords { engine: self.engine.as_ref(), tenant };
         let mut nodes = DeltaBatcher::new(take);

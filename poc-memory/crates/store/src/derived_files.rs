@@ -78,7 +78,9 @@ impl Store {
         if self.damage().is_some() {
             return Ok(None);
         }
-        let Some((seq, bytes)) = atomic_file::read(&self.derived_file(name), fingerprint) else {
+        let file = self.derived_file(name);
+        let Some((seq, bytes)) = atomic_file::read(&file, fingerprint) else {
+            self.shared.rebuilt.add_if_damaged(&file);
             return Ok(None);
         };
         let Some((checksum, bytes)) = bytes.split_first_chunk::<4>() else { return Ok(None) };

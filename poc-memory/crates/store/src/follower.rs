@@ -30,6 +30,11 @@ pub trait TenantSource: Send + Sync {
     /// # Errors
     /// Those of the records, and those of `take`.
     fn feed(&self, tenant: Tenant, take: &mut dyn FnMut(&[Delta]) -> Result<()>) -> Result<()>;
+
+    /// Names a saved file that was damaged when it was loaded, and whose content the follower builds again.
+    fn report_damaged(&self, file: PathBuf) {
+        let _ = file;
+    }
 }
 
 /// A follower's data of one tenant in memory.

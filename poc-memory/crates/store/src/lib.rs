@@ -39,6 +39,7 @@ mod past_snapshot;
 mod pending_transaction;
 mod quarantine;
 mod read_only;
+mod rebuilt_files;
 mod record_access;
 mod record_encoding;
 mod records;
@@ -87,6 +88,7 @@ pub use logged_change::{LoggedChange, LoggedChangeKind};
 pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write, WriteRange};
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use read_only::ReadOnlyReason;
+pub use rebuilt_files::RebuiltFiles;
 pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery_report::RecoveryReport;
@@ -201,16 +203,21 @@ impl Store {
         TenantRecords { engine: self.shared.engine.as_ref(), tenant: self.tenant }
     }
 
-    /// The result of the recovery at open. Waits until the records are open.
-    pub fn recovery(&self) -> &RecoveryReport {
+    /// The result of the recovery at open. Waits until the records are open. Damaged files that are found after the
+    /// first call are also logged as warnings.
+    pub fn recovery(&self) -> RecoveryReport {
         let shared = &self.shared;
-        shared.recovery.get_or_init(|| {
-            let found = shared.engine.opened().map(|opened| opened.messages.clone());
+        let found = shared.engine.opened().map(|opened| opened.messages.clone());
+        RecoveryReport {
             // A failure to open is reported by the next read of a record.
-            RecoveryReport {
-                messages: shared.messages.iter().cloned().chain(found.unwrap_or_default()).collect(),
-            }
-        })
+            messages: shared.messages.iter().cloned().chain(found.unwrap_or_default()).collect(),
+            rebuilt: shared.rebuilt.messages(),
+        }
+    }
+
+    /// Where derived files that the rest of the program finds damaged are named.
+    pub fn rebuilt_files(&self) -> Arc<RebuiltFiles> {
+        self.shared.rebuilt.clone()
     }
 
     /// If the store is read-only because it was opened with damaged files: what is damaged, and which state it shows.
@@ -350,6 +357,11 @@ impl Store {
     /// does not change, [`Store::lagging_followers`] lists every follower with incomplete answers.
     pub fn completed(&self) -> usize {
         self.shared.index_workers.completed()
+    }
+
+    /// Waits until every follower has loaded its saved state, so that all damaged files of the default tenant are known.
+    pub fn wait_loaded(&self) {
+        self.shared.index_workers.wait_loaded();
     }
 
     /// Waits until every follower has caught up or failed. Needed for decisions that require complete answers.

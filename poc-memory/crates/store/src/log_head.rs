@@ -71,6 +71,15 @@ pub(crate) fn read(store: &Path) -> Option<u64> {
     decode(&fs::read(store.join(NAME)).ok()?)
 }
 
+/// Whether the file of the store in a directory has another content than a number and its checksum. A new file may have
+/// none after a power failure, which is not damage.
+pub(crate) fn is_damaged(store: &Path) -> bool {
+    match fs::read(store.join(NAME)) {
+        Ok(bytes) => bytes.iter().any(|byte| *byte != 0) && decode(&bytes).is_none(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
 /// Whether the store in a directory has the file, intact or not.
 pub(crate) fn exists(store: &Path) -> bool {
     store.join(NAME).exists()
@@ -119,6 +128,7 @@ mod tests {
             flipped[at] ^= 4;
             fs::write(&path, flipped).unwrap();
             assert_eq!(read(folder.path()), None, "byte {at}");
+            assert!(is_damaged(folder.path()), "byte {at}");
             fs::write(&path, &bytes[..at]).unwrap();
             assert_eq!(read(folder.path()), None, "{at} bytes");
         }
@@ -129,11 +139,12 @@ mod tests {
         assert!(exists(folder.path()));
         for _ in 0..2 {
             remove(folder.path());
-            assert!(!exists(folder.path()));
+            assert!(!exists(folder.path()) && !is_damaged(folder.path()));
         }
         // After a power failure, a new file may have its length and no content.
         fs::write(&path, [0; BYTES]).unwrap();
         assert_eq!(read(folder.path()), None);
+        assert!(!is_damaged(folder.path()));
     }
 
     #[test]

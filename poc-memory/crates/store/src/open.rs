@@ -15,12 +15,13 @@ use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::engine::lsm::LsmEngine;
 use super::follower::Follower;
 use super::group_commit::{CommitQueue, Committer, TenantMemory};
-use super::index_workers::IndexWorkers;
+use super::index_workers::{CHECKPOINT_MIN_CHANGES, IndexWorkers};
 use super::lock::Lock;
 use super::log::{self, Appender, Log, LogLimits, PrefixEnd};
 use super::log_head::{self, LogHead};
 use super::quarantine::QuarantineFolder;
 use super::read_only::ReadOnlyReason;
+use super::rebuilt_files::RebuiltFiles;
 use super::shared_log::SharedLog;
 use super::shared_log_copy::{CopyError, SharedLogCopy};
 use super::shared_snapshot::{self, CopyStart};
@@ -32,12 +33,12 @@ use super::tenant_views::TenantViews;
 use super::view_file::SavedViews;
 use super::views::StoreViews;
 use super::writer_state::WriterState;
-use super::{disk, repair, view_file, watchdog};
+use super::{atomic_file, disk, repair, view_file, watchdog};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
 use record_folder::RecordFolder;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -119,6 +120,7 @@ pub(super) fn open(
         let damaged = damaged::DamagedStore { directory, embedder, is_copy, heartbeat_timeout, saved, lock };
         return damaged.open(followers);
     }
+    let rebuilt = Arc::new(damaged_files(directory, is_copy));
     create_log_directory(&log_directory, directory, options.disk.as_ref())?;
     if let Some((shared, start)) = &options.shared_log
         && log.last() == 0
@@ -145,13 +147,19 @@ pub(super) fn open(
     let opener = EngineOpener::start(move || records.open(|| receiver.recv().unwrap_or(false)))?;
     // The thread catches its own panics.
     let saved = saved.join().ok().flatten();
+    let is_view_damaged = saved.is_none() && atomic_file::is_damaged(&directory.join(view_file::NAME));
     // `load_views` drops the sender, so it is dropped before the opener, which waits for its thread.
-    let views = load_views(saved, &resumed.log, &opener.engine(), needs_views)?;
+    let mut views = load_views(saved, &resumed.log, &opener.engine(), needs_views)?;
+    if is_view_damaged {
+        rebuilt.add(directory.join(view_file::NAME));
+        // The file is replaced when the store is closed, even if it is small.
+        views.unsaved = views.unsaved.max(CHECKPOINT_MIN_CHANGES);
+    }
     if resumed.reason.is_none() {
         compact::clean_up(directory);
         resumed.log.delete_obsolete(options.disk.as_ref());
     }
-    RecoveredStore { directory, embedder, lock, resumed, opener, views }.start(followers, &options)
+    RecoveredStore { directory, embedder, lock, resumed, opener, views, rebuilt }.start(followers, &options)
 }
 
 /// The log of a store, brought up to the end of a shared one if it is a copy.
@@ -253,17 +261,18 @@ struct RecoveredStore<'a> {
     resumed: ResumedLog,
     opener: EngineOpener,
     views: LoadedViews,
+    rebuilt: Arc<RebuiltFiles>,
 }
 
 impl RecoveredStore<'_> {
     /// Starts the threads of the followers, of the committer and of the shared log.
     fn start(self, followers: Vec<Arc<dyn Follower>>, options: &StoreOptions) -> Result<StoreState> {
         // After an error, these drop in reverse order: the lock must be released after everything else is closed.
-        let RecoveredStore { directory, embedder, lock, resumed, opener, views } = self;
+        let RecoveredStore { directory, embedder, lock, resumed, opener, views, rebuilt } = self;
         let ResumedLog { log, appender, reserve, shared_log, messages, reason } = resumed;
         let LoadedViews { views, unsaved, saved_seq } = views;
         let (seq, engine, retry_delay) = (log.last(), opener.engine(), options.retry_delay);
-        let view_files = TenantViewFiles::new(directory, log.clone(), options.large_tenant);
+        let view_files = TenantViewFiles::new(directory, log.clone(), rebuilt.clone(), options.large_tenant);
         let views = TenantViews::on_demand(views);
         let commits = Arc::new(CommitQueue::new(seq, views, Some(view_files), reason));
         let appender = Arc::new(Mutex::new(appender));
@@ -274,7 +283,7 @@ impl RecoveredStore<'_> {
             buffer: options.buffer,
             running: Mutex::default(),
         };
-        let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, false);
+        let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, &rebuilt, false);
         let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, unsaved)?);
         let tenant_memory = Arc::new(TenantMemory::new(lock.clone(), log.clone()));
         let writer = WriterState::shared(seq);
@@ -312,7 +321,7 @@ impl RecoveredStore<'_> {
             messages,
             damage: None,
             compactor: Some(compactor),
-            recovery: OnceLock::new(),
+            rebuilt,
             saved: Mutex::new(saved_seq),
             _opener: opener,
             lock,
@@ -326,6 +335,7 @@ fn catch_up_sources(
     log: Arc<Log>,
     engine: Arc<LazyEngine>,
     embedder: &str,
+    rebuilt: &Arc<RebuiltFiles>,
     read_only: bool,
 ) -> Arc<CatchUpSources> {
     let (_, main, others) = commits.main_and_counts();
@@ -335,7 +345,21 @@ fn catch_up_sources(
         embedder: embedder.to_owned(),
         tenants: catch_up::tenants_at_open(&main, &others),
         read_only,
+        rebuilt: rebuilt.clone(),
     })
+}
+
+/// The small files of a store that are damaged. They are replaced while the store opens.
+fn damaged_files(directory: &Path, is_copy: bool) -> RebuiltFiles {
+    let damaged = RebuiltFiles::default();
+    for name in ["records/last", "log/checked"] {
+        damaged.add_if_damaged(&directory.join(name));
+    }
+    // A copy of a shared log does not use this file.
+    if !is_copy && log_head::is_damaged(directory) {
+        damaged.add(directory.join(log_head::NAME));
+    }
+    damaged
 }
 
 /// Creates the directory of a store if it is missing, locks it, and completes a repair that was interrupted.

@@ -8,7 +8,7 @@ use super::index_workers::{CHECKPOINT_MIN_CHANGES, IndexWorkers};
 use super::lock::Lock;
 use super::log::Log;
 use super::read_only::ReadOnlyReason;
-use super::recovery_report::RecoveryReport;
+use super::rebuilt_files::RebuiltFiles;
 use super::shared_log_copy::SharedLogCopy;
 use super::tenant_views::TenantPin;
 use super::view_file;
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Tenant, View};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Like [`CHECKPOINT_MIN_CHANGES`], in bytes of records that the engine lacks, such as the rows of agents, which are
@@ -57,7 +57,7 @@ pub(super) struct StoreState {
     pub(super) damage: Option<String>,
     /// `None` in a damaged store.
     pub(super) compactor: Option<Compactor>,
-    pub(super) recovery: OnceLock<RecoveryReport>,
+    pub(super) rebuilt: Arc<RebuiltFiles>,
     // The last transaction in the saved views, or 0 if none are saved. The lock is held while a checkpoint is written,
     // so that there is only one at a time.
     pub(super) saved: Mutex<u64>,

@@ -8,6 +8,7 @@
 use super::atomic_file::{self, Fingerprint};
 use super::catch_up;
 use super::log::Log;
+use super::rebuilt_files::RebuiltFiles;
 use super::tenant_counts::TenantCounts;
 use super::view_file;
 use parking_lot::{Mutex, MutexGuard};
@@ -75,6 +76,7 @@ pub(super) struct TenantViewFiles {
     log: Arc<Log>,
     /// Number of notes from which the view of a tenant is saved.
     min_nodes: usize,
+    rebuilt: Arc<RebuiltFiles>,
     states: Mutex<FileStates>,
     /// Held while files are written or deleted.
     saving: Mutex<()>,
@@ -89,12 +91,18 @@ struct FileStates {
 }
 
 impl TenantViewFiles {
-    /// The files in the folder of a store with a log.
-    pub(super) fn new(store: &Path, log: Arc<Log>, min_nodes: usize) -> TenantViewFiles {
+    /// The files in the folder of a store with a log. Damaged ones are added to `rebuilt`.
+    pub(super) fn new(
+        store: &Path,
+        log: Arc<Log>,
+        rebuilt: Arc<RebuiltFiles>,
+        min_nodes: usize,
+    ) -> TenantViewFiles {
         TenantViewFiles {
             folder: store.join(FOLDER),
             log,
             min_nodes,
+            rebuilt,
             states: Mutex::default(),
             saving: Mutex::default(),
         }
@@ -111,6 +119,9 @@ impl TenantViewFiles {
             return None;
         }
         let (seq, view) = self.read(tenant, counts.seq).unzip();
+        if seq.is_none() {
+            self.rebuilt.add_if_damaged(&self.path(tenant));
+        }
         self.states.lock().files.insert(tenant, seq);
         view
     }

@@ -48,14 +48,15 @@ pub struct DamagedPart {
     pub path: PathBuf,
     /// What is wrong, as a sentence for people.
     pub message: String,
-    /// Whether it was moved to the quarantine and rebuilt from the log as soon as the damage was found.
+    /// Whether it was rebuilt from the log as soon as the damage was found. Records are also moved to the quarantine.
     pub is_rebuilt: bool,
 }
 
 impl Store {
     /// Reads every segment of the log, and compares all records, views and followers of all tenants with it. Records
     /// that the engine holds in memory are not read from the disk again. Nothing is changed, except that records with a
-    /// damaged file are rebuilt from the log, as after any read that finds such damage.
+    /// damaged file are rebuilt from the log, as after any read that finds such damage. Files that were damaged when
+    /// they were read since the open, and were built again, are reported once.
     ///
     /// If the log is damaged, the store accepts no writes from then on, until a verification finds no damage, and the
     /// next open checks every record. A copy of a shared log does accept writes: the next open reads again what the
@@ -80,6 +81,8 @@ impl Store {
             findings.extend(verifier.views()?);
             findings.extend(verifier.followers()?);
             findings.extend(verifier.derived_files()?);
+            let rebuilt = verifier.rebuilt(&findings);
+            findings.extend(rebuilt);
         }
         Ok(findings)
     }
@@ -143,6 +146,20 @@ impl Verifier<'_> {
     fn derived_files(&self) -> Result<Vec<DamagedPart>> {
         let names = derived_files::names(&self.store.shared.directory)?;
         Ok(names.iter().filter_map(|name| self.sealed(StorePart::Index, name)).collect())
+    }
+
+    /// The files that were damaged when they were read, and that no verification of this store has reported yet. Those
+    /// that are still damaged are among the findings already.
+    fn rebuilt(&self, findings: &[DamagedPart]) -> Vec<DamagedPart> {
+        let mut paths = self.store.shared.rebuilt.take_unreported();
+        paths.retain(|path| findings.iter().all(|finding| finding.path != *path));
+        let part = |path| DamagedPart {
+            part: StorePart::Index,
+            path,
+            message: "it was damaged when it was read, and its content was built again from the log".into(),
+            is_rebuilt: true,
+        };
+        paths.into_iter().map(part).collect()
     }
 
     /// Returns a diagnostic if a file with a checksum is damaged.

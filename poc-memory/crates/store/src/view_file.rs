@@ -15,8 +15,11 @@ use poc_graph::error::Result;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The name of the file in the folder of the store.
+pub(super) const NAME: &str = "view";
+
 fn file(store: &Path) -> PathBuf {
-    store.join("view")
+    store.join(NAME)
 }
 
 /// The number must change whenever the meaning or the encoding of views changes.

@@ -33,16 +33,19 @@ pub(super) fn check(memory: &mut Connection, globals: &Globals) -> Vec<CheckResu
     }
 }
 
-/// The damaged files that were repaired when their damage was found, and those that are still damaged.
+/// The damaged files that were rebuilt when their damage was found, and those that are still damaged.
 ///
-/// A verification rebuilds records with a damaged file, so a second one shows whether the store is intact now.
+/// A verification rebuilds records with a damaged file and then ends, so a second one shows whether the store is intact
+/// now.
 fn verify_repaired(memory: &mut Connection, bar: &Bar) -> Result<(Vec<DamagedFile>, Vec<DamagedFile>)> {
     let mut found = verify(memory, bar)?.damaged;
     if !found.iter().any(|file| file.path.ends_with("records")) {
-        return Ok((Vec::new(), found));
+        return Ok(found.into_iter().partition(|file| file.is_rebuilt));
     }
-    let damaged = verify(memory, bar)?.damaged;
+    let (rebuilt, damaged): (Vec<_>, Vec<_>) =
+        verify(memory, bar)?.damaged.into_iter().partition(|file| file.is_rebuilt);
     found.retain(|file| damaged.iter().all(|still| still.path != file.path));
+    found.extend(rebuilt);
     Ok((found, damaged))
 }
 
@@ -53,7 +56,7 @@ fn verify(memory: &mut Connection, bar: &Bar) -> Result<VerifyOutput> {
 }
 
 fn check_results(state: CheckState, files: Vec<DamagedFile>) -> Vec<CheckResult> {
-    let result = |DamagedFile { path, message, hint }: DamagedFile| {
+    let result = |DamagedFile { path, message, hint, .. }: DamagedFile| {
         CheckResult::new(CHECK, state, format!("`{}`: {message}", path.display())).hint(hint)
     };
     files.into_iter().map(result).collect()

@@ -70,6 +70,9 @@ impl Op for DaemonStatusRequest {
         for problem in &status.problems {
             line("problem", problem.clone());
         }
+        for note in &status.recovered {
+            line("at start", note.clone());
+        }
         text
     }
 }
@@ -104,7 +107,7 @@ mod tests {
             problems: vec!["agent `x`: x.toml:3: unknown key `modle`".into()],
             waiting: vec!["2 proposals for a decision: `poc-memory agent review`".into()],
             backlog: [("facts".to_owned(), 12), ("linker".to_owned(), 3)].into(),
-            recovered: Vec::new(),
+            recovered: vec!["the file `/m/store/view` was damaged".into()],
             settings: String::new(),
         };
         insta::assert_snapshot!(DaemonStatusRequest::show(&status, &Terminal::default()), @"
@@ -120,6 +123,7 @@ mod tests {
         backlog  facts 12, linker 3
         waiting  2 proposals for a decision: `poc-memory agent review`
         problem  agent `x`: x.toml:3: unknown key `modle`
+        at start the file `/m/store/view` was damaged
         ");
     }
 }

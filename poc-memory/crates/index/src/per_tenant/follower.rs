@@ -33,6 +33,9 @@ impl<I: Index> Follower for PerTenant<I> {
     fn load(&self, last: u64) -> Result<()> {
         let saved = self.read_manifest();
         let mut is_damaged = saved.is_none() && atomic_file::is_damaged(&self.manifest());
+        if is_damaged {
+            self.report_damaged(vec![self.manifest()]);
+        }
         let (mut seq, manifest) = saved.clone().unwrap_or((0, vec![(Tenant::default(), 1)]));
         if seq > last {
             return self.reset();
@@ -43,8 +46,10 @@ impl<I: Index> Follower for PerTenant<I> {
                 continue;
             }
             if !self.main.load() {
-                if !self.main.damaged_files().is_empty() {
+                let damaged = self.main.damaged_files();
+                if !damaged.is_empty() {
                     is_damaged = true;
+                    self.report_damaged(damaged);
                     // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
                     let _ = self.main.reset();
                 }

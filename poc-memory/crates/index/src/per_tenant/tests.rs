@@ -119,6 +119,23 @@ fn damaged_files_of_one_tenant_do_not_affect_others() {
 }
 
 #[test]
+fn missing_files_and_files_of_other_formats_are_built_without_a_report() {
+    for is_missing in [true, false] {
+        for path in [manifest as fn(&TempDir) -> PathBuf, |folder: &TempDir| file(folder, "ann")] {
+            let folder = closed();
+            let path = path(&folder);
+            match is_missing {
+                true => fs::remove_file(&path).unwrap(),
+                false => atomic_file::write(&path, Fingerprint::of("earlier"), 1, &[b"other"]).unwrap(),
+            }
+            let (store, texts) = open(&folder);
+            assert_eq!((found(&texts), texts.has_damaged_file()), ([1, 2, 3], false));
+            assert_eq!(store.recovery().rebuilt, Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
 fn damaged_files_are_replaced_when_the_store_is_closed() {
     let files = [
         manifest as fn(&TempDir) -> PathBuf,
@@ -130,9 +147,13 @@ fn damaged_files_are_replaced_when_the_store_is_closed() {
         fs::write(file(&folder), "garbage").unwrap();
         let (store, texts) = open(&folder);
         assert_eq!((found(&texts), texts.has_damaged_file()), ([1, 2, 3], true));
+        let rebuilt = store.recovery().rebuilt;
+        let name = file(&folder).display().to_string();
+        assert!(matches!(&rebuilt[..], [line] if line.contains(&name)), "{rebuilt:?}");
         drop((store, texts));
-        let (_store, texts) = open(&folder);
+        let (store, texts) = open(&folder);
         assert_eq!((found(&texts), texts.has_damaged_file()), ([1, 2, 3], false));
+        assert_eq!(store.recovery().rebuilt, Vec::<String>::new());
         assert_eq!(lacking(&texts), [false; 3]);
     }
 }

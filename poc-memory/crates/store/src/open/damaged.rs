@@ -14,6 +14,7 @@ use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
 use crate::log;
 use crate::read_only::ReadOnlyReason;
+use crate::rebuilt_files::RebuiltFiles;
 use crate::salvaged_records::SalvagedRecords;
 use crate::shared_state::StoreState;
 use crate::suspect_log::SuspectLog;
@@ -25,7 +26,7 @@ use parking_lot::Mutex;
 use poc_graph::Tenant;
 use poc_graph::error::Result;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A damaged store that is being opened.
@@ -99,7 +100,9 @@ impl DamagedStore<'_> {
         let engine = opener.engine();
         let reason = Some(ReadOnlyReason::Damage(damage.clone()));
         let commits = Arc::new(CommitQueue::new(seq, TenantViews::fixed(views), None, reason));
-        let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, true);
+        // Nothing is built again from a damaged log.
+        let rebuilt = Arc::new(RebuiltFiles::default());
+        let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, &rebuilt, true);
         let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, 0)?);
         let tenant_memory = Arc::new(TenantMemory::new(lock.clone(), log.clone()));
         Ok(StoreState {
@@ -117,7 +120,7 @@ impl DamagedStore<'_> {
             messages: Vec::new(),
             damage: Some(damage),
             compactor: None,
-            recovery: OnceLock::new(),
+            rebuilt,
             saved: Mutex::new(seq),
             _opener: opener,
             lock,

@@ -189,7 +189,7 @@ fn closed() -> TempDir {
 /// Whether the file of tenant 1 gives its view.
 fn is_used(folder: &TempDir, store: &Store) -> bool {
     let counts = store.for_tenant(&tuple(1)).counts();
-    TenantViewFiles::new(folder.path(), store.shared.log.clone(), LARGE)
+    TenantViewFiles::new(folder.path(), store.shared.log.clone(), Arc::default(), LARGE)
         .load(tuple(1).id(), &counts)
         .is_some()
 }

@@ -216,6 +216,74 @@ proptest! {
 }
 
 #[test]
+fn files_that_were_damaged_at_the_open_are_named_once() {
+    for name in ["view", "head", "records/last", "log/checked"] {
+        let (folder, ..) = closed();
+        let path = folder.path().join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        let store = open_in(&folder, parts()).unwrap();
+        let rebuilt = store.recovery().rebuilt;
+        assert!(matches!(&rebuilt[..], [line] if line.contains(name)), "{name}: {rebuilt:?}");
+        store.checkpoint().unwrap();
+        let line = "it was damaged when it was read, and its content was built again from the log";
+        assert_eq!(found(&store), [format!("{name}: {line}")]);
+        assert_eq!(found(&store), Vec::<String>::new(), "{name}");
+        drop(store);
+        let store = open_in(&folder, parts()).unwrap();
+        assert_eq!(store.recovery().rebuilt, Vec::<String>::new(), "{name}");
+        assert_eq!(found(&store), Vec::<String>::new(), "{name}");
+    }
+}
+
+/// A small store saves little when it is closed, but a damaged file is replaced.
+#[test]
+fn a_damaged_view_of_a_small_store_is_replaced_when_the_store_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, parts()).unwrap();
+    put(&store, 1);
+    store.checkpoint().unwrap();
+    drop(store);
+    let path = folder.path().join("view");
+    fs::write(&path, "garbage").unwrap();
+    drop(open_in(&folder, parts()).unwrap());
+    assert!(!atomic_file::is_damaged(&path));
+    let store = open_in(&folder, parts()).unwrap();
+    assert_eq!(store.recovery().rebuilt, Vec::<String>::new());
+}
+
+#[test]
+fn missing_files_and_files_of_other_formats_are_no_damage() {
+    for name in ["view", "head", "records/last", "log/checked", "derived/found"] {
+        let (folder, ..) = closed();
+        let path = folder.path().join(name);
+        fs::remove_file(&path).unwrap();
+        drop(open_in(&folder, parts()).unwrap());
+        if name != "head" {
+            let other = atomic_file::Fingerprint::of("an earlier format");
+            atomic_file::write(&path, other, 1, &[b"other"]).unwrap();
+        }
+        let store = open_in(&folder, parts()).unwrap();
+        let expected = atomic_file::Fingerprint::of("test");
+        assert_eq!(store.load_derived("found", expected).unwrap().is_some(), name != "derived/found");
+        assert_eq!(store.recovery().rebuilt, Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn a_damaged_file_that_is_read_later_is_named() {
+    let (folder, ..) = closed();
+    let store = open_in(&folder, parts()).unwrap();
+    let path = folder.path().join("derived/found");
+    fs::write(&path, "garbage").unwrap();
+    assert_eq!(store.load_derived("found", atomic_file::Fingerprint::of("test")).unwrap(), None);
+    let rebuilt = store.recovery().rebuilt;
+    assert!(matches!(&rebuilt[..], [line] if line.contains("derived/found")), "{rebuilt:?}");
+}
+
+#[test]
 fn damaged_records_are_rebuilt_when_they_are_found() {
     let (folder, records, _) = closed();
     let store = open_in(&folder, parts()).unwrap();

@@ -1,0 +1,61 @@
+//! Names the derived files that were damaged when they were read, and whose content is built again from the log.
+//!
+//! Nothing is lost with such a file, but its damage may be the first sign of a failing disk. A missing file and one of
+//! an earlier format are built as well, and are not damaged.
+
+use super::atomic_file;
+use parking_lot::Mutex;
+use std::path::{Path, PathBuf};
+
+/// The files that were found damaged since the store was opened.
+#[derive(Debug, Default)]
+pub struct RebuiltFiles(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    paths: Vec<PathBuf>,
+    /// How many of them a verification has reported.
+    reported: usize,
+    /// Whether the list was read. Files that are added later are logged, because nobody may read it again.
+    is_read: bool,
+}
+
+impl RebuiltFiles {
+    /// Adds a file that was damaged.
+    pub fn add(&self, path: PathBuf) {
+        let mut state = self.0.lock();
+        if state.paths.contains(&path) {
+            return;
+        }
+        if state.is_read {
+            tracing::warn!("{}", message(&path));
+        }
+        state.paths.push(path);
+    }
+
+    /// Adds a file if it exists and its checksum is wrong.
+    pub(super) fn add_if_damaged(&self, path: &Path) {
+        if atomic_file::is_damaged(path) {
+            self.add(path.to_owned());
+        }
+    }
+
+    /// The files that are known now, as sentences for people. Those that are found later are logged as warnings.
+    pub(super) fn messages(&self) -> Vec<String> {
+        let mut state = self.0.lock();
+        state.is_read = true;
+        state.paths.iter().map(|path| message(path)).collect()
+    }
+
+    /// The files that no verification has reported yet. The caller reports them.
+    pub(super) fn take_unreported(&self) -> Vec<PathBuf> {
+        let mut state = self.0.lock();
+        let unreported = state.paths.iter().skip(state.reported).cloned().collect();
+        state.reported = state.paths.len();
+        unreported
+    }
+}
+
+fn message(path: &Path) -> String {
+    format!("the file `{}` was damaged, and its content is built again from the log", path.display())
+}
