@@ -60,7 +60,7 @@ pub trait Index: Send + Sync {
     fn bytes(&self) -> u64;
     /// A hash of the index's data about each live note. Waits until readers are admitted.
     fn digests(&self) -> NoteDigests;
-    /// The saved files that are damaged.
+    /// The saved files that are damaged or were deleted.
     fn damaged_files(&self) -> Vec<PathBuf>;
 }
 

@@ -170,9 +170,10 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         state.changes += 1;
     }
 
-    /// The path of the saved file if the file is damaged.
+    /// The path of the saved file if the file is damaged, or missing although the index was loaded from it or saved.
     pub(super) fn damaged_file(&self) -> Option<PathBuf> {
-        self.file.clone().filter(|file| atomic_file::is_damaged(file))
+        let is_missing = |file: &PathBuf| self.applied() > 0 && self.is_saved() && !file.exists();
+        self.file.clone().filter(|file| atomic_file::is_damaged(file) || is_missing(file))
     }
 
     /// Saves the index if it has changed since it was last saved.

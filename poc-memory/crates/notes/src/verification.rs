@@ -52,6 +52,9 @@ impl DamagedFile {
                 "stop the daemon: `poc-memory repair` shows what can be done and changes nothing by itself"
                     .to_owned()
             }
+            _ if !path.exists() => {
+                "restart the daemon: the file is created again when the memory is opened".to_owned()
+            }
             _ => format!(
                 "stop the daemon and delete `{}`: the next command rebuilds it from the log",
                 path.display()
@@ -172,6 +175,23 @@ mod tests {
                 assert!(is_readable_text || found == [file.clone()], "{} at {at}: {found:?}", file.display());
             }
             std::fs::write(&file, whole).unwrap();
+        }
+        assert_eq!(damaged_files(&memory), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn files_that_are_deleted_while_the_memory_is_open_are_found() {
+        let memory = saved();
+        let indexes = ["text/snapshot", "text/tenants/manifest", "vectors/manifest", "mentions/snapshot"];
+        for name in ["view", "head", "embedder.json"].into_iter().chain(indexes) {
+            let file = memory.paths.store().join(name);
+            let bytes = std::fs::read(&file).unwrap();
+            std::fs::remove_file(&file).unwrap();
+            let damaged = verify(&memory, &QUIET).unwrap().damaged;
+            let [found] = &damaged[..] else { panic!("{name}: {damaged:?}") };
+            assert_eq!(found.path, file);
+            assert!(found.hint.starts_with("restart the daemon"), "{found:?}");
+            std::fs::write(&file, bytes).unwrap();
         }
         assert_eq!(damaged_files(&memory), Vec::<PathBuf>::new());
     }

@@ -129,7 +129,7 @@ pub trait Follower: Send + Sync {
         let _ = deltas;
         Ok(NoteDigests::default())
     }
-    /// The saved files that are damaged.
+    /// The saved files that are damaged or were deleted.
     fn damaged_files(&self) -> Vec<PathBuf> {
         Vec::new()
     }

@@ -15,6 +15,8 @@ use std::path::PathBuf;
 
 /// Maximum number of differences listed in a message.
 const MAX_LISTED: usize = 20;
+/// What is wrong with a file that was deleted.
+const MISSING: &str = "it is missing";
 /// Number of records between two calls of the callbacks.
 const SLICE: u64 = 256;
 
@@ -76,6 +78,7 @@ impl Store {
         // Everything else is compared with the log, so the log must be intact.
         if findings.is_empty() {
             findings.extend(verifier.head()?);
+            findings.extend(verifier.lock());
             // The views of tenants are built from the records, and a read of damaged records replaces them.
             findings.extend(verifier.records()?);
             findings.extend(verifier.views()?);
@@ -140,6 +143,14 @@ impl Verifier<'_> {
     fn finding(&self, part: StorePart, file: &str, message: impl Into<String>) -> DamagedPart {
         let path = self.store.shared.directory.join(file);
         DamagedPart { part, path, message: message.into(), is_rebuilt: false }
+    }
+
+    /// Reports that the lock file was deleted. A store that accepts no writes may have none.
+    fn lock(&self) -> Option<DamagedPart> {
+        let is_missing =
+            !self.store.shared.directory.join("lock").exists() && self.store.read_only().is_none();
+        let message = "it is missing, so another process could open the store at the same time";
+        is_missing.then(|| self.finding(StorePart::Index, "lock", message))
     }
 
     /// The derived files that are damaged. Only the rest of the program could compare their contents with the log.

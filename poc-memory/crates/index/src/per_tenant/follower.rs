@@ -241,7 +241,9 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn damaged_files(&self) -> Vec<PathBuf> {
-        let manifest = Some(self.manifest()).filter(|manifest| atomic_file::is_damaged(manifest));
+        let is_saved = self.saved.lock().is_some();
+        let is_damaged = |file: &PathBuf| atomic_file::is_damaged(file) || is_saved && !file.exists();
+        let manifest = Some(self.manifest()).filter(is_damaged);
         let mut found: Vec<PathBuf> = manifest.into_iter().collect();
         found.extend(self.all().iter().flat_map(|index| index.damaged_files()));
         let unloaded: Vec<Tenant> = self.others.read().unloaded.keys().copied().collect();

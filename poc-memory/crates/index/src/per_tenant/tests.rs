@@ -119,6 +119,20 @@ fn damaged_files_of_one_tenant_do_not_affect_others() {
 }
 
 #[test]
+fn files_that_are_deleted_while_the_store_is_open_are_named() {
+    let folder = closed();
+    let (_store, texts) = open(&folder);
+    assert_eq!(found(&texts), [1, 2, 3]);
+    assert_eq!(texts.damaged_files(), Vec::<PathBuf>::new());
+    for file in [manifest(&folder), folder.path().join("text").join("snapshot"), file(&folder, "ann")] {
+        let bytes = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        assert_eq!(texts.damaged_files(), [file.clone()]);
+        fs::write(&file, bytes).unwrap();
+    }
+}
+
+#[test]
 fn missing_files_and_files_of_other_formats_are_built_without_a_report() {
     for is_missing in [true, false] {
         for path in [manifest as fn(&TempDir) -> PathBuf, |folder: &TempDir| file(folder, "ann")] {

@@ -177,7 +177,8 @@ impl Files {
         atomic_file::claimed_seq(&self.manifest(), self.fingerprint)
     }
 
-    fn manifest(&self) -> PathBuf {
+    /// The path of the manifest.
+    pub(super) fn manifest(&self) -> PathBuf {
         self.directory.join("manifest")
     }
 

@@ -321,6 +321,9 @@ impl Index for VectorIndex {
     }
 
     fn damaged_files(&self) -> Vec<PathBuf> {
-        self.files.as_ref().map(Files::damaged).unwrap_or_default()
+        let Some(files) = &self.files else { return Vec::new() };
+        // The manifest of an index that was loaded or saved exists.
+        let is_missing = self.applied() > 0 && self.is_saved() && !files.manifest().exists();
+        if is_missing { vec![files.manifest()] } else { files.damaged() }
     }
 }

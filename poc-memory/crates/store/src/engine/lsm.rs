@@ -447,8 +447,15 @@ impl Engine for LsmEngine {
     }
 
     fn check_files(&self) -> Result<()> {
+        if !self.is_copy && !self.state.directory.is_dir() {
+            return self.state.check_damage(Err(EngineError::Damaged("their folder is missing".to_owned())));
+        }
         for run in &self.state.current().tables {
-            let checked = SortedTable::open(run.table.path()).map(drop);
+            let path = run.table.path();
+            let checked = match path.exists() {
+                true => SortedTable::open(path).map(drop),
+                false => Err(EngineError::Damaged(format!("`{}` is missing", path.display()))),
+            };
             let is_current = |other: &Run| other.generations == run.generations;
             // A table that was merged in the meantime has been deleted, which is not an error.
             if checked.is_err() && self.state.current().tables.iter().any(is_current) {

@@ -284,6 +284,30 @@ fn a_damaged_file_that_is_read_later_is_named() {
 }
 
 #[test]
+fn files_that_are_deleted_while_the_store_is_open_are_named() {
+    for name in ["view", "head", "lock"] {
+        let (folder, ..) = closed();
+        let store = open_in(&folder, parts()).unwrap();
+        store.checkpoint().unwrap();
+        fs::remove_file(folder.path().join(name)).unwrap();
+        let found = found(&store);
+        let start = format!("{name}: it is missing");
+        assert!(matches!(&found[..], [line] if line.starts_with(&start)), "{found:?}");
+    }
+}
+
+#[test]
+fn records_that_are_deleted_while_the_store_is_open_are_built_again() {
+    let (folder, records, _) = closed();
+    let store = open_in(&folder, parts()).unwrap();
+    // One table, so that no thread merges tables.
+    store.shared.engine.rewrite(&|| Ok(())).unwrap();
+    fs::remove_dir_all(folder.path().join("records")).unwrap();
+    assert_eq!(found(&store), ["records: the records are damaged: their folder is missing"]);
+    assert_eq!(contents(&store), records);
+}
+
+#[test]
 fn damaged_records_are_rebuilt_when_they_are_found() {
     let (folder, records, _) = closed();
     let store = open_in(&folder, parts()).unwrap();

@@ -1,6 +1,6 @@
 //! Compares the followers with the records.
 
-use super::{DamagedPart, MAX_LISTED, StorePart, Verifier, listed};
+use super::{DamagedPart, MAX_LISTED, MISSING, StorePart, Verifier, listed};
 use crate::follower::{Follower, NoteDigests};
 use crate::keys;
 use crate::record_encoding::Record as _;
@@ -27,11 +27,12 @@ impl Verifier<'_> {
         for follower in shared.index_workers.followers() {
             let name = follower.name();
             let damaged = follower.damaged_files();
-            findings.extend(damaged.into_iter().map(|path| DamagedPart {
-                part: StorePart::Index,
-                path,
-                message: "its content does not match its checksum".into(),
-                is_rebuilt: false,
+            findings.extend(damaged.into_iter().map(|path| {
+                let message = match path.exists() {
+                    true => "its content does not match its checksum",
+                    false => MISSING,
+                };
+                DamagedPart { part: StorePart::Index, path, message: message.into(), is_rebuilt: false }
             }));
             // A follower that is still being built is not checked; every answer already reports it.
             if lagging.iter().any(|(lagging, _)| *lagging == name) {

@@ -1,6 +1,6 @@
 //! Reads every segment of the log.
 
-use super::{DamagedPart, StorePart, Verifier};
+use super::{DamagedPart, MISSING, StorePart, Verifier};
 use crate::log::{SegmentState, check_segment_with};
 use crate::log_head;
 use poc_graph::error::Result;
@@ -43,9 +43,14 @@ impl Verifier<'_> {
         let directory = &self.store.shared.directory;
         self.at_rest(|last| {
             let is_sound = log_head::read(directory).is_some_and(|head| head <= last);
-            let is_damaged = !is_sound && directory.join(log_head::NAME).exists();
-            let message = "it does not have the number of the last change";
-            Ok(is_damaged.then(|| self.finding(StorePart::Index, log_head::NAME, message)))
+            let message = match log_head::exists(directory) {
+                true if is_sound => return Ok(None),
+                true => "it does not have the number of the last change",
+                // It is created by the first write, and by the open of a store that accepts writes.
+                false if last == 0 || self.store.read_only().is_some() => return Ok(None),
+                false => MISSING,
+            };
+            Ok(Some(self.finding(StorePart::Index, log_head::NAME, message)))
         })
     }
 }

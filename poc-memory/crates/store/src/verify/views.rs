@@ -3,7 +3,7 @@
 //! The views of tenants are compared in groups, so that only those of one group are in memory. Each group reads the
 //! whole log once.
 
-use super::{DamagedPart, StorePart, Verifier, listed};
+use super::{DamagedPart, MISSING, StorePart, Verifier, listed};
 use crate::catch_up::{apply_to_store_views, apply_to_views};
 use crate::tenant_counts::{TenantCounts, TenantTable};
 use crate::views::Views;
@@ -25,6 +25,11 @@ impl Verifier<'_> {
         // The file is read before the views, so that the views are not older.
         let saved = view_file::read(&shared.directory);
         let mut findings: Vec<DamagedPart> = self.sealed(StorePart::View, FILE).into_iter().collect();
+        // The lock is held while the file is written.
+        let is_saved = *shared.saved.lock() > 0;
+        if is_saved && !shared.directory.join(FILE).exists() {
+            findings.push(self.finding(StorePart::View, FILE, MISSING));
+        }
         findings.extend(self.damaged_tenant_files());
         let (seq, main, others) = shared.commits.main_and_counts();
         let (mut problems, mut unknown) = (Vec::new(), BTreeSet::new());
