@@ -5,7 +5,7 @@ use crate::cli::progress::Bar;
 use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
 use crate::ops::{self, VerifyOutput};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::json;
 use poc_notes::verification::DamagedFile;
 use serde_json::{Map, Value};
@@ -28,6 +28,11 @@ pub(super) fn check(memory: &mut Connection, globals: &Globals) -> Vec<CheckResu
                 false => results.extend(check_results(CheckState::Failed, damaged)),
             }
             results
+        }
+        // The check of the store reports the damage.
+        Err(error) if error.code == Code::ReadOnly => {
+            let message = "nothing was compared, because the log is damaged";
+            vec![CheckResult::new(CHECK, CheckState::Note, message)]
         }
         Err(error) => vec![CheckResult::of(CHECK, CheckState::Failed, &error)],
     }

@@ -72,6 +72,7 @@ impl LocalCommand for Doctor {
         // Several checks read the settings, so each problem of the settings is listed only once.
         results
             .retain(|result| result.check == settings::CHECK || !settings_problems.contains(&result.message));
+        let results = CheckResult::without_repetitions(results);
         Ok(DoctorOutput { healthy: results.iter().all(|result| result.state != CheckState::Failed), results })
     }
 

@@ -93,7 +93,13 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
         return Vec::new();
     }
     let number = |name: &str| counts.get(name).and_then(Value::as_u64).unwrap_or(0);
-    let degraded = counts.get("degraded").and_then(Value::as_array).into_iter().flatten();
+    let degraded: Vec<&str> = counts
+        .get("degraded")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let bytes = number("log_bytes") + number("record_bytes") + number("index_bytes");
     let tenants: Vec<(&str, u64)> = counts
         .get("by_tenant")
@@ -110,16 +116,15 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
             plural(several.len() as u64, "tenant")
         ),
     };
-    let mut results =
-        vec![CheckResult::new(CHECK, CheckState::Ok, format!("{notes}, {} on disk", size(bytes)))];
+    // A store with problems is not called ok.
+    let state = if degraded.is_empty() { CheckState::Ok } else { CheckState::Note };
+    let mut results = vec![CheckResult::new(CHECK, state, format!("{notes}, {} on disk", size(bytes)))];
     if let Some(log) = counts.get("shared_log").and_then(|log| json::decode::<SharedLogOutput>(log).ok()) {
         results.push(CheckResult::new(CHECK, CheckState::Ok, format!("shared log {}", log.line())));
     }
-    results.extend(degraded.filter_map(Value::as_str).map(|problem| {
-        match answer_status::read_only_hint(problem) {
-            Some(hint) => CheckResult::new(CHECK, CheckState::Failed, problem.to_owned()).hint(hint),
-            None => CheckResult::new(CHECK, CheckState::Warning, problem.to_owned()),
-        }
+    results.extend(degraded.into_iter().map(|problem| match answer_status::read_only_hint(problem) {
+        Some(hint) => CheckResult::new(CHECK, CheckState::Failed, problem.to_owned()).hint(hint),
+        None => CheckResult::new(CHECK, CheckState::Warning, problem.to_owned()),
     }));
     results.extend(tenants.iter().filter_map(|(name, count)| check_tenant(name, *count, schema)));
     results.extend(tenants.iter().filter_map(|(name, count)| check_name(name, *count)));

@@ -2,13 +2,16 @@
 
 use super::{CheckResult, CheckState};
 use poc_config::paths::Paths;
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CHECK: &str = "folders";
 /// Minimum free space in bytes: two log segments.
 const MIN_FREE_BYTES: u64 = 128 << 20;
+/// How messages about the free space of a disk begin, also those of the daemon.
+const DISK: &str = "the disk of ";
 
 pub(crate) fn check(paths: &Paths) -> Vec<CheckResult> {
     let folders = paths.folders();
@@ -16,6 +19,7 @@ pub(crate) fn check(paths: &Paths) -> Vec<CheckResult> {
     let tokens = [paths.token(), paths.model_token(), paths.read_token()];
     results.extend(tokens.iter().filter_map(|file| check_token(file)));
     results.extend(check_secret(&paths.socket()));
+    results.extend(low_disks(&folders));
     if results.is_empty() {
         let shown: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
         results.push(CheckResult::new(CHECK, CheckState::Ok, shown.join(", ")));
@@ -44,18 +48,35 @@ fn check_folder(folder: &Path) -> Option<CheckResult> {
     if let Err(error) = tempfile::tempfile_in(folder) {
         return failed(format!("`{name}` cannot be written to: {error}"));
     }
-    if let Some(result) = check_owner(folder, &metadata, "700") {
-        return Some(result);
+    check_owner(folder, &metadata, "700")
+}
+
+/// A warning for each disk with little free space, which names the folders on it.
+fn low_disks(folders: &[PathBuf]) -> Vec<CheckResult> {
+    let mut disks: BTreeMap<u64, (u64, Vec<String>)> = BTreeMap::new();
+    for folder in folders {
+        let (Ok(metadata), Ok(disk)) = (std::fs::metadata(folder), rustix::fs::statvfs(folder)) else {
+            continue;
+        };
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if free < MIN_FREE_BYTES {
+            let (_, names) = disks.entry(metadata.dev()).or_insert((free, Vec::new()));
+            names.push(format!("`{}`", folder.display()));
+        }
     }
-    let free = rustix::fs::statvfs(folder).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))?;
-    (free < MIN_FREE_BYTES).then(|| {
-        CheckResult::new(
-            CHECK,
-            CheckState::Warning,
-            format!("the disk of `{name}` has {} MiB left", free >> 20),
-        )
-        .hint("free disk space: without it, the store becomes read-only")
-    })
+    let warning = |(free, names): (u64, Vec<String>)| {
+        let message = format!("{DISK}{} has {} MiB left", names.join(", "), free >> 20);
+        CheckResult::new(CHECK, CheckState::Warning, message)
+            .hint("free disk space: without it, the store becomes read-only")
+    };
+    disks.into_values().map(warning).collect()
+}
+
+/// Whether a message of this check names the disk that another message is about.
+pub(super) fn is_about_same_disk(own: &CheckResult, other: &CheckResult) -> bool {
+    let folder = other.message.strip_prefix(DISK).and_then(|rest| rest.split('`').nth(1));
+    let names = own.message.strip_prefix(DISK).filter(|_| own.check == CHECK);
+    names.zip(folder).is_some_and(|(names, folder)| names.contains(&format!("`{folder}`")))
 }
 
 /// The problem of a private file, if any; an absent file has none.

@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+// The order is from the least to the most severe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CheckState {
     /// The check passed.
@@ -60,6 +61,30 @@ impl CheckResult {
         CheckResult { hint: Some(hint.into()), ..self }
     }
 
+    /// Removes results that another one repeats: what the daemon reports and a check finds, too, for example.
+    pub(crate) fn without_repetitions(results: Vec<CheckResult>) -> Vec<CheckResult> {
+        let is_repeated = |at: usize, result: &CheckResult| {
+            results.iter().enumerate().any(|(other_at, other)| {
+                // Of two with the same state, the first one stays.
+                let is_preferred = other.state > result.state || other.state == result.state && other_at < at;
+                is_preferred && other.repeats(result)
+            })
+        };
+        let repeated: Vec<bool> =
+            results.iter().enumerate().map(|(at, result)| is_repeated(at, result)).collect();
+        let kept = results.into_iter().zip(repeated).filter(|(_, is_repeated)| !is_repeated);
+        kept.map(|(result, _)| result).collect()
+    }
+
+    /// Whether the message says what another one does. That may add when a verification found it.
+    fn repeats(&self, other: &CheckResult) -> bool {
+        other
+            .message
+            .strip_prefix(self.message.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(" (verified at "))
+            || folders::is_about_same_disk(self, other)
+    }
+
     /// Each check on a line of its own, with its hint below.
     pub(crate) fn lines(results: &[CheckResult]) -> String {
         let mut text = String::new();
@@ -70,5 +95,33 @@ impl CheckResult {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_reported_once_by_its_most_severe_result() {
+        let result = |check, state, message: &str| CheckResult::new(check, state, message);
+        let results = vec![
+            result("folders", CheckState::Warning, "the disk of `/m`, `/m/store` has 3 MiB left"),
+            result("daemon", CheckState::Warning, "read-only for now: its log cannot be written"),
+            result("daemon", CheckState::Warning, "the disk of `/m/store` has only 3 MiB left"),
+            result("daemon", CheckState::Warning, "the disk of `/other/store` has only 300 MiB left"),
+            result("daemon", CheckState::Warning, "`/m/view`: it is damaged (verified at noon; delete it)"),
+            result("store", CheckState::Failed, "read-only for now: its log cannot be written"),
+            result("store", CheckState::Warning, "an index is being built"),
+            result("store", CheckState::Warning, "an index is being built"),
+            result("files", CheckState::Failed, "`/m/view`: it is damaged"),
+        ];
+        insta::assert_snapshot!(CheckResult::lines(&CheckResult::without_repetitions(results)), @r"
+        warning  folders   the disk of `/m`, `/m/store` has 3 MiB left
+        warning  daemon    the disk of `/other/store` has only 300 MiB left
+        failed   store     read-only for now: its log cannot be written
+        warning  store     an index is being built
+        failed   files     `/m/view`: it is damaged
+        ");
     }
 }
