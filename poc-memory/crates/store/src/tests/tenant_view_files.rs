@@ -145,7 +145,9 @@ proptest! {
         }
         prop_assert_eq!(answers(&stores[0]), answers(&stores[1]));
         stores[0].checkpoint().unwrap();
-        prop_assert_eq!(stores[0].verify(&QUIET).unwrap(), vec![]);
+        let mut damaged = stores[0].verify(&QUIET).unwrap();
+        damaged.retain(|part| !part.is_rebuilt);
+        prop_assert_eq!(damaged, vec![]);
         // Exactly the tenants with many notes have a file.
         for tenant in 1..TENANTS {
             let nodes = stores[0].for_tenant(&tuple(tenant)).counts().nodes;
