@@ -275,6 +275,7 @@ fn files_that_were_damaged_while_the_memory_was_closed_are_reported_once() {
                 && *ok == format!("ok: {intact}")),
             "{file}: {report:#}"
         );
+        assert!(!found(&report, "store").iter().any(|line| line.contains("was damaged")), "{report:#}");
     }
     damage(&world, "text/snapshot");
     world.start_daemon();
