@@ -42,7 +42,8 @@ impl DamagedFile {
         let DamagedPart { part, path, message, is_rebuilt } = part;
         let hint = match part {
             StorePart::Records if is_rebuilt => {
-                "it was moved to `quarantine/` and rebuilt from the log: nothing has to be done".to_owned()
+                "what was left of it was moved to `quarantine/`, and it was rebuilt from the log: nothing has to be done"
+                    .to_owned()
             }
             _ if is_rebuilt => {
                 "nothing is lost and nothing has to be done; if it happens again, the disk may be failing"
