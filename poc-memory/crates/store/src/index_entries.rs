@@ -1,7 +1,8 @@
 //! Entries that follow from nodes and edges: those for names, content hashes and keywords, and the mirrors of edges.
 //!
 //! The transaction that creates a node or an edge writes its entries, and later ones do not write them again. If that
-//! transaction is lost and a later one is not, the node or the edge is there without its entries.
+//! transaction is lost and a later one is not, the node or the edge is there without its entries. In the same way, what
+//! a later transaction adds to a node can be there without the node.
 
 use crate::engine::{Engine, Put};
 use crate::keys::{self, ID};
@@ -9,6 +10,7 @@ use crate::record_encoding::Record as _;
 use crate::table::Table;
 use poc_graph::error::Result;
 use poc_graph::{EdgeId, Node, NodeId, Tenant};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// The keys of the entries of a node: for its key, its aliases and, if it is live, its content hash and keywords.
@@ -76,6 +78,39 @@ pub(crate) fn corrections(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Pu
         Ok(())
     })?;
     Ok(corrections.into_iter().collect())
+}
+
+/// The deletions of the edges, vectors, visits, weights and Markdown frames of nodes that do not exist. `beat` is called
+/// for every record.
+pub(crate) fn orphan_deletions(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Put>> {
+    let mut deletions = Vec::new();
+    let mut scanned = Tenant::default();
+    let mut nodes: FxHashSet<Vec<u8>> = FxHashSet::default();
+    engine.scan(&[], &mut |full, found| {
+        beat();
+        let Some((tenant, table, key)) = Table::split_engine_key(full) else { return Ok(()) };
+        if tenant != scanned {
+            scanned = tenant;
+            nodes.clear();
+        }
+        match table {
+            // Their table has the lowest number, so they are read before the other records of the tenant.
+            Table::Nodes => drop(nodes.insert(key.to_vec())),
+            Table::Edges
+            | Table::EdgesIn
+            | Table::Vectors
+            | Table::Visits
+            | Table::Activity
+            | Table::Frames
+                if owners(table, key, found).any(|id| !nodes.contains(id)) =>
+            {
+                deletions.push((full.to_vec(), None));
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(deletions)
 }
 
 fn edge_key(EdgeId { src, kind, dst }: EdgeId) -> Vec<u8> {

@@ -58,7 +58,8 @@ pub struct RepairOption {
     pub notes: u64,
     /// The number of links of all tenants.
     pub links: u64,
-    /// The sequence number of the last change.
+    /// The sequence number of the last change. The repair may add changes after it, which delete what the changes before
+    /// it have added to notes that are lost.
     pub last_seq: u64,
     /// The time of the last change whose time is known.
     pub until: Option<Timestamp>,
@@ -104,6 +105,8 @@ pub struct Repair {
     prefix: u64,
     /// The last transaction that is mentioned in any part of the store.
     known: u64,
+    /// Whether the log is a copy of a shared log.
+    is_copy: bool,
     /// `None` if the records cannot be used.
     records: Option<SalvagedRecords>,
     sound_log: SalvagedRecords,
@@ -172,6 +175,7 @@ impl Repair {
             log,
             prefix: last,
             known,
+            is_copy,
             records,
             sound_log,
             parts,
@@ -316,7 +320,7 @@ impl Repair {
             (RepairSource::SoundLog, _) => Some(self.sound_log.engine.as_ref()),
             _ => None,
         };
-        NewLog { folder: &folder, log: &self.log, last, now }
+        NewLog { folder: &folder, log: &self.log, last, now, is_copy: self.is_copy }
             .write(target)
             // If this cannot be deleted now, the next repair deletes it.
             .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;

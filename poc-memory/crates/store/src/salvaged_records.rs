@@ -196,14 +196,22 @@ fn last_lost(log: &Log, base: u64, last: u64) -> Option<u64> {
 }
 
 /// Makes the entries of nodes and edges fit them, after transactions up to and including `lost` were lost. `last` is
-/// the last transaction in the records. What those after the lost ones wrote is right, and stays as it is: a repaired
-/// log writes it again. The inner error says why nothing could be written.
+/// the last transaction in the records. The entries that those after the lost ones wrote are right, and stay as they
+/// are: a repaired log writes them again. What they added to a node that is lost is deleted, because a view does not
+/// have it: if the node were created again, the records would have more than the view. The inner error says why nothing
+/// could be written.
 fn correct_entries(
     engine: &BufferedEngine,
     log: &Log,
     (lost, last): (u64, u64),
     beat: &dyn Fn(),
 ) -> Result<Result<()>> {
+    let orphans = index_entries::orphan_deletions(engine, beat)?;
+    if !orphans.is_empty()
+        && let Err(error) = engine.apply(orphans.into(), engine.watermark()?)
+    {
+        return Ok(Err(error));
+    }
     let mut corrections = index_entries::corrections(engine, beat)?;
     if corrections.is_empty() {
         return Ok(Ok(()));

@@ -185,7 +185,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Whether it is known, without reading, that no record with this key or prefix existed before this transaction.
-    /// The records of a node are deleted with it, so a new node has none.
+    /// The records of a node are deleted with it, and by a repair that loses it, so a new node has none.
     fn is_absent(&self, table: Table, key: &[u8]) -> bool {
         let id = |bytes: &[u8]| keys::read_id(bytes).ok();
         if table == Table::Nodes {

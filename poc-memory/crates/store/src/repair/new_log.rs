@@ -4,6 +4,9 @@
 //! gap are replaced by the same number of new ones. The last of these write what the gap must have changed: records
 //! whose before-image in a later transaction differs from their value before the gap, and whatever else the repaired
 //! state needs, as early as possible and in the last gap at the latest. The history within the gaps is lost.
+//!
+//! The repaired state lacks what intact transactions added to a node that a gap has lost. Further transactions at the end
+//! of the log delete it.
 
 use crate::disk::{SystemDisk, remove_folder};
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
@@ -40,10 +43,13 @@ pub(super) struct NewLog<'a> {
     pub(super) folder: &'a Path,
     /// The damaged log.
     pub(super) log: &'a Log,
-    /// The last transaction of the new log.
+    /// The last transaction of the damaged log that the new log has or replaces.
     pub(super) last: u64,
     /// The timestamp for transactions whose time is unknown.
     pub(super) now: Timestamp,
+    /// Whether the log is a copy of a shared log. No transaction may then follow `last`, because the shared log has or
+    /// will have another one with its number.
+    pub(super) is_copy: bool,
 }
 
 impl NewLog<'_> {
@@ -62,11 +68,45 @@ impl NewLog<'_> {
             })?;
         }
         self.fill(&mut writer, self.last, target)?;
-        if !writer.finish(self.last, target)? {
+        let orphans = match target {
+            Some(target) => self.orphans(&writer.state, target)?,
+            None => Vec::new(),
+        };
+        let mut kept: FxHashSet<Vec<u8>> = FxHashSet::default();
+        match self.is_copy {
+            true => kept
+                .extend(orphans.iter().map(|(tenant, write)| write.table.engine_key(*tenant, &write.key))),
+            false => self.delete(&mut writer, orphans)?,
+        }
+        if !writer.finish(target, &kept)? {
             return Err(failed(
                 "it does not reproduce the state from which it was created",
                 &"nothing was changed",
             ));
+        }
+        Ok(())
+    }
+
+    /// The deletions of what belongs to lost nodes and what the target therefore lacks.
+    fn orphans(&self, state: &dyn Engine, target: &dyn Engine) -> Result<Vec<(Tenant, Write)>> {
+        let mut orphans = Vec::new();
+        for (full, _) in index_entries::orphan_deletions(state, &|| {})? {
+            if let Some((tenant, table, key)) = Table::split_engine_key(&full)
+                && target.get(&full)?.is_none()
+            {
+                let before = state.get(&full)?;
+                orphans.push((tenant, Write { table, key: key.to_vec(), before, after: None }));
+            }
+        }
+        Ok(orphans)
+    }
+
+    /// Adds transactions with deletions to the end of the log.
+    fn delete(&self, writer: &mut NewLogWriter, deletions: Vec<(Tenant, Write)>) -> Result<()> {
+        let at = self.log.time_of_last(self.last)?.unwrap_or(self.now);
+        let end = format!("after {}", self.last);
+        for (tenant, writes) in divide(deletions, u64::MAX)? {
+            writer.add_own(at, tenant, writes, &end)?;
         }
         Ok(())
     }
@@ -138,16 +178,7 @@ impl NewLog<'_> {
         // them.
         let empty = max_txns - divided.len() as u64;
         let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
-        for (seq, (tenant, writes)) in (first..).zip(txns) {
-            let cause = Cause::new(at, "manual", REPAIR_OP);
-            let txn = LoggedTransaction { seq, tenant, cause, base: None, writes };
-            let payload = txn.encode()?;
-            if payload.len() > MAX_RECORD {
-                return Err(failed("a gap in the log changed more than its transactions can hold", &gap));
-            }
-            writer.add(&txn, &payload, None)?;
-        }
-        Ok(())
+        txns.into_iter().try_for_each(|(tenant, writes)| writer.add_own(at, tenant, writes, &gap))
     }
 }
 
@@ -297,13 +328,14 @@ fn parts_of(by_tenant: &BTreeMap<Tenant, Vec<Write>>, limit: usize) -> Vec<(Tena
     parts
 }
 
-/// Whether two engines have the same records, except those derived from transaction numbers.
-fn equals(a: &dyn Engine, b: &dyn Engine) -> bool {
+/// Whether two engines have the same records, except those derived from transaction numbers and those with the keys
+/// `ignored`.
+fn equals(a: &dyn Engine, b: &dyn Engine, ignored: &FxHashSet<Vec<u8>>) -> bool {
     let is_derived =
         |key: &[u8]| Table::split_engine_key(key).is_some_and(|(_, table, _)| table == Table::Changes);
     let is_within = |a: &dyn Engine, b: &dyn Engine| {
         let checked = a.scan(&[], &mut |key, value| {
-            if is_derived(key) || b.get(key)?.as_deref() == Some(value) {
+            if is_derived(key) || ignored.contains(key) || b.get(key)?.as_deref() == Some(value) {
                 return Ok(());
             }
             Err(failed("a record differs", &""))
@@ -349,6 +381,17 @@ impl NewLogWriter {
         if self.bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
     }
 
+    /// Adds a transaction of the repair itself. `place` describes where in the log it is.
+    fn add_own(&mut self, at: Timestamp, tenant: Tenant, writes: Vec<Write>, place: &str) -> Result<()> {
+        let cause = Cause::new(at, "manual", REPAIR_OP);
+        let txn = LoggedTransaction { seq: self.next, tenant, cause, base: None, writes };
+        let payload = txn.encode()?;
+        if payload.len() > MAX_RECORD {
+            return Err(failed("a gap in the log changed more than its transactions can hold", &place));
+        }
+        self.add(&txn, &payload, None)
+    }
+
     fn flush(&mut self) -> Result<()> {
         let records: Vec<(u64, &[u8])> =
             self.waiting.iter().map(|(seq, record)| (*seq, record.as_slice())).collect();
@@ -358,12 +401,13 @@ impl NewLogWriter {
         Ok(())
     }
 
-    /// Writes the remaining records and checks the whole log. Returns whether it ends with transaction `last` and leads
-    /// to the target state.
-    fn finish(mut self, last: u64, target: Option<&dyn Engine>) -> Result<bool> {
+    /// Writes the remaining records and checks the whole log. Returns whether it ends with the last transaction that was
+    /// added and leads to the target state, apart from records with the keys `ignored`.
+    fn finish(mut self, target: Option<&dyn Engine>, ignored: &FxHashSet<Vec<u8>>) -> Result<bool> {
         self.flush()?;
         self.log.verify()?;
-        Ok(self.log.last() == last && target.is_none_or(|target| equals(&self.state, target)))
+        let is_whole = self.log.last() + 1 == self.next;
+        Ok(is_whole && target.is_none_or(|target| equals(&self.state, target, ignored)))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::records::Records;
 use crate::table::Table;
 use crate::{index_entries, keys, vector_encoding};
 use poc_graph::error::Result;
-use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Visit};
+use poc_graph::{Activity, Edge, EdgeId, EdgeKind, Message, MessageId, Node, NodeId, Visit};
 
 impl Transaction<'_> {
     /// The node with this id, in any state.
@@ -76,19 +76,38 @@ impl Transaction<'_> {
     /// Deletes a node with its edges, vectors, keywords, visits and activity, if it exists.
     pub fn delete_node(&mut self, id: NodeId) -> Result<()> {
         let Some(node) = self.node(id)? else { return Ok(()) };
-        for edge in self.edges(id)? {
-            self.delete_edge(edge.src, edge.kind, edge.dst)?;
-        }
-        for table in [Table::Vectors, Table::Visits, Table::Frames] {
-            for (key, _) in self.raw_range(table, id.as_bytes())? {
-                self.put_raw(table, &key, None)?;
-            }
-        }
+        self.delete_records_of(id)?;
         for (table, key) in index_entries::of_node(&node) {
             self.put_raw(table, &key, None)?;
         }
-        self.delete::<Activity>(id.as_bytes())?;
         self.delete::<Node>(id.as_bytes())
+    }
+
+    /// Deletes the edges, vectors, visits, activity and Markdown frames of a node that does not exist, before it is
+    /// created again. Only a store that was repaired by an earlier release, or that is a repaired copy of a shared log,
+    /// may have them: intact transactions added them, and the one that created the node was lost. Does nothing if the
+    /// node exists.
+    pub fn delete_orphans(&mut self, id: NodeId) -> Result<()> {
+        match self.raw(Table::Nodes, id.as_bytes())? {
+            Some(_) => Ok(()),
+            None => self.delete_records_of(id),
+        }
+    }
+
+    fn delete_records_of(&mut self, id: NodeId) -> Result<()> {
+        for table in [Table::Edges, Table::EdgesIn] {
+            for key in self.raw_keys(table, id.as_bytes())? {
+                let edge = keys::read_edge(&key)?;
+                let EdgeId { src, kind, dst } = if table == Table::Edges { edge } else { edge.reversed() };
+                self.delete_edge(src, kind, dst)?;
+            }
+        }
+        for table in [Table::Vectors, Table::Visits, Table::Frames] {
+            for key in self.raw_keys(table, id.as_bytes())? {
+                self.put_raw(table, &key, None)?;
+            }
+        }
+        self.delete::<Activity>(id.as_bytes())
     }
 
     /// The message with an id.
