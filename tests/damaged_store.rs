@@ -721,6 +721,49 @@ fn a_daemon_saves_nothing_into_a_store_that_replaced_its_own() {
     world.json_with_status(&["doctor", "--deep"], 0);
 }
 
+/// Later changes link to the note that is lost.
+#[test]
+fn a_repair_a_dry_run_and_a_restore_agree_on_what_is_restored() {
+    let mut world = World::new();
+    // Enough data that the records are written to a table. Its quarantined file can be read.
+    for number in 1..=6 {
+        let (key, title) = (format!("note-{number}"), format!("Harbour {number}"));
+        let body = format!("Ships at anchor {}", incompressible::text(number, 400 << 10));
+        let note = json!({ "key": key, "title": title, "body": body });
+        world.write("note.jsonl", &note.to_string());
+        world.json(&["import", world.home().join("note.jsonl").to_str().unwrap()]);
+    }
+    for number in 2..=6 {
+        world.json(&["link", &format!("note-{number}"), "note-1"]);
+    }
+    let edges = world.json(&["stats"])["edges"].clone();
+    world.start_daemon();
+    world.stop_daemon();
+    damage_at(&world, 200);
+    let repaired = world.json(&["repair", "--from", "sound-log", "--yes"])["repaired"].clone();
+    let announced = (repaired["restorable_notes"].clone(), repaired["restorable_links"].clone());
+    assert!(announced.0 == 1 && announced.1.as_u64() >= Some(5), "{repaired}");
+    world.json_with_status(&["doctor", "--deep"], 0);
+    for options in [&["--dry-run"][..], &[]] {
+        let command = [&["doctor", "quarantine", "restore", "repair-1"][..], options].concat();
+        let restored = world.json(&command);
+        let notes = restored["restored"].as_array().unwrap().len();
+        assert_eq!((json!(notes), restored["links"].clone()), announced, "{restored}");
+    }
+    for removed in ["view", "records"] {
+        assert_eq!(world.json(&["stats"])["edges"], edges, "before `{removed}` is removed");
+        world.json_with_status(&["doctor", "--deep"], 0);
+        let path = world.home().join("store").join(removed);
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap()
+        } else {
+            fs::remove_file(path).ok();
+        }
+    }
+    assert_eq!(world.json(&["stats"])["edges"], edges);
+    world.json_with_status(&["doctor", "--deep"], 0);
+}
+
 #[test]
 fn a_daemon_whose_store_was_moved_away_makes_no_new_one() {
     let mut world = filled(6);

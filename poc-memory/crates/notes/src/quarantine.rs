@@ -18,6 +18,9 @@ const MAX_BYTES: usize = 16 << 20;
 /// Maximum number of edges that are stored in one transaction.
 const MAX_EDGES: usize = 50_000;
 
+/// Number of notes whose orphaned records are deleted in one transaction.
+const ORPHAN_BATCH: usize = 100;
+
 /// An estimate of the size of a note in a transaction, in bytes, without its body and its vectors.
 const NOTE_BYTES: usize = 1 << 10;
 
@@ -119,6 +122,14 @@ fn restore_tenant(
     report: &mut QuarantineReport,
 ) -> Result<()> {
     let lacking = lacking_notes(memory, own.notes, report)?;
+    if !dry_run {
+        // Otherwise an edge that is in the records, and not in the view, would be taken for one that the memory has.
+        for batch in lacking.chunks(ORPHAN_BATCH) {
+            memory.store.transact(memory.cause(actor, OP), |tx| {
+                batch.iter().try_for_each(|node| tx.delete_orphans(node.id))
+            })?;
+        }
+    }
     let mut embedded = Vec::with_capacity(lacking.len());
     for batch in lacking.chunks(BATCH) {
         let vectors = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
@@ -198,6 +209,16 @@ struct AcceptedRecords {
     runs: FxHashSet<[u8; ID]>,
 }
 
+impl AcceptedRecords {
+    /// Whether a record belongs to a note that the memory lacked. The memory has no such record then: in a dry run,
+    /// what is stored under its key would be deleted first.
+    fn has_note_of(&self, record: &QuarantineRecord) -> bool {
+        let is_of_note = matches!(record.table, Table::Visits | Table::Activity | Table::Frames);
+        let id = record.key.first_chunk::<ID>().map(|id| NodeId::from_bytes(*id));
+        is_of_note && id.is_some_and(|id| self.versions.contains_key(&id))
+    }
+}
+
 /// The length of an id in bytes.
 const ID: usize = 16;
 
@@ -247,7 +268,8 @@ fn restore_records(
 ) -> Result<RecordCounts> {
     let mut counts = RecordCounts::default();
     for record in records {
-        if tx.get_raw(record.table, &record.key)?.is_some() {
+        let is_new = dry_run && accepted.has_note_of(record);
+        if !is_new && tx.get_raw(record.table, &record.key)?.is_some() {
             continue;
         }
         match classify(tx, record, accepted)? {
@@ -333,11 +355,14 @@ fn restore_edges(
 ) -> Result<u64> {
     let mut count = 0;
     for edge in edges {
-        let mut exist = true;
+        let (mut exist, mut is_new) = (true, false);
         for end in [edge.src, edge.dst] {
-            exist &= accepted.versions.contains_key(&end) || tx.node(end)?.is_some();
+            let is_accepted = accepted.versions.contains_key(&end);
+            exist &= is_accepted || tx.node(end)?.is_some();
+            // In a dry run, the orphaned edges of a note that the memory lacks are still there.
+            is_new |= dry_run && is_accepted;
         }
-        if exist && tx.edge(edge.src, edge.kind, edge.dst)?.is_none() {
+        if exist && (is_new || tx.edge(edge.src, edge.kind, edge.dst)?.is_none()) {
             count += 1;
             if !dry_run {
                 tx.put_edge(edge)?;
@@ -375,8 +400,11 @@ fn conflict(tx: &Transaction<'_>, node: &Node) -> Result<Option<String>> {
 mod tests {
     use super::*;
     use crate::testing::TestMemory;
-    use poc_graph::VisitOutcome;
     use poc_graph::time::Timestamp;
+    use poc_graph::{EdgeKind, VisitOutcome};
+    use poc_store::VerifyCallbacks;
+    use poc_store::testing::{count_by_scan, counts_of_view};
+    use std::fs;
 
     #[test]
     fn each_table_is_restored_or_left_out_with_a_reason() {
@@ -412,6 +440,46 @@ mod tests {
             let classified = memory.store.preview(|tx| classify(tx, &record, &accepted)).unwrap();
             assert_eq!(classified, expected, "{table:?}");
         }
+    }
+
+    /// A store that an earlier release has repaired may have links and visits of a note that it lacks.
+    #[test]
+    fn a_dry_run_and_a_restore_agree_if_the_memory_has_records_of_a_lost_note() {
+        let memory = TestMemory::new();
+        let own = memory.note("own", "The gate opens at noon.");
+        let lost = memory.note("lost", "A ship lies at anchor.");
+        let link = |src, dst| Edge { src, dst, ..poc_graph::testing::edge(1, 2, EdgeKind::Link, 0.5) };
+        let visit = Visit { at: Timestamp(1), outcome: VisitOutcome::Processed, version: 1 };
+        let run = |act: &dyn Fn(&mut Transaction<'_>) -> Result<()>| {
+            memory.store.transact(memory.cause("manual", "test"), act).unwrap();
+        };
+        run(&|tx| {
+            tx.put_edge(&link(own, lost))?;
+            tx.put_edge(&link(lost, own))?;
+            tx.put_visit("linker", lost, &visit)
+        });
+        let added = memory.store.transaction(memory.store.last_seq()).unwrap().unwrap().writes;
+        let edges = counts_of_view(&memory.store.view()).0[2];
+        let folder = memory.paths.store();
+        fs::create_dir_all(folder.join("quarantine")).unwrap();
+        fs::copy(folder.join("log/00000000000000000001.log"), folder.join("quarantine/piece.log")).unwrap();
+        run(&|tx| tx.delete_node(lost));
+        let left = edges - counts_of_view(&memory.store.view()).0[2];
+        run(&|tx| {
+            added.iter().try_for_each(|write| tx.put_raw(write.table, &write.key, write.after.clone()))
+        });
+        let announced = restore(&memory, "piece.log", "manual", true).unwrap();
+        let restored = restore(&memory, "piece.log", "manual", false).unwrap();
+        assert_eq!(announced, restored);
+        assert_eq!(
+            (restored.restored.len(), restored.edges, restored.records.get("visit")),
+            (1, left, Some(&1))
+        );
+        // The view is built from the records when no saved one fits.
+        let counts = counts_of_view(&memory.store.view());
+        assert_eq!((counts.0[2], &counts), (edges, &count_by_scan(&memory.store)));
+        let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
+        assert!(memory.store.verify(&callbacks).unwrap().is_empty());
     }
 
     #[test]

@@ -74,8 +74,9 @@ impl NewLog<'_> {
         };
         let mut kept: FxHashSet<Vec<u8>> = FxHashSet::default();
         match self.is_copy {
-            true => kept
-                .extend(orphans.iter().map(|(tenant, write)| write.table.engine_key(*tenant, &write.key))),
+            true => {
+                kept.extend(orphans.iter().map(|(tenant, write)| write.table.engine_key(*tenant, &write.key)))
+            }
             false => self.delete(&mut writer, orphans)?,
         }
         if !writer.finish(target, &kept)? {

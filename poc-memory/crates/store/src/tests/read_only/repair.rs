@@ -1,6 +1,7 @@
 //! A repair keeps what it announces, is completed after an interruption, and can be undone byte for byte.
 
 use super::*;
+use crate::testing::{count_by_scan, counts_of_view};
 use crate::tests::changes::op;
 use crate::tests::verify::QUIET;
 
@@ -251,6 +252,76 @@ fn what_a_lost_transaction_created_is_whole_if_a_later_one_changed_it() {
     store.transact(cause(), |tx| tx.put_node(&Node { key: "n1".into(), ..node(1000) })).unwrap();
     store.transact(cause(), |tx| tx.delete_node(node(3).id)).unwrap();
     assert!(Records::edges(&store, node(2).id).unwrap().is_empty());
+}
+
+/// The transaction that created a note is lost. Later ones have linked, visited, weighed and embedded it.
+#[test]
+fn what_intact_changes_added_to_a_lost_note_is_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        let mut ends = Vec::new();
+        let mut run = |act: &dyn Fn(&mut Transaction<'_>) -> Result<()>| {
+            store.transact(cause(), act).unwrap();
+            ends.push(store.sizes().unwrap().log as usize);
+        };
+        (1..=3).for_each(|number| run(&|tx| tx.put_node(&node(number))));
+        run(&|tx| {
+            tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))?;
+            tx.put_edge(&edge(2, 3, EdgeKind::Semantic, 0.5))?;
+            tx.put_edge(&edge(3, 1, EdgeKind::Link, 0.5))
+        });
+        run(&|tx| {
+            let visit = Visit { at: Timestamp(4), outcome: VisitOutcome::Processed, version: 1 };
+            tx.put_visit("linker", node(2).id, &visit)?;
+            tx.put_activity(node(2).id, &Activity::new(Timestamp(5), 3.0))?;
+            tx.put_vectors(node(2).id, EMBEDDER, &[vec![1.0, 1.0]])
+        });
+        drop(store);
+        damage_records(&folder, &ends, &[2]);
+    }
+    let without_derived_data = |folder: &TempDir| {
+        fs::remove_dir_all(folder.path().join("records")).unwrap();
+        fs::remove_file(folder.path().join("view")).ok();
+        open_in(folder, StoreOptions::default()).unwrap()
+    };
+    let check = |store: &Store| {
+        assert_eq!((store.damage(), store.view().edge_count()), (None, 1));
+        let found = store.verify(&QUIET).unwrap();
+        assert!(found.is_empty(), "{found:?}");
+    };
+    for is_copy in [false, true] {
+        let folder = copied(folder.path());
+        let repair = Repair::of(folder.path(), is_copy).unwrap().unwrap();
+        let options = repair.options().unwrap();
+        let option = options.iter().find(|option| option.source == RepairSource::SoundLog).unwrap();
+        assert_eq!((option.notes, option.links, option.last_seq), (2, 1, 5));
+        repair.run(RepairSource::SoundLog, Timestamp(9), &[]).unwrap();
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        check(&store);
+        // A shared log will have another transaction with the next number.
+        assert_eq!(store.last_seq(), if is_copy { 5 } else { 6 });
+        let of_lost = |store: &Store| {
+            let is_of_lost = |key: &[u8]| key.windows(16).any(|part| part == node(2).id.as_bytes());
+            stated(store).into_keys().filter(|key| is_of_lost(key)).count()
+        };
+        assert_eq!(of_lost(&store) > 0, is_copy);
+        // The note is created again.
+        let create = |tx: &mut Transaction<'_>| {
+            if is_copy {
+                tx.delete_orphans(node(2).id)?;
+            }
+            tx.put_node(&node(2))
+        };
+        store.transact(cause(), create).unwrap();
+        check(&store);
+        drop(store);
+        let store = without_derived_data(&folder);
+        check(&store);
+        assert_eq!(count_by_scan(&store), counts_of_view(&store.view()));
+        assert!(Records::edges(&store, node(2).id).unwrap().is_empty());
+        assert!(store.visits(node(2).id).unwrap().is_empty());
+    }
 }
 
 /// Each of two gaps has a single lost transaction, and their changes are of different tenants.
