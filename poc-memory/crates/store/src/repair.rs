@@ -5,6 +5,7 @@
 
 mod journal;
 mod new_log;
+mod new_log_writer;
 mod part_files;
 mod part_notes;
 mod quarantine_parts;
@@ -28,7 +29,7 @@ use crate::views::Views;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
 use journal::Journal;
 use new_log::NewLog;
-pub use new_log::REPAIR_OP;
+pub use new_log_writer::REPAIR_OP;
 use part_notes::{PartNotes, RECORDS};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;

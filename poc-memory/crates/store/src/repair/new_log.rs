@@ -6,30 +6,25 @@
 //! state needs, as early as possible and in the last gap at the latest. The history within the gaps is lost.
 //!
 //! The repaired state lacks what intact transactions added to a node that a gap has lost. Further transactions at the end
-//! of the log delete it.
+//! of the log delete it. They also write again what a view ignores or drops when it reads the log in order, although it
+//! is in the state: what was added to a node before it is created, and what stays when a node is deleted and created
+//! again.
 
-use crate::disk::{SystemDisk, remove_folder};
-use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
-use crate::engine::lsm::LsmEngine;
-use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine, Watermark, changes, temporary_write_error};
+use super::new_log_writer::{NewLogWriter, NodeIds, failed};
+use crate::disk::remove_folder;
+use crate::engine::Engine;
 use crate::index_entries;
-use crate::log::{Appender, Log, LogLimits, frame};
-use crate::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD, Write};
+use crate::log::Log;
+use crate::logged_transaction::{LoggedTransaction, MAX_RECORD, Write};
 use crate::table::Table;
 use poc_graph::Tenant;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-/// The op of the transactions with which a repair replaces lost ones. They cannot be undone.
-pub const REPAIR_OP: &str = "repair";
-/// The number of bytes of records that are written with one sync.
-const BATCH_BYTES: usize = 4 << 20;
 /// Preferred size in bytes of the changes in one transaction of a gap, if the gap has enough transactions.
 const TXN_BYTES: usize = 8 << 20;
 /// Maximum size in bytes of the changes in one transaction of a gap. The rest is for the transaction's other fields.
@@ -68,16 +63,18 @@ impl NewLog<'_> {
             })?;
         }
         self.fill(&mut writer, self.last, target)?;
-        let orphans = match target {
+        let mut corrections = match target {
             Some(target) => self.orphans(&writer.state, target)?,
             None => Vec::new(),
         };
         let mut kept: FxHashSet<Vec<u8>> = FxHashSet::default();
-        match self.is_copy {
-            true => {
-                kept.extend(orphans.iter().map(|(tenant, write)| write.table.engine_key(*tenant, &write.key)))
-            }
-            false => self.delete(&mut writer, orphans)?,
+        if self.is_copy {
+            kept.extend(
+                corrections.iter().map(|(tenant, write)| write.table.engine_key(*tenant, &write.key)),
+            );
+        } else {
+            corrections.extend(writer.unseen_writes()?);
+            self.append(&mut writer, corrections)?;
         }
         if !writer.finish(target, &kept)? {
             return Err(failed(
@@ -102,11 +99,11 @@ impl NewLog<'_> {
         Ok(orphans)
     }
 
-    /// Adds transactions with deletions to the end of the log.
-    fn delete(&self, writer: &mut NewLogWriter, deletions: Vec<(Tenant, Write)>) -> Result<()> {
+    /// Adds transactions with these writes to the end of the log.
+    fn append(&self, writer: &mut NewLogWriter, writes: Vec<(Tenant, Write)>) -> Result<()> {
         let at = self.log.time_of_last(self.last)?.unwrap_or(self.now);
         let end = format!("after {}", self.last);
-        for (tenant, writes) in divide(deletions, u64::MAX)? {
+        for (tenant, writes) in divide(writes, u64::MAX)? {
             writer.add_own(at, tenant, writes, &end)?;
         }
         Ok(())
@@ -182,9 +179,6 @@ impl NewLog<'_> {
         txns.into_iter().try_for_each(|(tenant, writes)| writer.add_own(at, tenant, writes, &gap))
     }
 }
-
-/// Ids of nodes, each with its tenant.
-type NodeIds = FxHashSet<(Tenant, Vec<u8>)>;
 
 /// A gap that is not the last one.
 struct EarlyGap<'a> {
@@ -327,102 +321,4 @@ fn parts_of(by_tenant: &BTreeMap<Tenant, Vec<Write>>, limit: usize) -> Vec<(Tena
         }
     }
     parts
-}
-
-/// Whether two engines have the same records, except those derived from transaction numbers and those with the keys
-/// `ignored`.
-fn equals(a: &dyn Engine, b: &dyn Engine, ignored: &FxHashSet<Vec<u8>>) -> bool {
-    let is_derived =
-        |key: &[u8]| Table::split_engine_key(key).is_some_and(|(_, table, _)| table == Table::Changes);
-    let is_within = |a: &dyn Engine, b: &dyn Engine| {
-        let checked = a.scan(&[], &mut |key, value| {
-            if is_derived(key) || ignored.contains(key) || b.get(key)?.as_deref() == Some(value) {
-                return Ok(());
-            }
-            Err(failed("a record differs", &""))
-        });
-        checked.is_ok()
-    };
-    is_within(a, b) && is_within(b, a)
-}
-
-/// The new log while it is being written, and the state after its last transaction.
-struct NewLogWriter {
-    log: Arc<Log>,
-    appender: Appender,
-    state: BufferedEngine,
-    next: u64,
-    waiting: Vec<(u64, Vec<u8>)>,
-    bytes: usize,
-    // This must be the last field, so that it is deleted after the engine is closed.
-    _scratch: TemporaryFolder,
-}
-
-impl NewLogWriter {
-    fn new(folder: &Path) -> Result<NewLogWriter> {
-        let log = Arc::new(Log::empty(folder));
-        let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), LogLimits::default(), None);
-        appender.resume().map_err(|error| unwritten("it cannot be opened", &error))?;
-        let scratch = TemporaryFolder::create()?;
-        let state = BufferedEngine::new(Arc::new(LsmEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
-        Ok(NewLogWriter { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })
-    }
-
-    /// Adds a transaction. If `expected` is given, the checksum of its record must match.
-    fn add(&mut self, txn: &LoggedTransaction, payload: &[u8], expected: Option<u32>) -> Result<()> {
-        let (record, checksum) = frame(txn.seq, payload);
-        if txn.seq != self.next || expected.is_some_and(|expected| expected != checksum) {
-            return Err(failed("a record changed while it was copied", &txn.seq));
-        }
-        let applied = self.state.apply(changes(txn)?.into(), Watermark { seq: txn.seq, checksum });
-        applied.map_err(|error| temporary_write_error(&error))?;
-        self.next += 1;
-        self.bytes += record.len();
-        self.waiting.push((txn.seq, record));
-        if self.bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    /// Adds a transaction of the repair itself. `place` describes where in the log it is.
-    fn add_own(&mut self, at: Timestamp, tenant: Tenant, writes: Vec<Write>, place: &str) -> Result<()> {
-        let cause = Cause::new(at, "manual", REPAIR_OP);
-        let txn = LoggedTransaction { seq: self.next, tenant, cause, base: None, writes };
-        let payload = txn.encode()?;
-        if payload.len() > MAX_RECORD {
-            return Err(failed("a gap in the log changed more than its transactions can hold", &place));
-        }
-        self.add(&txn, &payload, None)
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let records: Vec<(u64, &[u8])> =
-            self.waiting.iter().map(|(seq, record)| (*seq, record.as_slice())).collect();
-        self.appender.append(&records).map_err(|error| unwritten("it cannot be written", &error))?;
-        self.waiting.clear();
-        self.bytes = 0;
-        Ok(())
-    }
-
-    /// Writes the remaining records and checks the whole log. Returns whether it ends with the last transaction that was
-    /// added and leads to the target state, apart from records with the keys `ignored`.
-    fn finish(mut self, target: Option<&dyn Engine>, ignored: &FxHashSet<Vec<u8>>) -> Result<bool> {
-        self.flush()?;
-        self.log.verify()?;
-        let is_whole = self.log.last() + 1 == self.next;
-        Ok(is_whole && target.is_none_or(|target| equals(&self.state, target, ignored)))
-    }
-}
-
-/// The error for a disk that cannot write the new log.
-fn unwritten(what: &str, why: &std::io::Error) -> Error {
-    Error::unavailable(format!("the new log cannot be used: {what} ({why})")).hint(
-        "the store is unchanged: make space on its disk and in the temporary folder (`TMPDIR`), or make them writable, and \
-         repeat the command",
-    )
-}
-
-fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
-    Error::internal(format!("the new log cannot be used: {what} ({why})")).hint(
-        "the store is unchanged; another choice of `poc-memory repair` may work, and `poc-memory doctor quarantine` \
-         restores what it leaves out",
-    )
 }

@@ -324,6 +324,37 @@ fn what_intact_changes_added_to_a_lost_note_is_deleted() {
     }
 }
 
+/// The deletion of a note is lost. A later change creates the note again, without its link.
+#[test]
+fn a_link_of_a_note_whose_deletion_is_lost_is_in_the_records_and_in_the_view() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        let mut ends = Vec::new();
+        let mut run = |act: &dyn Fn(&mut Transaction<'_>) -> Result<()>| {
+            store.transact(cause(), act).unwrap();
+            ends.push(store.sizes().unwrap().log as usize);
+        };
+        (1..=2).for_each(|number| run(&|tx| tx.put_node(&node(number))));
+        run(&|tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5)));
+        run(&|tx| tx.delete_node(node(2).id));
+        run(&|tx| tx.put_node(&node(2)));
+        drop(store);
+        damage_records(&folder, &ends, &[4]);
+    }
+    repaired(&folder, RepairSource::SoundLog);
+    for _ in 0..2 {
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert_eq!((store.damage(), store.view().edge_count()), (None, 1));
+        let found = store.verify(&QUIET).unwrap();
+        assert!(found.is_empty(), "{found:?}");
+        store.checkpoint().unwrap();
+        drop(store);
+        fs::remove_dir_all(folder.path().join("records")).unwrap();
+        fs::remove_file(folder.path().join("view")).ok();
+    }
+}
+
 /// Each of two gaps has a single lost transaction, and their changes are of different tenants.
 #[test]
 fn lost_transactions_of_several_tenants_are_repaired_from_the_records() {
