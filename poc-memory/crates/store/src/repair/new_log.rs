@@ -64,7 +64,7 @@ impl NewLog<'_> {
         }
         self.fill(&mut writer, self.last, target)?;
         let mut corrections = match target {
-            Some(target) => self.orphans(&writer.state, target)?,
+            Some(target) => orphans(&writer.state, target)?,
             None => Vec::new(),
         };
         let mut kept: FxHashSet<Vec<u8>> = FxHashSet::default();
@@ -83,20 +83,6 @@ impl NewLog<'_> {
             ));
         }
         Ok(())
-    }
-
-    /// The deletions of what belongs to lost nodes and what the target therefore lacks.
-    fn orphans(&self, state: &dyn Engine, target: &dyn Engine) -> Result<Vec<(Tenant, Write)>> {
-        let mut orphans = Vec::new();
-        for (full, _) in index_entries::orphan_deletions(state, &|| {})? {
-            if let Some((tenant, table, key)) = Table::split_engine_key(&full)
-                && target.get(&full)?.is_none()
-            {
-                let before = state.get(&full)?;
-                orphans.push((tenant, Write { table, key: key.to_vec(), before, after: None }));
-            }
-        }
-        Ok(orphans)
     }
 
     /// Adds transactions with these writes to the end of the log.
@@ -175,8 +161,8 @@ impl NewLog<'_> {
         // The changes go to the end of the gap, so that an index that was saved in the middle of the gap reads all of
         // them.
         let empty = max_txns - divided.len() as u64;
-        let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
-        txns.into_iter().try_for_each(|(tenant, writes)| writer.add_own(at, tenant, writes, &gap))
+        let mut txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
+        txns.try_for_each(|(tenant, writes)| writer.add_own(at, tenant, writes, &gap))
     }
 }
 
@@ -262,6 +248,20 @@ impl EarlyGap<'_> {
         }
         Ok(chosen)
     }
+}
+
+/// The deletions of what belongs to lost nodes and what the target therefore lacks.
+fn orphans(state: &dyn Engine, target: &dyn Engine) -> Result<Vec<(Tenant, Write)>> {
+    let mut orphans = Vec::new();
+    for (full, _) in index_entries::orphan_deletions(state, &|| {})? {
+        if let Some((tenant, table, key)) = Table::split_engine_key(&full)
+            && target.get(&full)?.is_none()
+        {
+            let before = state.get(&full)?;
+            orphans.push((tenant, Write { table, key: key.to_vec(), before, after: None }));
+        }
+    }
+    Ok(orphans)
 }
 
 /// The size of an encoded write in bytes, at most.
