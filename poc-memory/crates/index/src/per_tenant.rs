@@ -86,6 +86,8 @@ pub struct PerTenant<I> {
     saving: Mutex<()>,
     // Whether a saved file was damaged when it was loaded.
     is_damaged: AtomicBool,
+    // Whether no file may be changed.
+    is_unchanged: AtomicBool,
 }
 
 /// For each tenant, the last transaction in its index.
@@ -127,6 +129,7 @@ impl<I: Index> PerTenant<I> {
             saved: Mutex::default(),
             saving: Mutex::default(),
             is_damaged: AtomicBool::new(false),
+            is_unchanged: AtomicBool::new(false),
         }
     }
 
@@ -190,8 +193,11 @@ impl<I: Index> PerTenant<I> {
                 self.is_damaged.store(true, Ordering::Release);
                 self.report_damaged(damaged);
             }
-            // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
-            let _ = index.reset();
+            // If no file may be changed, nothing was loaded from them, so the index is empty.
+            if !self.is_unchanged.load(Ordering::Acquire) {
+                // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
+                let _ = index.reset();
+            }
             let source = source.ok_or(IndexError::Closed)?;
             // The records are asked, because they include changes that were applied to the index before it was unloaded
             // and are not published yet.

@@ -16,6 +16,7 @@ use super::{keys, vector_encoding};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -209,8 +210,9 @@ pub(super) struct CatchUpSources {
     /// The default tenant and those with many notes, with their number of nodes. Followers are brought up to date with
     /// these at open, and with the others when they are needed.
     pub(super) tenants: Vec<(Tenant, usize)>,
-    /// Whether no file may be changed. Followers are then filled from the records, and their saved state is not read.
-    pub(super) read_only: bool,
+    /// If no file may be changed, the transactions for which the saved state of a follower can be used. See
+    /// [`Follower::load_unchanged`].
+    pub(super) unchanged: Option<RangeInclusive<u64>>,
     /// The damaged files that followers found.
     pub(super) rebuilt: Arc<RebuiltFiles>,
 }

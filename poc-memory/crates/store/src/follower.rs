@@ -3,6 +3,7 @@
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, NodeId, Tenant};
 use rustc_hash::FxHashMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Weak;
 
@@ -63,6 +64,12 @@ pub trait Follower: Send + Sync {
     fn load(&self, last: u64) -> Result<()> {
         let _ = last;
         Ok(())
+    }
+    /// Loads the saved state of a store in which no file may be changed, in place of [`Follower::load`]. State that does
+    /// not reflect one of the transactions in `usable`, which may be empty, must be left out: it has changes that the
+    /// records have lost, or lacks changes that the log has lost. Whatever is not loaded is fed from the records.
+    fn load_unchanged(&self, usable: RangeInclusive<u64>) {
+        let _ = usable;
     }
     /// Whether [`Follower::load`] found a damaged file, which the next checkpoint replaces. A checkpoint is then due
     /// even if little has changed.

@@ -252,7 +252,9 @@ impl IndexWorker {
         let result = watchdog::catch_panic(|| {
             let follower = self.follower.as_ref();
             let mut target = self.progress.lock().offered;
-            if !sources.read_only {
+            if let Some(usable) = &sources.unchanged {
+                follower.load_unchanged(usable.clone());
+            } else {
                 follower.load(target)?;
                 if follower.has_damaged_file() {
                     unsaved.fetch_max(CHECKPOINT_MIN_CHANGES, Ordering::Relaxed);

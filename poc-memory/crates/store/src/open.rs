@@ -37,6 +37,7 @@ use super::{atomic_file, disk, repair, view_file, watchdog};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
 use record_folder::RecordFolder;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -283,7 +284,7 @@ impl RecoveredStore<'_> {
             buffer: options.buffer,
             running: Mutex::default(),
         };
-        let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, &rebuilt, false);
+        let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, None, &rebuilt);
         let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, unsaved)?);
         let tenant_memory = Arc::new(TenantMemory::new(lock.clone(), log.clone()));
         let writer = WriterState::shared(seq);
@@ -329,14 +330,15 @@ impl RecoveredStore<'_> {
     }
 }
 
-/// The sources from which followers are brought up to date. `read_only` says whether no file may be changed.
+/// The sources from which followers are brought up to date. If no file may be changed, `unchanged` has the transactions
+/// for which their saved state can be used.
 fn catch_up_sources(
     commits: &Arc<CommitQueue>,
     log: Arc<Log>,
     engine: Arc<LazyEngine>,
     embedder: &str,
+    unchanged: Option<RangeInclusive<u64>>,
     rebuilt: &Arc<RebuiltFiles>,
-    read_only: bool,
 ) -> Arc<CatchUpSources> {
     let (_, main, others) = commits.main_and_counts();
     Arc::new(CatchUpSources {
@@ -344,7 +346,7 @@ fn catch_up_sources(
         engine,
         embedder: embedder.to_owned(),
         tenants: catch_up::tenants_at_open(&main, &others),
-        read_only,
+        unchanged,
         rebuilt: rebuilt.clone(),
     })
 }

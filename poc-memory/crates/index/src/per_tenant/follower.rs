@@ -5,6 +5,7 @@ use super::{Index, Manifest, PerTenant, remove_folder};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Tenant};
 use poc_store::{Follower, LoadedIndex, NoteDigests, TenantSource, atomic_file};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -72,6 +73,22 @@ impl<I: Index> Follower for PerTenant<I> {
         *self.saved.lock() = saved;
         self.is_damaged.store(is_damaged, Ordering::Release);
         Ok(())
+    }
+
+    fn load_unchanged(&self, usable: RangeInclusive<u64>) {
+        self.is_unchanged.store(true, Ordering::Release);
+        let Some((seq, manifest)) = self.read_manifest().filter(|(seq, _)| usable.contains(seq)) else {
+            return;
+        };
+        // The position is compared before the index is loaded, because one that is loaded can only be discarded together
+        // with its files. The indexes of other tenants are built from the records.
+        let at = manifest.iter().find(|(tenant, _)| tenant.is_default()).map(|(_, at)| *at);
+        let claimed = self.main.claimed_seq();
+        let is_usable = at.zip(claimed).is_some_and(|(at, claimed)| (at..=*usable.end()).contains(&claimed));
+        if is_usable && self.main.load() {
+            self.loaded.write().insert(Tenant::default());
+            self.applied.store(seq, Ordering::Release);
+        }
     }
 
     fn has_damaged_file(&self) -> bool {

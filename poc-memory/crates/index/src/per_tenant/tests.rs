@@ -7,6 +7,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Node, Tuple};
 use poc_store::{Cause, Follower, Store, Transaction, VerifyCallbacks};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -420,4 +421,67 @@ fn a_missing_index_of_a_large_tenant_is_built_when_the_store_opens() {
     let (_store, texts) = open(&folder);
     assert_eq!(tenants_in_memory(&texts), 1, "only the large one");
     assert_eq!((texts.loads(), found(&texts), texts.loads()), (0, [1, 2, 99], 1));
+}
+
+/// The bytes of all files in a folder and below it.
+fn bytes_of_files(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            bytes_of_files(&path, found);
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            found.insert(path, bytes);
+        }
+    }
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_log_leaves_saved_indexes_as_they_are_and_usable() {
+    let nothing = |_: &TempDir| ();
+    let index = |folder: &TempDir| flip(&folder.path().join("text").join("snapshot"), 70);
+    let records = |folder: &TempDir| fs::remove_dir_all(folder.path().join("store").join("records")).unwrap();
+    // Without its records, the store does not have the first note any more.
+    for (damage, is_loaded, own) in
+        [(nothing as fn(&TempDir), true, 1), (index as fn(&TempDir), false, 1), (records, false, 0)]
+    {
+        let folder = closed();
+        flip(&folder.path().join("store/log/00000000000000000001.log"), 60);
+        damage(&folder);
+        let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+        bytes_of_files(&folder.path().join("text"), &mut before);
+        {
+            let (store, texts) = open(&folder);
+            assert!(store.damage().is_some());
+            assert_eq!(!texts.lacks(Tenant::default()), is_loaded);
+            assert_eq!(found(&texts), [own, 2, 3]);
+        }
+        bytes_of_files(&folder.path().join("text"), &mut after);
+        assert!(before == after, "nothing changes on disk");
+    }
+}
+
+#[test]
+fn a_saved_index_does_not_hide_changes_after_it_when_the_log_is_damaged() {
+    let folder = closed();
+    let log = folder.path().join("store/log/00000000000000000001.log");
+    let ends: Vec<usize> = {
+        let (store, _texts) = open(&folder);
+        let put_and_measure = |number| {
+            put(&store, "", number);
+            fs::metadata(&log).unwrap().len() as usize
+        };
+        (7..10).map(put_and_measure).collect()
+    };
+    // The change of note 8.
+    flip(&log, ends[0] + 40);
+    let (store, texts) = open(&folder);
+    assert!(store.damage().is_some());
+    assert_eq!((texts.lacks(Tenant::default()), found(&texts)), (false, [3, 2, 3]));
 }

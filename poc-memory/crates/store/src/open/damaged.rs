@@ -12,7 +12,7 @@ use crate::follower::Follower;
 use crate::group_commit::{CommitQueue, TenantMemory};
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
-use crate::log;
+use crate::log::{self, Log};
 use crate::read_only::ReadOnlyReason;
 use crate::rebuilt_files::RebuiltFiles;
 use crate::salvaged_records::SalvagedRecords;
@@ -25,6 +25,7 @@ use crate::writer_state::WriterState;
 use parking_lot::Mutex;
 use poc_graph::Tenant;
 use poc_graph::error::Result;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +78,7 @@ impl DamagedStore<'_> {
         let saved = saved.filter(|saved| saved.seq() > base.max(prefix_last));
         log.raise_last(saved.as_ref().map_or(0, SavedViews::seq));
         let seq = log.last();
+        let usable = usable_saved_state(&log, base);
         let state = SalvagedState {
             log_problem: suspect.problem(&newer, problem.is_some()),
             has_readable_end: prefix_end.is_none(),
@@ -102,7 +104,8 @@ impl DamagedStore<'_> {
         let commits = Arc::new(CommitQueue::new(seq, TenantViews::fixed(views), None, reason));
         // Nothing is built again from a damaged log.
         let rebuilt = Arc::new(RebuiltFiles::default());
-        let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, &rebuilt, true);
+        let sources =
+            catch_up_sources(&commits, log.clone(), engine.clone(), embedder, Some(usable), &rebuilt);
         let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, 0)?);
         let tenant_memory = Arc::new(TenantMemory::new(lock.clone(), log.clone()));
         Ok(StoreState {
@@ -126,6 +129,19 @@ impl DamagedStore<'_> {
             lock,
         })
     }
+}
+
+/// The transactions for which the saved state of a follower can be used, although the log has lost some: it is the same
+/// as that of the records, up to changes that the log has. `base` is the last transaction in the records. If it is 0,
+/// the records cannot be used as a whole, and the range is empty.
+fn usable_saved_state(log: &Log, base: u64) -> RangeInclusive<u64> {
+    let missing = log.missing();
+    let before = missing.iter().filter(|(from, _)| *from <= base).map(|(_, to)| (*to).min(base));
+    let after = missing.iter().filter(|(_, to)| *to > base).map(|(from, _)| base.max(from - 1));
+    // A follower without saved state has reached transaction 0.
+    let first = before.max().unwrap_or(0).max(log.base_seq()).max(1);
+    let last = if base == 0 { 0 } else { after.min().unwrap_or(log.last()) };
+    first..=last
 }
 
 /// Describes what is damaged and which state is shown instead.
