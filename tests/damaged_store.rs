@@ -344,7 +344,7 @@ fn a_backup_with_the_history_of_the_damaged_part_is_listed() {
     assert_eq!(backup["lost_changes"].as_array().unwrap().len(), 0, "{choices}");
     assert_eq!(backup["lost_history"].as_array().unwrap().len(), 1, "{choices}");
     let shown = world.run(&["repair"]).stdout;
-    assert!(shown.contains(", and has the lost history of changes "), "{shown}");
+    assert!(shown.contains(", and has the lost history of change"), "{shown}");
 }
 
 #[test]

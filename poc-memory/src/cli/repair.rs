@@ -4,17 +4,21 @@ use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use crate::ops::{plural, second};
 use clap::ValueEnum;
+use poc_graph::NodeId;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::{Clock as _, SystemClock, Timestamp};
 use poc_notes::INDEX_FOLDERS;
 use poc_notes::backup::{KnownBackup, KnownBackups, known_backups};
 use poc_notes::resolve::quoted;
 use poc_store::{
-    ReadablePart, Repair, RepairOption, RepairReport, RepairSource, RestorableRecords, atomic_file,
+    LostNote, ReadablePart, Repair, RepairOption, RepairReport, RepairSource, RestorableRecords, atomic_file,
     has_undoable_repair, quarantine_names, repair_folders, undo_repair,
 };
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
+
+/// Number of lost notes that are shown.
+const SHOWN_NOTES: usize = 20;
 
 /// Repair a damaged store
 ///
@@ -111,6 +115,17 @@ pub(super) struct MissingNotes {
     missing: u64,
 }
 
+/// A note that no source keeps, and of which a name or the id is left. A lost change may have deleted it.
+#[derive(Debug, Serialize)]
+pub(super) struct LostNoteRow {
+    id: NodeId,
+    /// Its key or one of its aliases.
+    name: Option<String>,
+    /// Absent for the default tenant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<String>,
+}
+
 /// A backup of this memory that may have changes, or their history, that no source of a repair keeps.
 #[derive(Debug, Serialize)]
 pub(super) struct FullerBackup {
@@ -148,6 +163,8 @@ pub(super) enum RepairOutput {
         /// The last change that any part of the store knows of, if the log has lost its end: later ones are lost.
         lost_after: Option<u64>,
         choices: Vec<RepairChoice>,
+        /// Notes that no choice keeps, and of which a name or the id is left.
+        lost_notes: Vec<LostNoteRow>,
         /// The newest backup in each known destination, if it may have changes, or history, that no choice keeps.
         backups: Vec<FullerBackup>,
         /// Known destinations without a readable backup, for example because their disk is not mounted. The list of
@@ -160,6 +177,8 @@ pub(super) enum RepairOutput {
     /// The store was repaired.
     Repaired {
         choice: RepairChoice,
+        /// Notes that are lost, and of which a name or the id was left.
+        lost_notes: Vec<LostNoteRow>,
         /// The folder in `quarantine/` with the replaced files.
         replaced: String,
         /// Numbers of records that can be read there and that the store lacks; absent if the files cannot be read.
@@ -241,9 +260,10 @@ impl LocalCommand for RepairStore {
         if !self.yes {
             return Ok(choices_output(context, &repair, vec![choice]));
         }
+        let lost_notes = lost_notes(&repair);
         let RepairReport { replaced, restorable } = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
         forget_verification(context);
-        Ok(RepairOutput::Repaired { choice, replaced, restorable })
+        Ok(RepairOutput::Repaired { choice, lost_notes, replaced, restorable })
     }
 
     fn show(output: &RepairOutput) -> String {
@@ -255,6 +275,7 @@ impl LocalCommand for RepairStore {
                 damage,
                 lost_after,
                 choices,
+                lost_notes,
                 backups,
                 unread_backups,
                 quarantine_advice,
@@ -266,6 +287,7 @@ impl LocalCommand for RepairStore {
                     )
                 });
                 let mut lines: String = choices.iter().map(line).collect();
+                lines += &lost_notes_lines(lost_notes);
                 lines.extend(backups.iter().map(backup_lines));
                 let unread = unread_backups.iter().map(|path| {
                     format!(
@@ -287,10 +309,11 @@ impl LocalCommand for RepairStore {
                 let advice = quarantine_advice.map_or_else(String::new, |advice| format!("{advice}\n"));
                 format!("{damage}\n\n{end}{lines}{rest}{advice}")
             }
-            RepairOutput::Repaired { choice, replaced, restorable } => format!(
-                "the store was repaired:\n{}the replaced files are in `quarantine/{replaced}`\n{}`poc-memory repair \
+            RepairOutput::Repaired { choice, lost_notes, replaced, restorable } => format!(
+                "the store was repaired:\n{}{}the replaced files are in `quarantine/{replaced}`\n{}`poc-memory repair \
                  --undo --yes` reverts the repair\n",
                 line(choice),
+                lost_notes_lines(lost_notes),
                 restorable_line(choice, replaced, *restorable)
             ),
             RepairOutput::Undone { replaced } => format!(
@@ -315,11 +338,45 @@ fn choices_output(context: &CommandContext, repair: &Repair, choices: Vec<Repair
     RepairOutput::Choices {
         damage: repair.damage().to_owned(),
         lost_after: repair.lost_end(),
+        lost_notes: lost_notes(repair),
         backups: found.into_iter().filter_map(|backup| fuller_backup(repair, backup, &choices)).collect(),
         unread_backups: unread,
         quarantine_advice,
         choices,
     }
+}
+
+fn lost_notes(repair: &Repair) -> Vec<LostNoteRow> {
+    let row = |note: &LostNote| LostNoteRow {
+        id: note.id,
+        name: note.name.clone(),
+        tenant: (!note.tenant.is_default()).then(|| note.tenant.to_string()),
+    };
+    repair.lost_notes().iter().map(row).collect()
+}
+
+/// Names lost notes by a name or the id. Empty if there are none.
+fn lost_notes_lines(notes: &[LostNoteRow]) -> String {
+    if notes.is_empty() {
+        return String::new();
+    }
+    let name = |note: &LostNoteRow| note.name.clone().unwrap_or_else(|| note.id.to_string());
+    let shown = notes.iter().take(SHOWN_NOTES).map(|note| format!("`{}`", name(note)));
+    let mut named = shown.collect::<Vec<_>>().join(", ");
+    if notes.len() > SHOWN_NOTES {
+        named += &format!(" and {} more (`--json` lists all)", notes.len() - SHOWN_NOTES);
+    }
+    let (verb, object, left) = match notes.len() {
+        1 => ("is", "it", "was"),
+        _ => ("are", "them", "were"),
+    };
+    format!(
+        "{:<10} {} {verb} in no readable part of the store, unless a lost change had deleted {object}\n{:<10} only a \
+         name or the id {left} left: {named}\n",
+        "lost",
+        plural(notes.len() as u64, "note"),
+        "",
+    )
 }
 
 /// What can be done with the quarantine of a store that no source can repair; `None` if it is empty.
@@ -364,11 +421,10 @@ fn backup_lines(backup: &FullerBackup) -> String {
     let (path, verb) =
         (backup.path.display(), if backup.same_log == Some(true) { "has" } else { "may have" });
     let quoted = quoted(&path.to_string());
-    let named = |what: &str, all: &[(u64, u64)]| (!all.is_empty()).then(|| format!("{what} {}", ranges(all)));
-    let lost = [
-        named("the lost changes", &backup.lost_changes),
-        named("the lost history of changes", &backup.lost_history),
-    ];
+    let named = |what: &str, all: &[(u64, u64)]| {
+        (!all.is_empty()).then(|| format!("the lost {what}{} {}", change_word(all), ranges(all)))
+    };
+    let lost = [named("", &backup.lost_changes), named("history of ", &backup.lost_history)];
     let lost: Vec<String> = lost.into_iter().flatten().collect();
     let other = match backup.same_log {
         Some(false) => {
@@ -465,10 +521,11 @@ fn line(choice: &RepairChoice) -> String {
     } else {
         let fewer = match (choice.fewer_notes, choice.fewer_links) {
             (0, 0) => String::new(),
-            (notes, links) => format!("; has {} and {} less", plural(notes, "note"), plural(links, "link")),
+            (notes, 0) => format!("; has {} fewer", plural(notes, "note")),
+            (0, links) => format!("; has {} fewer", plural(links, "link")),
+            (notes, links) => format!("; has {} and {} fewer", plural(notes, "note"), plural(links, "link")),
         };
-        let one = matches!(choice.lost_changes.as_slice(), [(from, to)] if from == to);
-        let what = if one { "change" } else { "changes" };
+        let what = change_word(&choice.lost_changes);
         let kept = match choice.partial_records {
             true => {
                 ", except for what those blocks have: a note may be older than it was, or back although it was \
@@ -500,6 +557,11 @@ fn line(choice: &RepairChoice) -> String {
         "",
         missing.collect::<String>()
     )
+}
+
+/// The word before the [`ranges`] of changes.
+fn change_word(all: &[(u64, u64)]) -> &'static str {
+    if matches!(all, [(from, to)] if from == to) { "change" } else { "changes" }
 }
 
 fn ranges(all: &[(u64, u64)]) -> String {

@@ -30,6 +30,40 @@ pub(crate) fn value(table: Table, id: NodeId) -> Vec<u8> {
     if table == Table::Keys { id.as_bytes().to_vec() } else { Vec::new() }
 }
 
+/// A note of which damage has left only entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostNote {
+    /// Its tenant.
+    pub tenant: Tenant,
+    /// Its id.
+    pub id: NodeId,
+    /// Its key or one of its aliases; `None` if no entry for a name is left.
+    pub name: Option<String>,
+}
+
+/// The notes that an engine does not have and that the entries name which `corrections` remove from it, sorted by
+/// tenant and id.
+pub(crate) fn lost_notes(engine: &dyn Engine, corrections: &[Put]) -> Result<Vec<LostNote>> {
+    let mut lost: BTreeMap<(Tenant, NodeId), Option<String>> = BTreeMap::new();
+    for (full, _) in corrections.iter().filter(|(_, value)| value.is_none()) {
+        let Some((tenant, table, key)) = Table::split_engine_key(full) else { continue };
+        if !matches!(table, Table::Keys | Table::Hashes | Table::Keywords) {
+            continue;
+        }
+        let Some(found) = engine.get(full)? else { continue };
+        let Some(Ok(id)) = named_node(table, key, &found).map(keys::read_id) else { continue };
+        if engine.get(&Table::Nodes.engine_key(tenant, id.as_bytes()))?.is_some() {
+            continue;
+        }
+        let name = keys::read_name(key).filter(|_| table == Table::Keys);
+        let known = lost.entry((tenant, id)).or_default();
+        if known.is_none() {
+            *known = name.map(str::to_owned);
+        }
+    }
+    Ok(lost.into_iter().map(|((tenant, id), name)| LostNote { tenant, id, name }).collect())
+}
+
 /// The changes after which the entries in an engine are those of its nodes and edges. If several nodes have the same
 /// name, its entry stays with one of them. `beat` is called for every record.
 pub(crate) fn corrections(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Put>> {

@@ -49,6 +49,11 @@ pub(super) fn name(key: &str) -> Vec<u8> {
     [START.as_slice(), key.as_bytes()].concat()
 }
 
+/// The name in a key built by [`name`].
+pub(super) fn read_name(key: &[u8]) -> Option<&str> {
+    key.strip_prefix(&START).and_then(|name| std::str::from_utf8(name).ok())
+}
+
 /// The prefix of the keys of all nodes with a content hash.
 pub(super) fn hash_prefix(hash: &[u8; 32]) -> Vec<u8> {
     [START.as_slice(), hash].concat()

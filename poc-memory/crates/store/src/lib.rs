@@ -77,6 +77,7 @@ pub use compact::{Compaction, CompactionCallbacks, StoreSizes};
 pub use disk::FileId;
 pub use empty_store::{delete_empty_store, is_empty_store};
 pub use follower::{Follower, LoadedIndex, NoteDigests, TenantSource};
+pub use index_entries::LostNote;
 pub use index_workers::CHECKPOINT_MIN_CHANGES;
 pub use loaded_tenants::LoadedTenants;
 pub use log::{

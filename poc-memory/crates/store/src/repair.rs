@@ -20,6 +20,7 @@ pub use quarantine_parts::{
 
 use crate::catch_up;
 use crate::engine::Engine;
+use crate::index_entries::LostNote;
 use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::salvaged_records::SalvagedRecords;
@@ -194,6 +195,12 @@ impl Repair {
         let readable =
             |part: &PartNotes| ReadablePart { name: part.name, last_seq: part.last_seq, notes: part.count() };
         self.parts.iter().map(readable).collect()
+    }
+
+    /// The notes of which only an intact block of the records has a trace, such as their key. No repair keeps them. A
+    /// note that a lost change deleted may be among them.
+    pub fn lost_notes(&self) -> &[LostNote] {
+        self.records.as_ref().map_or(&[][..], |records| records.lost_notes.as_slice())
     }
 
     /// If the log has lost its end, the last change that any part of the store mentions. There may have been later

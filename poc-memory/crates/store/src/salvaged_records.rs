@@ -7,8 +7,8 @@ use crate::engine::lazy::CurrentEngine;
 use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::memory::InMemoryEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine, EngineError, Watermark, changes, temporary_write_error};
-use crate::index_entries;
+use crate::engine::{Engine, EngineError, Put, Watermark, changes, temporary_write_error};
+use crate::index_entries::{self, LostNote};
 use crate::log::Log;
 use crate::watchdog::run_watched;
 use intact_blocks::IntactBlocks;
@@ -26,6 +26,9 @@ pub(crate) struct SalvagedRecords {
     /// The last transaction whose changes the store's records may have. It is greater than `base` if only some of their
     /// blocks could be used.
     pub(crate) newest: u64,
+    /// The notes of which the intact blocks have only entries, if only some of the blocks could be used. One that a lost
+    /// transaction deleted may be among them.
+    pub(crate) lost_notes: Vec<LostNote>,
     /// The temporary folder, which is deleted when this is dropped.
     copy: Option<TemporaryFolder>,
 }
@@ -93,11 +96,15 @@ impl SalvagedRecords {
         let copy = TemporaryFolder::create()?;
         let engine = BufferedEngine::new(Arc::new(LsmEngine::open_copy(copy.path())?), BUFFER_BYTES)?;
         let engine = IntactBlocks::new(engine, log).read(folder, heartbeat_timeout)?;
+        let mut lost_notes = Vec::new();
         if let Some(engine) = &engine {
             // If the blocks are newer than the log, it lacks its end.
             let lost = if newest > log.last() { Some(newest) } else { last_lost(log, 0, log.last()) };
             if let Some(lost) = lost {
-                correct_entries(engine, log, (lost, log.last()), &|| {})?
+                delete_orphans(engine, &|| {})?.map_err(|error| temporary_write_error(&error))?;
+                let corrections = index_entries::corrections(engine, &|| {})?;
+                lost_notes = index_entries::lost_notes(engine, &corrections)?;
+                correct_entries(engine, corrections, log, (lost, log.last()), &|| {})?
                     .map_err(|error| temporary_write_error(&error))?;
             }
         }
@@ -105,6 +112,7 @@ impl SalvagedRecords {
             engine: Arc::new(engine),
             base: 0,
             newest,
+            lost_notes,
             copy: Some(copy),
         }))
     }
@@ -120,7 +128,13 @@ impl SalvagedRecords {
         log.replay(1, last, &mut |txn, checksum| {
             engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum })
         })?;
-        Ok(SalvagedRecords { engine: Arc::new(engine), base: 0, newest: 0, copy: None })
+        Ok(SalvagedRecords {
+            engine: Arc::new(engine),
+            base: 0,
+            newest: 0,
+            lost_notes: Vec::new(),
+            copy: None,
+        })
     }
 
     /// Converts to the engine of a store.
@@ -157,16 +171,27 @@ impl SalvagedRecords {
                 return Ok(Err(error));
             }
             replayed?;
-            if let Some(lost) = last_lost(&log, watermark.seq, last)
-                && let Err(error) = correct_entries(&engine, &log, (lost, last), &beat)?
-            {
-                return Ok(Err(temporary_write_error(&error)));
+            if let Some(lost) = last_lost(&log, watermark.seq, last) {
+                if let Err(error) = delete_orphans(&engine, &beat)? {
+                    return Ok(Err(temporary_write_error(&error)));
+                }
+                let corrections = index_entries::corrections(&engine, &beat)?;
+                if let Err(error) = correct_entries(&engine, corrections, &log, (lost, last), &beat)? {
+                    return Ok(Err(temporary_write_error(&error)));
+                }
             }
             Ok(Ok((engine, watermark.seq)))
         });
         match opened {
             Ok(Ok((engine, base))) => {
-                Ok(Ok(SalvagedRecords { engine: Arc::new(engine), base, newest: base, copy: Some(copy) }))
+                let engine = Arc::new(engine);
+                Ok(Ok(SalvagedRecords {
+                    engine,
+                    base,
+                    newest: base,
+                    lost_notes: Vec::new(),
+                    copy: Some(copy),
+                }))
             }
             Ok(Err(unwritten)) => Err(unwritten),
             Err(unusable) => Ok(Err(unusable)),
@@ -195,24 +220,23 @@ fn last_lost(log: &Log, base: u64, last: u64) -> Option<u64> {
     lost.map(|(_, to)| to)
 }
 
-/// Makes the entries of nodes and edges fit them, after transactions up to and including `lost` were lost. `last` is
-/// the last transaction in the records. The entries that those after the lost ones wrote are right, and stay as they
-/// are: a repaired log writes them again. What they added to a node that is lost is deleted, because a view does not
-/// have it: if the node were created again, the records would have more than the view. The inner error says why nothing
-/// could be written.
+/// Deletes what is left of nodes that are lost: a view does not have it, and if such a node were created again, the
+/// records would have more than the view. The inner error says why nothing could be written.
+fn delete_orphans(engine: &BufferedEngine, beat: &dyn Fn()) -> Result<Result<()>> {
+    let orphans = index_entries::orphan_deletions(engine, beat)?;
+    Ok(if orphans.is_empty() { Ok(()) } else { engine.apply(orphans.into(), engine.watermark()?) })
+}
+
+/// Makes the entries of nodes and edges fit them with `corrections`, after transactions up to and including `lost` were
+/// lost. `last` is the last transaction in the records. The entries that those after the lost ones wrote are right, and
+/// stay as they are: a repaired log writes them again. The inner error says why nothing could be written.
 fn correct_entries(
     engine: &BufferedEngine,
+    mut corrections: Vec<Put>,
     log: &Log,
     (lost, last): (u64, u64),
     beat: &dyn Fn(),
 ) -> Result<Result<()>> {
-    let orphans = index_entries::orphan_deletions(engine, beat)?;
-    if !orphans.is_empty()
-        && let Err(error) = engine.apply(orphans.into(), engine.watermark()?)
-    {
-        return Ok(Err(error));
-    }
-    let mut corrections = index_entries::corrections(engine, beat)?;
     if corrections.is_empty() {
         return Ok(Ok(()));
     }

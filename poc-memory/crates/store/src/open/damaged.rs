@@ -71,6 +71,7 @@ impl DamagedStore<'_> {
             }
         };
         let has_blocks = salvaged.newest > salvaged.base;
+        let lost_notes = salvaged.lost_notes.len();
         let (base, current) = (salvaged.base, salvaged.into_current());
         let engine = current.engine.clone();
         let problem = problem.filter(|_| records.exists()).map(|error| error.message);
@@ -87,6 +88,7 @@ impl DamagedStore<'_> {
             base,
             problem,
             has_blocks,
+            lost_notes,
             view: saved.as_ref().map(SavedViews::seq),
             missing: log.missing(),
             is_only_quarantine,
@@ -160,6 +162,8 @@ struct SalvagedState {
     problem: Option<String>,
     /// Whether intact blocks of records that cannot be used are shown.
     has_blocks: bool,
+    /// The number of notes of which those blocks have only traces.
+    lost_notes: usize,
     /// The last transaction of the saved view, if that view is shown.
     view: Option<u64>,
     /// The ranges of transactions that the log lacks.
@@ -217,7 +221,11 @@ impl std::fmt::Display for SalvagedState {
                 false => write!(f, "; the records cannot be used: {problem}")?,
             }
         }
-        Ok(())
+        match self.lost_notes {
+            0 => Ok(()),
+            1 => f.write_str("; 1 note is lost, which `poc-memory repair` names"),
+            lost => write!(f, "; {lost} notes are lost, which `poc-memory repair` names"),
+        }
     }
 }
 

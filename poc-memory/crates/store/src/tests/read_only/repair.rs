@@ -683,6 +683,50 @@ fn the_intact_blocks_of_damaged_records_are_used() {
     assert_eq!((store.damage(), state(&store)), (None, shown));
 }
 
+/// The log and the view are lost, and so is a block of the records with a few notes. Their entries are in other blocks.
+#[test]
+fn notes_of_which_only_entries_are_left_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = StoreOptions { engine: with_small_tables, ..StoreOptions::default() };
+    let store = open_in(&folder, parts).unwrap();
+    for number in 1..=COUNT {
+        let part = |part: u64| blake3::hash(format!("{number} {part}").as_bytes()).to_hex().to_string();
+        let body: String = (0..60).map(part).collect();
+        let long = Node { body, ..node(number) };
+        store.transact(cause(), |tx| tx.put_node(&long)).unwrap();
+    }
+    store.checkpoint().unwrap();
+    drop(store);
+    fs::remove_dir_all(folder.path().join("log")).unwrap();
+    fs::remove_file(folder.path().join("view")).unwrap();
+    let tables = files(&folder.path().join("records")).into_iter().filter(|path| lsm::is_table(path));
+    let longest = tables.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+    let mut bytes = fs::read(&longest).unwrap();
+    // The bodies take most of the table.
+    let quarter = bytes.len() / 4;
+    bytes[quarter] ^= 1;
+    fs::write(&longest, bytes).unwrap();
+    let (shown, damage) = {
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        (numbers(&store), store.damage().unwrap().to_owned())
+    };
+    let lost: Vec<u64> = (1..=COUNT).filter(|number| !shown.contains(number)).collect();
+    assert!(!lost.is_empty() && lost.len() < 10, "{lost:?}");
+    assert!(damage.ends_with("lost, which `poc-memory repair` names"), "{damage}");
+    let repair = Repair::of(folder.path(), false).unwrap().unwrap();
+    let of = |number: &u64| LostNote {
+        tenant: Tenant::default(),
+        id: node(*number).id,
+        name: Some(node(*number).key),
+    };
+    assert_eq!(repair.lost_notes(), lost.iter().map(of).collect::<Vec<_>>());
+    repair.run(RepairSource::Records, Timestamp(9), &[]).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!((store.damage(), numbers(&store)), (None, shown));
+    // A name of a lost note can be used again.
+    assert_eq!(store.find_key(&node(lost[0]).key).unwrap(), None);
+}
+
 #[test]
 fn a_repair_deletes_what_was_derived_from_the_old_log() {
     let made = closed_store(COUNT);
