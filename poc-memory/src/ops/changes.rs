@@ -9,7 +9,7 @@ use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{RunId, cancellation};
 use poc_notes::answer_status::{self, AsOf};
-use poc_notes::history::{self, RecentChange};
+use poc_notes::history::{self, ChangeKind, RecentChange};
 use poc_notes::{Memory, resolve};
 use poc_store::Cause;
 use schemars::JsonSchema;
@@ -82,6 +82,10 @@ struct ChangeRow {
     count: Option<usize>,
     /// The titles of the first three notes, by key; without those that were deleted since.
     titles: BTreeMap<String, String>,
+    /// What the change did to the notes whose texts or properties it wrote: `created`, `changed` or `deleted`, or
+    /// several of them. Empty if it wrote only edges, weights or visits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    did: Vec<String>,
     /// Whether all of the change was undone later.
     undone: bool,
 }
@@ -116,7 +120,7 @@ fn latest_of_agent(
 
 /// A change, with the agent of the run that it belongs to.
 fn row(memory: &Memory, change: RecentChange, agent: Option<String>) -> Result<ChangeRow> {
-    let RecentChange { seq, cause, nodes, count, undone } = change;
+    let RecentChange { seq, cause, nodes, count, kinds, undone } = change;
     let mut titles = BTreeMap::new();
     for key in nodes.iter().take(SHOWN) {
         if let Some(node) = resolve::exact(&memory.store, key)? {
@@ -126,6 +130,7 @@ fn row(memory: &Memory, change: RecentChange, agent: Option<String>) -> Result<C
     Ok(ChangeRow {
         seq,
         at: cause.at,
+        did: kinds.into_iter().map(|kind| kind.name().to_owned()).collect(),
         undone,
         agent,
         actor: cause.actor,
@@ -186,8 +191,14 @@ impl Op for Changes {
                 Some(run) => format!("{} {run}", change.op),
                 None => change.op.clone(),
             };
-            if change.undone {
-                nodes += " (undone)";
+            // The usual change creates notes.
+            let did = match change.did.as_slice() {
+                [did] if did != ChangeKind::Created.name() => Some(did.as_str()),
+                _ => None,
+            };
+            let marks: Vec<&str> = did.into_iter().chain(change.undone.then_some("undone")).collect();
+            if !marks.is_empty() {
+                nodes += &format!(" ({})", marks.join(", "));
             }
             vec![change.seq.to_string(), second(change.at), change.actor.clone(), what, nodes]
         };

@@ -6,9 +6,9 @@ use poc_config::schedule::local_second;
 use poc_graph::cancellation;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Span, Timestamp};
-use poc_graph::{Edge, Node, NodeId, Tenant, Visibility, normal_key};
+use poc_graph::{Edge, Node, NodeId, Tenant, Visibility, normal_key, plural};
 use poc_store::{Cause, LoggedChange, LoggedChangeKind, Record, Table, Write};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -58,6 +58,16 @@ impl ChangeKind {
             ChangeKind::Created => "created",
             ChangeKind::Changed => "changed",
             ChangeKind::Deleted => "deleted",
+        }
+    }
+
+    /// What a write does to a node; `None` if it is not the record of a node.
+    fn of(write: &Write) -> Option<ChangeKind> {
+        match (write.table, &write.before, &write.after) {
+            (Table::Nodes, None, Some(_)) => Some(ChangeKind::Created),
+            (Table::Nodes, Some(_), Some(_)) => Some(ChangeKind::Changed),
+            (Table::Nodes, Some(_), None) => Some(ChangeKind::Deleted),
+            _ => None,
         }
     }
 }
@@ -182,6 +192,8 @@ pub struct RecentChange {
     pub nodes: Vec<String>,
     /// Number of these nodes, including those beyond [`MAX_KEYS`].
     pub count: usize,
+    /// What it did to the nodes whose records it wrote, each kind once.
+    pub kinds: Vec<ChangeKind>,
     /// Whether later changes undid all of it.
     pub undone: bool,
 }
@@ -236,14 +248,21 @@ pub fn latest_among(
         }
         let index = known.unwrap_or(found.len());
         if known.is_none() {
-            let change =
-                RecentChange { seq, cause: cause.clone(), nodes: Vec::new(), count: 0, undone: true };
+            let change = RecentChange {
+                seq,
+                cause: cause.clone(),
+                nodes: Vec::new(),
+                count: 0,
+                kinds: Vec::new(),
+                undone: true,
+            };
             found.push((change, FxHashSet::default()));
         }
         if let Some((change, seen)) = found.get_mut(index) {
             change.nodes.extend(keys.iter().filter(|key| seen.insert((*key).clone())).cloned());
             change.nodes.truncate(MAX_KEYS);
             change.count = seen.len();
+            add_kinds(&mut change.kinds, summary.kinds.iter().copied());
             change.undone &= is_undone;
         }
     }
@@ -255,6 +274,16 @@ struct TransactionSummary {
     cause: Cause,
     /// The keys of its nodes; `None` if it changed no note, or if it is small and not listed.
     keys: Option<Vec<String>>,
+    kinds: Vec<ChangeKind>,
+}
+
+/// Adds the kinds that a list does not have yet.
+fn add_kinds(known: &mut Vec<ChangeKind>, kinds: impl Iterator<Item = ChangeKind>) {
+    for kind in kinds {
+        if !known.contains(&kind) {
+            known.push(kind);
+        }
+    }
 }
 
 /// Number of written nodes from which on a transaction, such as a part of an import, is slow to read and is
@@ -285,7 +314,9 @@ fn summary(
     let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= LARGE;
     let is_relevant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
     let keys = if is_relevant { Some(touched_keys(memory, &txn.writes)?) } else { None };
-    let summary = Arc::new(TransactionSummary { cause: txn.cause, keys });
+    let mut kinds = Vec::new();
+    add_kinds(&mut kinds, txn.writes.iter().filter_map(ChangeKind::of));
+    let summary = Arc::new(TransactionSummary { cause: txn.cause, keys, kinds });
     if is_large {
         let mut known = memory.large_transactions.lock();
         while known.0.len() >= KEPT {
@@ -359,7 +390,8 @@ fn touched_keys(memory: &Memory, writes: &[Write]) -> Result<Vec<String>> {
 pub(super) struct ChangeSummary {
     /// The keys of the changed nodes; a key that several transactions wrote occurs several times.
     keys: Vec<String>,
-    has_notes: bool,
+    /// The nodes whose records the call wrote, by their keys in the store: whether each existed before and after.
+    notes: FxHashMap<Vec<u8>, (bool, bool)>,
     has_edges: bool,
 }
 
@@ -367,7 +399,11 @@ impl ChangeSummary {
     /// Adds writes of a transaction of the call, before they are undone.
     pub(super) fn add(&mut self, memory: &Memory, writes: &[Write]) -> Result<()> {
         self.keys.extend(touched_keys(memory, writes)?);
-        self.has_notes |= writes.iter().any(|write| write.table == Table::Nodes);
+        for write in writes.iter().filter(|write| write.table == Table::Nodes) {
+            let (before, after) = (write.before.is_some(), write.after.is_some());
+            let existed = self.notes.entry(write.key.clone()).or_insert((before, after));
+            existed.1 = after;
+        }
         self.has_edges |= writes.iter().any(|write| write.table == Table::Edges);
         Ok(())
     }
@@ -376,8 +412,27 @@ impl ChangeSummary {
     pub(super) fn join(&mut self, earlier: ChangeSummary) {
         let later = std::mem::replace(&mut self.keys, earlier.keys);
         self.keys.extend(later);
-        self.has_notes |= earlier.has_notes;
+        for (key, (before, after)) in earlier.notes {
+            let existed = self.notes.entry(key).or_insert((before, after));
+            existed.0 = before;
+        }
         self.has_edges |= earlier.has_edges;
+    }
+
+    /// The summary after an undo of all of it, which says what became of the notes. `cause` is that of the first
+    /// transaction.
+    pub(super) fn undone_text(self, cause: &Cause) -> String {
+        let count = |wanted| self.notes.values().filter(|existed| **existed == wanted).count() as u64;
+        let counts = [
+            ("deleted", count((false, true))),
+            ("reverted", count((true, true))),
+            ("restored", count((true, false))),
+        ];
+        let found = counts.iter().filter(|(_, count)| *count > 0);
+        let became: Vec<String> =
+            found.map(|(verb, count)| format!("{verb} {}", plural(*count, "note"))).collect();
+        let became = if became.is_empty() { String::new() } else { format!("; {}", became.join(", ")) };
+        self.text(cause) + &became
     }
 
     /// The summary; `cause` is that of the first transaction.
@@ -391,7 +446,8 @@ impl ChangeSummary {
             [one, rest @ ..] => format!(" of `{one}` and {} more", rest.len()),
         };
         // The last parts of an import create only links.
-        let only = if cause.op != "link" && self.has_edges && !self.has_notes { " (links only)" } else { "" };
+        let only =
+            if cause.op != "link" && self.has_edges && self.notes.is_empty() { " (links only)" } else { "" };
         let at = local_second(cause.at);
         format!("{}{only}{of} by {}, {at}", cause.op, cause.actor)
     }

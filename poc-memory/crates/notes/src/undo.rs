@@ -134,7 +134,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         }
         undone.join(summary);
     }
-    let done = first.map(|cause| UndoItem { summary: undone.text(&cause), refused: None });
+    let done = first.map(|cause| UndoItem { summary: undone.undone_text(&cause), refused: None });
     if done.is_none() && refused.is_empty() {
         refused = reverted;
     }

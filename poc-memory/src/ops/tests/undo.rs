@@ -270,13 +270,33 @@ fn changes_say_which_of_them_are_undone() {
     assert_eq!(undone("changes --limit 2"), [false, true]);
     assert_eq!(undone("history btree"), [false, true, false]);
     insta::assert_snapshot!(say(&memory, "changes --limit 2"), @r"
-    5  2026-11-21 09:00:00Z  manual  undo    btree
-    4  2026-11-21 09:00:00Z  manual  insert  btree (undone)
+    5  2026-11-21 09:00:00Z  manual  undo    btree (changed)
+    4  2026-11-21 09:00:00Z  manual  insert  btree (changed, undone)
     ");
     // The undo is undone, so the change is in effect again.
     json(&memory, "undo 5");
     assert_eq!(undone("changes --limit 3"), [false, true, false]);
     assert_eq!(undone("history btree"), [false, false, true, false]);
+}
+
+#[test]
+fn an_undo_says_whether_a_note_is_gone_or_has_its_former_text() {
+    let memory = filled();
+    let undone = |words: &str| json(&memory, words)["undone"][0].as_str().unwrap().to_owned();
+    let did = || json(&memory, "changes --limit 1")["changes"][0]["did"].clone();
+    json(&memory, "insert --key btree -t 'Trees of blocks' --update");
+    assert_eq!(did(), serde_json::json!(["changed"]));
+    let update = undone("undo");
+    assert!(update.starts_with("insert of `btree` by ") && update.ends_with("; reverted 1 note"), "{update}");
+    json(&memory, "insert --key quay -t 'Ships at the quay'");
+    assert_eq!(did(), serde_json::json!(["created"]));
+    let creation = undone("undo");
+    assert!(creation.ends_with("; deleted 1 note"), "{creation}");
+    assert_eq!(did(), serde_json::json!(["deleted"]));
+    let seq = json(&memory, "changes --limit 1")["changes"][0]["seq"].clone();
+    let again = undone(&format!("undo {seq}"));
+    assert!(again.ends_with("; restored 1 note"), "{again}");
+    json(&memory, "get quay");
 }
 
 #[test]
