@@ -157,6 +157,8 @@ fn disabled_routes_do_not_exist() {
     assert!(document["paths"]["/v1/stats"].is_null(), "{document}");
     // No token is sufficient for decisions that only a person may make.
     check("POST /v1/runs/x/undo", Some(&json!({})), 403, "rejected");
+    let refused = http.call("GET /v1/changes", None).json();
+    assert_eq!(refused["message"], "only a person may do this, not a program with a token", "{refused}");
     // A person may delete on the page.
     let wrong = check("PUT /v1/nodes/x", None, 405, "invalid_argument");
     assert_eq!(wrong.header("allow"), Some("GET, DELETE"));

@@ -569,3 +569,27 @@ fn ranges(all: &[(u64, u64)]) -> String {
         |(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from} to {to}") };
     all.iter().map(range).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_notes_are_named_by_a_name_or_the_id() {
+        let id = |number: u8| NodeId::from_bytes([number; 16]);
+        let row = |number: u8, name: Option<String>| LostNoteRow { id: id(number), name, tenant: None };
+        assert_eq!(lost_notes_lines(&[]), "");
+        let lines = lost_notes_lines(&[row(1, Some("quay".to_owned())), row(2, None)]);
+        assert!(lines.starts_with("lost       2 notes are in no readable part of the store"), "{lines}");
+        assert!(lines.ends_with(&format!("were left: `quay`, `{}`\n", id(2))), "{lines}");
+        let many: Vec<LostNoteRow> = (0..25).map(|number| row(number, Some(format!("n{number}")))).collect();
+        let lines = lost_notes_lines(&many);
+        assert!(lines.ends_with("`n19` and 5 more (`--json` lists all)\n"), "{lines}");
+    }
+
+    #[test]
+    fn one_change_is_not_called_changes() {
+        assert_eq!((change_word(&[(8, 8)]), change_word(&[(8, 9)])), ("change", "changes"));
+        assert_eq!(change_word(&[(3, 3), (8, 8)]), "changes");
+    }
+}

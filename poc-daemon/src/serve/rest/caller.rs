@@ -39,7 +39,7 @@ pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Res
     }
     if access == Access::Person {
         rest.tokens.role(headers)?;
-        return Err(only_a_person("decide this"));
+        return Err(only_a_person("do this"));
     }
     let role = rest.tokens.check(headers, access)?;
     let actor = if role == TokenRole::Model { Principal::Model } else { Principal::Person };
@@ -51,7 +51,7 @@ pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Res
 fn only_a_person(may: &str) -> HttpError {
     HttpError::forbidden(
         format!("only a person may {may}, not a program with a token"),
-        "decide on the page, which `poc-memory page` opens, or on the command line",
+        "use the page, which `poc-memory page` opens, or the command line",
     )
 }
 
@@ -84,7 +84,7 @@ fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller,
         return Err(HttpError::forbidden(
             match session.scope {
                 SessionAccess::ReadOnly => "this session is for reading only",
-                _ => "only a person may decide this, and this session was started with a token",
+                _ => "only a person may do this, and this session was started with a token",
             },
             "sign in with `poc-memory page`",
         ));

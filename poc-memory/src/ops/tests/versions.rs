@@ -39,6 +39,11 @@ fn an_update_depends_on_the_version() {
     conflict(&memory, "insert", absent(3), 0);
     assert_eq!(asked(&memory, "insert", absent(0)).unwrap()["version"], 1);
     conflict(&memory, "insert", absent(0), 1);
+    let exists = asked(&memory, "insert", absent(0)).unwrap_err().message;
+    assert_eq!(
+        exists,
+        "`new` exists already and has version 1, and the request expects that it does not exist"
+    );
     // In a batch, the version of each note is checked separately.
     let answer = asked(
         &memory,
