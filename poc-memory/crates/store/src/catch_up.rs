@@ -307,6 +307,10 @@ pub(super) fn follower(follower: &dyn Follower, sources: &CatchUpSources, target
         taken += count_changes(&deltas);
         follower.apply(txn.seq, txn.tenant, &deltas)
     })?;
+    if follower.applied() < target {
+        // A damaged log may lack the last transactions.
+        follower.apply(target, Tenant::default(), &[])?;
+    }
     Ok(taken)
 }
 

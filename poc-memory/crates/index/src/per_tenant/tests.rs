@@ -485,3 +485,22 @@ fn a_saved_index_does_not_hide_changes_after_it_when_the_log_is_damaged() {
     assert!(store.damage().is_some());
     assert_eq!((texts.lacks(Tenant::default()), found(&texts)), (false, [3, 2, 3]));
 }
+
+#[test]
+fn a_saved_index_of_a_log_that_lost_its_end_does_not_lag() {
+    let folder = closed();
+    let log = folder.path().join("store/log/00000000000000000001.log");
+    let end = {
+        let (store, _texts) = open(&folder);
+        put(&store, "", 7);
+        let end = fs::metadata(&log).unwrap().len() as usize;
+        put(&store, "", 8);
+        end
+    };
+    // The last change is lost, and other files name it.
+    flip(&log, end + 40);
+    let (store, texts) = open(&folder);
+    assert!(store.damage().is_some());
+    assert_eq!((texts.lacks(Tenant::default()), found(&texts)), (false, [2, 2, 3]));
+    assert_eq!(store.lag(store.last_seq()), 0);
+}
