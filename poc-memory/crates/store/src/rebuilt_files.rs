@@ -13,24 +13,28 @@ pub struct RebuiltFiles(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
+    /// Each file once.
     paths: Vec<PathBuf>,
-    /// How many of them a verification has reported.
-    reported: usize,
+    /// Those that were found since the last verification, which has reported the others.
+    unreported: Vec<PathBuf>,
     /// Whether the list was read. Files that are added later are logged, because nobody may read it again.
     is_read: bool,
 }
 
 impl RebuiltFiles {
-    /// Adds a file that was damaged.
+    /// Adds a file that was damaged. A file that is damaged again after a verification has reported it counts again.
     pub fn add(&self, path: PathBuf) {
         let mut state = self.0.lock();
-        if state.paths.contains(&path) {
+        if state.unreported.contains(&path) {
             return;
         }
         if state.is_read {
             tracing::warn!("{}", message(&path));
         }
-        state.paths.push(path);
+        if !state.paths.contains(&path) {
+            state.paths.push(path.clone());
+        }
+        state.unreported.push(path);
     }
 
     /// Adds a file if it exists and its checksum is wrong.
@@ -49,10 +53,7 @@ impl RebuiltFiles {
 
     /// The files that no verification has reported yet. The caller reports them.
     pub(super) fn take_unreported(&self) -> Vec<PathBuf> {
-        let mut state = self.0.lock();
-        let unreported = state.paths.iter().skip(state.reported).cloned().collect();
-        state.reported = state.paths.len();
-        unreported
+        std::mem::take(&mut self.0.lock().unreported)
     }
 }
 

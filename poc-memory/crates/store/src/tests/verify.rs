@@ -284,6 +284,19 @@ fn a_damaged_file_that_is_read_later_is_named() {
 }
 
 #[test]
+fn a_file_that_is_damaged_again_after_a_verification_is_reported_again() {
+    let files = RebuiltFiles::default();
+    let (a, b) = (PathBuf::from("a"), PathBuf::from("b"));
+    for found in [&a, &b, &a] {
+        files.add(found.clone());
+    }
+    assert_eq!(files.take_unreported(), [a.clone(), b]);
+    assert_eq!(files.take_unreported(), Vec::<PathBuf>::new());
+    files.add(a.clone());
+    assert_eq!((files.take_unreported(), files.messages().len()), (vec![a], 2));
+}
+
+#[test]
 fn files_that_are_deleted_while_the_store_is_open_are_named() {
     for name in ["view", "head", "lock"] {
         let (folder, ..) = closed();
