@@ -60,8 +60,8 @@ pub struct RepairOption {
     pub notes: u64,
     /// The number of links of all tenants.
     pub links: u64,
-    /// The sequence number of the last change. The repair may add changes after it, which delete what the changes before
-    /// it have added to notes that are lost.
+    /// The sequence number of the last change. The repair may add changes after it: they delete what was added to notes
+    /// that are lost, and write again what a view of the log would otherwise lack.
     pub last_seq: u64,
     /// The time of the last change whose time is known.
     pub until: Option<Timestamp>,
@@ -197,8 +197,8 @@ impl Repair {
         self.parts.iter().map(readable).collect()
     }
 
-    /// The notes of which only an intact block of the records has a trace, such as their key. No repair keeps them. A
-    /// note that a lost change deleted may be among them.
+    /// The notes of which the intact blocks of the records have only entries, such as that of their key. No repair keeps
+    /// them. A note that a lost change deleted may be among them.
     pub fn lost_notes(&self) -> &[LostNote] {
         self.records.as_ref().map_or(&[][..], |records| records.lost_notes.as_slice())
     }

@@ -13,7 +13,7 @@ use poc_graph::{Tenant, View};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const FILE: &str = "view";
+const FILE: &str = view_file::NAME;
 /// Approximate number of notes in the views of a group.
 const GROUP: u64 = 1 << 18;
 
