@@ -447,10 +447,10 @@ fn a_damaged_log_leaves_saved_indexes_as_they_are_and_usable() {
     let nothing = |_: &TempDir| ();
     let index = |folder: &TempDir| flip(&folder.path().join("text").join("snapshot"), 70);
     let records = |folder: &TempDir| fs::remove_dir_all(folder.path().join("store").join("records")).unwrap();
-    // Without its records, the store does not have the first note any more.
-    for (damage, is_loaded, own) in
-        [(nothing as fn(&TempDir), true, 1), (index as fn(&TempDir), false, 1), (records, false, 0)]
-    {
+    let damages: [(fn(&TempDir), bool, usize); 3] =
+        // Without its records, the store does not have the first note any more.
+        [(nothing, true, 1), (index, false, 1), (records, false, 0)];
+    for (damage, is_loaded, own) in damages {
         let folder = closed();
         flip(&folder.path().join("store/log/00000000000000000001.log"), 60);
         damage(&folder);
