@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 /// Compare everything that this memory has on disk with its log: every segment, record, view and index of all tenants.
 /// The memory can be used while it runs. The result is saved, and records with a damaged file are rebuilt from the log;
-/// nothing else is written. Files that were damaged when this memory was opened, and were rebuilt, are listed once. If the log is damaged, the memory accepts no writes from then on. The daemon does the same
-/// once a week and lists what it finds among its problems. `doctor --deep` adds this to its other checks.
+/// nothing else is written. Files that were damaged when this memory was opened, and were rebuilt, are listed once. If
+/// the log is damaged, the memory accepts no writes from then on. The daemon does the same once a week and lists what it
+/// finds among its problems. `doctor --deep` adds this to its other checks.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Verify {}

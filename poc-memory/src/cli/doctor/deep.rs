@@ -5,9 +5,10 @@ use crate::cli::progress::Bar;
 use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
 use crate::ops::{self, VerifyOutput};
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Error, Result};
 use poc_graph::json;
 use poc_notes::verification::DamagedFile;
+use poc_store::DAMAGED_HINT;
 use serde_json::{Map, Value};
 
 const CHECK: &str = "files";
@@ -29,8 +30,8 @@ pub(super) fn check(memory: &mut Connection, globals: &Globals) -> Vec<CheckResu
             }
             results
         }
-        // The check of the store reports the damage.
-        Err(error) if error.code == Code::ReadOnly => {
+        // The check of the store reports the damage. Reads that a failing disk refuses have the same code.
+        Err(error) if error.hint.as_deref() == Some(DAMAGED_HINT) => {
             let message = "nothing was compared, because the log is damaged";
             vec![CheckResult::new(CHECK, CheckState::Note, message)]
         }

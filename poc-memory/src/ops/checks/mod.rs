@@ -61,10 +61,12 @@ impl CheckResult {
         CheckResult { hint: Some(hint.into()), ..self }
     }
 
-    /// Removes results that another one repeats: what the daemon reports and a check finds, too, for example.
+    /// Removes warnings and failures that another one repeats: what the daemon reports and a check finds, too, for
+    /// example.
     pub(crate) fn without_repetitions(results: Vec<CheckResult>) -> Vec<CheckResult> {
         let is_repeated = |at: usize, result: &CheckResult| {
-            results.iter().enumerate().any(|(other_at, other)| {
+            let is_problem = result.state >= CheckState::Warning;
+            is_problem && results.iter().enumerate().any(|(other_at, other)| {
                 // Of two with the same state, the first one stays.
                 let is_preferred = other.state > result.state || other.state == result.state && other_at < at;
                 is_preferred && other.repeats(result)
@@ -115,6 +117,8 @@ mod tests {
             result("store", CheckState::Warning, "an index is being built"),
             result("store", CheckState::Warning, "an index is being built"),
             result("files", CheckState::Failed, "`/m/view`: it is damaged"),
+            result("embedder", CheckState::Ok, "it answers"),
+            result("reranker", CheckState::Ok, "it answers"),
         ];
         insta::assert_snapshot!(CheckResult::lines(&CheckResult::without_repetitions(results)), @r"
         warning  folders   the disk of `/m`, `/m/store` has 3 MiB left
@@ -122,6 +126,8 @@ mod tests {
         failed   store     read-only for now: its log cannot be written
         warning  store     an index is being built
         failed   files     `/m/view`: it is damaged
+        ok       embedder  it answers
+        ok       reranker  it answers
         ");
     }
 }

@@ -61,10 +61,12 @@ pub(super) fn remove_old(
                     problems
                 }
                 // The new generation is complete. The next backup deletes what this one does not.
-                Err(error) => {
+                Err(error) if (callbacks.check_cancelled)().is_err() => {
                     tracing::warn!("older backups were not checked, and none was deleted: {error}");
                     return Ok(result);
                 }
+                // What cannot be read cannot be restored. It must not keep older generations forever.
+                Err(error) => vec![error.message],
             }
         } else {
             generation.known_problems()
