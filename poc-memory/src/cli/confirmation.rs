@@ -14,8 +14,10 @@ const NO_TERMINAL: &str = "standard input is not a terminal: repeat the command 
 
 /// The option of ops with an irreversible flag that answers the question.
 pub(super) fn yes_option(flag: &IrreversibleFlag) -> Arg {
-    let help =
-        format!("Confirm `--{}` without a question; required where no terminal can be asked", flag.name);
+    let help = format!(
+        "Do not ask for confirmation of `--{}`; required if standard input is no terminal",
+        flag.name
+    );
     Arg::new(YES).long(YES).short('y').action(ArgAction::SetTrue).help(help)
 }
 

@@ -65,8 +65,10 @@ impl CheckResult {
     /// example.
     pub(crate) fn without_repetitions(results: Vec<CheckResult>) -> Vec<CheckResult> {
         let is_repeated = |at: usize, result: &CheckResult| {
-            let is_problem = result.state >= CheckState::Warning;
-            is_problem && results.iter().enumerate().any(|(other_at, other)| {
+            if result.state < CheckState::Warning {
+                return false;
+            }
+            results.iter().enumerate().any(|(other_at, other)| {
                 // Of two with the same state, the first one stays.
                 let is_preferred = other.state > result.state || other.state == result.state && other_at < at;
                 is_preferred && other.repeats(result)
