@@ -97,7 +97,10 @@ impl LocalCommand for Restore {
         let point = match self.to {
             None => RestorePoint::Newest,
             Some(RestoreTarget::Seq(seq)) => RestorePoint::Seq(seq),
-            Some(RestoreTarget::Time(moment)) => RestorePoint::At(moment.resolve_end(SystemClock.now())),
+            Some(RestoreTarget::Time(moment)) => {
+                let now = SystemClock.now();
+                RestorePoint::Within { first: moment.resolve(now), last: moment.resolve_end(now) }
+            }
         };
         let bar = progress::Bar::new(&context.globals);
         let progress = |done, total| super::backup::show(&bar, done, total);

@@ -34,8 +34,21 @@ pub enum RestorePoint {
     Newest,
     /// The state after a transaction.
     Seq(u64),
-    /// The state after the last transaction that was made at or before a time.
-    At(Timestamp),
+    /// The state after the last transaction that was made at or before the end of a period, such as a second. A backup
+    /// that began within the period is new enough.
+    Within {
+        /// The start of the period.
+        first: Timestamp,
+        /// The end of the period.
+        last: Timestamp,
+    },
+}
+
+impl RestorePoint {
+    /// The state at a time.
+    pub fn at(time: Timestamp) -> RestorePoint {
+        RestorePoint::Within { first: time, last: time }
+    }
 }
 
 /// The result of a restoration.
@@ -232,7 +245,7 @@ fn candidates<'a>(
             Ok(manifest) => manifest.has(seq),
             Err(_) => generation.seq >= seq,
         },
-        RestorePoint::At(at) => generation.at >= at,
+        RestorePoint::Within { first, .. } => generation.at >= first,
     };
     Ok(all.iter().filter(has).collect())
 }
@@ -240,14 +253,16 @@ fn candidates<'a>(
 /// The error when no generation has a state.
 fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
     let newest = all.iter().map(|generation| generation.seq).max().unwrap_or(0);
-    let last = all.iter().map(|generation| generation.at).max();
+    let newest_at = all.iter().map(|generation| generation.at).max();
     let message = match point {
-        RestorePoint::At(at) if last.is_some_and(|last| last < at) => format!("no backup is as new as {at}"),
-        RestorePoint::At(at) => format!("no backup has a change of {at} or earlier"),
+        RestorePoint::Within { first, .. } if newest_at.is_some_and(|newest| newest < first) => {
+            format!("no backup is as new as {first}")
+        }
+        RestorePoint::Within { last, .. } => format!("no backup has a change of {last} or earlier"),
         RestorePoint::Seq(seq) => format!("no backup has change {seq}"),
         RestorePoint::Newest => "there is no backup".to_owned(),
     };
-    let last = last.map_or_else(String::new, |last| format!(" of {last}"));
+    let last = newest_at.map_or_else(String::new, |at| format!(" of {at}"));
     let bases = all.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.base.max(1)));
     let hint = match bases.min().filter(|oldest| *oldest < newest) {
         Some(oldest) => format!(
@@ -312,7 +327,7 @@ fn select(
     let seq = match options.point {
         RestorePoint::Newest => manifest.seq,
         RestorePoint::Seq(seq) => seq,
-        RestorePoint::At(at) => match state_at(generation, manifest, at)? {
+        RestorePoint::Within { last, .. } => match state_at(generation, manifest, last)? {
             Some(seq) => seq,
             None => return Ok(Selection::Absent),
         },

@@ -21,7 +21,7 @@ fn an_archive_has_one_generation_and_is_replaced() {
     for (point, seq) in [
         (RestorePoint::Newest, 39),
         (RestorePoint::Seq(12), 12),
-        (RestorePoint::At(Timestamp(29 * HOUR)), 29),
+        (RestorePoint::at(Timestamp(29 * HOUR)), 29),
     ] {
         let (report, paths, _home) = restore_from(&profile.archive(), point).unwrap();
         assert_eq!((report.seq, report.notes, &report.generation), (seq, seq, &second.name));

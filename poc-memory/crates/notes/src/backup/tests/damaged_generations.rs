@@ -201,7 +201,7 @@ fn without_an_intact_newest_generation_an_older_one_is_recommended() {
     let (report, ..) = profile.restore(RestorePoint::Seq(29)).unwrap();
     assert_eq!((report.seq, report.generation, report.skipped.len()), (29, newest.name, 0));
     // To find the state at a time, the whole generation is read, so the older one is used.
-    let (report, ..) = profile.restore(RestorePoint::At(Timestamp(29 * HOUR))).unwrap();
+    let (report, ..) = profile.restore(RestorePoint::at(Timestamp(29 * HOUR))).unwrap();
     assert_eq!((report.seq, report.skipped.len()), (29, 1));
 }
 

@@ -56,7 +56,7 @@ fn a_time_selects_the_last_transaction_before_it() {
     profile.back_up(19, 9).unwrap();
     profile.put(20..40);
     let newest = profile.back_up(39, 9).unwrap();
-    let at = |milliseconds| profile.restore(RestorePoint::At(Timestamp(milliseconds)));
+    let at = |milliseconds| profile.restore(RestorePoint::at(Timestamp(milliseconds)));
     for (time, seq) in [(HOUR, 1), (17 * HOUR + 5, 17), (19 * HOUR, 19), (19 * HOUR + 1, 19), (39 * HOUR, 39)]
     {
         let (report, ..) = at(time).unwrap();
@@ -65,6 +65,9 @@ fn a_time_selects_the_last_transaction_before_it() {
             (seq, Timestamp(seq as i64 * HOUR), &newest.name)
         );
     }
+    // The newest backup was made within the period.
+    let second = RestorePoint::Within { first: Timestamp(39 * HOUR), last: Timestamp(39 * HOUR + 999) };
+    assert_eq!(profile.restore(second).unwrap().0.seq, 39);
     for (time, message) in
         [(39 * HOUR + 1, "no backup is as new as"), (HOUR - 1, "no backup has a change of")]
     {
