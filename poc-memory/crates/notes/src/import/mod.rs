@@ -116,10 +116,11 @@ pub fn import(
     let mut import = Import::new(memory, &source.provenance(), options, progress);
     match source.read(&mut import).and_then(|()| import.store_rest()) {
         Ok(()) => Ok(import.report),
-        Err(error) if error.code == Code::Unavailable && cancellation::is_requested() => {
-            Err(interrupted(import.report.inserted + import.report.updated))
+        Err(error) => {
+            let stored = import.report.inserted + import.report.updated;
+            let is_cancelled = error.code == Code::Unavailable && cancellation::is_requested();
+            Err(if is_cancelled && stored > 0 { interrupted(stored) } else { error })
         }
-        Err(error) => Err(error),
     }
 }
 
