@@ -128,7 +128,7 @@ fn files_that_are_deleted_while_the_store_is_open_are_named() {
     for file in [manifest(&folder), folder.path().join("text").join("snapshot"), file(&folder, "ann")] {
         let bytes = fs::read(&file).unwrap();
         fs::remove_file(&file).unwrap();
-        assert_eq!(texts.damaged_files(), [file.clone()]);
+        assert_eq!(texts.damaged_files(), [file.as_path()]);
         fs::write(&file, bytes).unwrap();
     }
 }
@@ -444,10 +444,11 @@ fn flip(path: &Path, at: usize) {
 
 #[test]
 fn a_damaged_log_leaves_saved_indexes_as_they_are_and_usable() {
+    type Damage = fn(&TempDir);
     let nothing = |_: &TempDir| ();
     let index = |folder: &TempDir| flip(&folder.path().join("text").join("snapshot"), 70);
     let records = |folder: &TempDir| fs::remove_dir_all(folder.path().join("store").join("records")).unwrap();
-    let damages: [(fn(&TempDir), bool, usize); 3] =
+    let damages: [(Damage, bool, usize); 3] =
         // Without its records, the store does not have the first note any more.
         [(nothing, true, 1), (index, false, 1), (records, false, 0)];
     for (damage, is_loaded, own) in damages {
