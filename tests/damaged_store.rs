@@ -721,11 +721,9 @@ fn a_daemon_saves_nothing_into_a_store_that_replaced_its_own() {
     world.json_with_status(&["doctor", "--deep"], 0);
 }
 
-/// Later changes link to the note that is lost.
-#[test]
-fn a_repair_a_dry_run_and_a_restore_agree_on_what_is_restored() {
-    let mut world = World::new();
-    // Enough data that the records are written to a table. Its quarantined file can be read.
+/// Imports six notes, each in a change of its own. They have enough data that the records are written to a table, whose
+/// quarantined file can be read.
+fn import_large_notes(world: &World) {
     for number in 1..=6 {
         let (key, title) = (format!("note-{number}"), format!("Harbour {number}"));
         let body = format!("Ships at anchor {}", incompressible::text(number, 400 << 10));
@@ -733,6 +731,13 @@ fn a_repair_a_dry_run_and_a_restore_agree_on_what_is_restored() {
         world.write("note.jsonl", &note.to_string());
         world.json(&["import", world.home().join("note.jsonl").to_str().unwrap()]);
     }
+}
+
+/// Later changes link to the note that is lost.
+#[test]
+fn a_repair_a_dry_run_and_a_restore_agree_on_what_is_restored() {
+    let mut world = World::new();
+    import_large_notes(&world);
     for number in 2..=6 {
         world.json(&["link", &format!("note-{number}"), "note-1"]);
     }
@@ -782,14 +787,7 @@ fn a_daemon_whose_store_was_moved_away_makes_no_new_one() {
 #[test]
 fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
     let mut world = World::new();
-    // Enough data that the records are written to a table. Its quarantined file can be read.
-    for number in 1..=6 {
-        let (key, title) = (format!("note-{number}"), format!("Harbour {number}"));
-        let body = format!("Ships at anchor {}", incompressible::text(number, 400 << 10));
-        let note = json!({ "key": key, "title": title, "body": body });
-        world.write("note.jsonl", &note.to_string());
-        world.json(&["import", world.home().join("note.jsonl").to_str().unwrap()]);
-    }
+    import_large_notes(&world);
     // The daemon saves the indexes when it stops.
     world.start_daemon();
     world.stop_daemon();

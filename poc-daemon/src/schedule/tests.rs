@@ -299,15 +299,20 @@ fn consolidation_runs_by_schedule() {
     world.stop(|_| {});
 }
 
+/// Inserts a note for each of the tenants `user=ann` and `user=bob`.
+fn insert_for_two_tenants(world: &World) {
+    for user in ["ann", "bob"] {
+        let note = json!({"title": "Tea", "body": format!("{user} drinks tea"), "tenant": {"user": user}});
+        world.call("insert", note).unwrap();
+    }
+}
+
 #[test]
 fn a_scheduled_agent_works_for_every_tenant() {
     let mut world = World::new();
     world.write("agents/often.toml", &agent("default", "every 1s"));
     world.start();
-    for user in ["ann", "bob"] {
-        let note = json!({"title": "Tea", "body": format!("{user} drinks tea"), "tenant": {"user": user}});
-        world.call("insert", note).unwrap();
-    }
+    insert_for_two_tenants(&world);
     world.tick();
     let history =
         world.until("often", |history| count(history, "noop") == 3 && count(history, "running") == 0);
@@ -350,10 +355,7 @@ fn tenants_without_work_are_not_loaded_again_after_a_restart() {
     let mut world = World::new();
     world.write("agents/often.toml", &agent("default", "every 1s"));
     world.start();
-    for user in ["ann", "bob"] {
-        let note = json!({"title": "Tea", "body": format!("{user} drinks tea"), "tenant": {"user": user}});
-        world.call("insert", note).unwrap();
-    }
+    insert_for_two_tenants(&world);
     pass_until_idle(&world);
     // A daemon does this when it ends.
     world.state().memory.store.checkpoint().unwrap();

@@ -95,6 +95,9 @@ mod tests {
     use super::*;
     use axum::http::{HeaderValue, StatusCode};
     use axum::response::IntoResponse;
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
 
     const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -119,21 +122,7 @@ mod tests {
             assert_eq!(read, expected.map_err(str::to_owned));
         };
         check(Body::from("all of it"), Ok(9)).await;
-        check(Body::new(Incomplete), Err("the daemon is stopping")).await;
-    }
-
-    /// A body of which nothing more arrives.
-    struct Incomplete;
-
-    impl hyper::body::Body for Incomplete {
-        type Data = hyper::body::Bytes;
-        type Error = std::convert::Infallible;
-        fn poll_frame(
-            self: std::pin::Pin<&mut Self>,
-            _: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
-            std::task::Poll::Pending
-        }
+        check(Body::new(TestBody(|| Poll::Pending)), Err("the daemon is stopping")).await;
     }
 
     #[tokio::test]
@@ -141,21 +130,20 @@ mod tests {
         let mut headers = HeaderMap::new();
         discard(&headers, Body::from("x"), 10, TIMEOUT).await;
         headers.insert(EXPECT, HeaderValue::from_static("100-continue"));
-        // Reading this body would panic.
-        discard(&headers, Body::new(Unreadable), 10, TIMEOUT).await;
+        let unreadable = TestBody(|| panic!("the body was read"));
+        discard(&headers, Body::new(unreadable), 10, TIMEOUT).await;
     }
 
-    /// A body that must not be read.
-    struct Unreadable;
+    /// A body whose next frame is what the function returns.
+    struct TestBody(fn() -> NextFrame);
 
-    impl hyper::body::Body for Unreadable {
+    type NextFrame = Poll<Option<Result<hyper::body::Frame<hyper::body::Bytes>, Infallible>>>;
+
+    impl hyper::body::Body for TestBody {
         type Data = hyper::body::Bytes;
-        type Error = std::convert::Infallible;
-        fn poll_frame(
-            self: std::pin::Pin<&mut Self>,
-            _: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
-            panic!("the body was read");
+        type Error = Infallible;
+        fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> NextFrame {
+            (self.0)()
         }
     }
 }

@@ -87,7 +87,7 @@ fn with_candidates<'a>(
     links
 }
 
-/// The terms in the names of the nodes that both nodes link to. What such a name stands for already connects the two.
+/// The terms in the names of the nodes that both nodes link to. Such a node already connects the two.
 fn terms_of_common_targets(text: &TextIndex, view: &View, from: Ix, to: Ix) -> BTreeSet<String> {
     let targets = |ix: Ix| -> BTreeSet<Ix> {
         let is_own_link = |edge: &&Neighbor| edge.is_outgoing() && edge.kind() == EdgeKind::Link;
