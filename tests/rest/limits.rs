@@ -133,12 +133,12 @@ fn an_incomplete_request_times_out() {
 /// A request with the beginning of a body.
 fn half_body(http: &Http) -> TcpStream {
     let mut stream = http.connect();
-    write!(
-        stream,
+    let request = format!(
         "POST /v1/insert HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{{",
         http.address, http.full
-    )
-    .unwrap();
+    );
+    // In one write, because a connection whose headers are incomplete may be closed for another.
+    stream.write_all(request.as_bytes()).unwrap();
     stream
 }
 
@@ -149,6 +149,21 @@ fn a_body_that_stops_arriving_keeps_no_place() {
     assert_eq!(http.call("GET /v1/healthz", None).status, 200);
     for stream in stalled {
         assert_eq!(read_response(stream).status, 408);
+    }
+}
+
+#[test]
+fn requests_that_have_arrived_are_answered_when_all_connections_are_in_use() {
+    let (_world, http) = world("max-connections = 2\n");
+    let request = format!("GET /v1/healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", http.address);
+    let connected = |_| {
+        let mut stream = http.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    };
+    let streams: Vec<TcpStream> = (0..50).map(connected).collect();
+    for stream in streams {
+        assert_eq!(read_response(stream).status, 200);
     }
 }
 

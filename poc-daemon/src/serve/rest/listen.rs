@@ -16,6 +16,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use poc_graph::error::{Error, Result};
+use rustix::net::RecvFlags;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -232,11 +233,40 @@ impl Drop for PendingRequest {
     }
 }
 
+/// Waits for the first bytes of a connection. False if none arrive within `timeout`, before the daemon stops, and before
+/// the connection is closed because it is idle.
+async fn receives_bytes(
+    state: &DaemonState,
+    stream: &TcpStream,
+    timeout: Duration,
+    idle: &Arc<IdleConnections>,
+) -> bool {
+    let waiting = idle.add();
+    tokio::select! {
+        ready = stream.readable() => ready.is_ok(),
+        () = state.stopped() => false,
+        () = tokio::time::sleep(timeout) => false,
+        () = waiting.closed() => {
+            // They may have arrived before the runtime has reported them.
+            let peeked = rustix::net::recv(stream, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+            let has_bytes = peeked.is_ok_and(|(_, length)| length > 0);
+            if has_bytes {
+                idle.keep();
+            }
+            has_bytes
+        }
+    }
+}
+
 /// Serves one connection, until it is closed because it is idle and all connections are in use. `axum::serve`
 /// would wait forever for the rest of a half-sent request.
 async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Arc<IdleConnections>) {
     // Responses are written in one piece, so delaying small packets (Nagle's algorithm) has no benefit.
     let _ = stream.set_nodelay(true);
+    let timeout = state.memory.config.rest.header_timeout.std();
+    if !receives_bytes(state, &stream, timeout, idle).await {
+        return;
+    }
     let router = TowerToHyperService::new(router);
     let requests = Arc::new(watch::Sender::new(Requests::default()));
     let mut changes = requests.subscribe();
@@ -251,13 +281,15 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(state.memory.config.rest.header_timeout.std())
+        .header_read_timeout(timeout)
         .max_buf_size(MAX_HEADER_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let mut waiting = Some(idle.add());
     let ended = loop {
         tokio::select! {
+            // First, so that a request that has arrived is read before an idle connection is closed.
+            biased;
             ended = connection.as_mut() => break ended,
             () = state.stopped() => {
                 // A running request is answered; an idle connection is closed.
@@ -292,6 +324,7 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
                     let requests = changes.borrow_and_update();
                     (requests.received == 0, requests.is_idle())
                 };
+                // Its first request is incomplete.
                 if is_new {
                     return;
                 }
