@@ -192,15 +192,26 @@ proptest! {
     }
 }
 
-/// Flips a bit in the last byte of some records of the first segment, which are given by their numbers. `ends` are the
-/// ends of all its records, in bytes.
-fn damage_records(folder: &TempDir, ends: &[usize], numbers: &[usize]) {
-    let path = segment_files(folder).remove(0);
-    let mut log = fs::read(&path).unwrap();
-    for number in numbers {
-        log[ends[number - 1] - 1] ^= 0x10;
+/// The ends of the records in a log of one segment, in bytes.
+#[derive(Default)]
+struct RecordEnds(Vec<usize>);
+
+impl RecordEnds {
+    /// Runs a transaction and adds the end of its record.
+    fn transact(&mut self, store: &Store, build: impl Fn(&mut Transaction<'_>) -> Result<()>) {
+        store.transact(cause(), build).unwrap();
+        self.0.push(store.sizes().unwrap().log as usize);
     }
-    fs::write(path, log).unwrap();
+
+    /// Flips a bit in the last byte of some records, which are given by their numbers.
+    fn damage(&self, folder: &TempDir, numbers: &[usize]) {
+        let path = segment_files(folder).remove(0);
+        let mut log = fs::read(&path).unwrap();
+        for number in numbers {
+            log[self.0[number - 1] - 1] ^= 0x10;
+        }
+        fs::write(path, log).unwrap();
+    }
 }
 
 /// The transactions that created the nodes and the edge are lost, and later ones that changed them are not.
@@ -212,23 +223,19 @@ fn what_a_lost_transaction_created_is_whole_if_a_later_one_changed_it() {
     let link = |strength: f64| edge(2, 3, EdgeKind::Link, strength);
     let before = {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
-        let mut ends = Vec::new();
-        let mut run = |act: &dyn Fn(&mut Transaction<'_>) -> Result<()>| {
-            store.transact(cause(), act).unwrap();
-            ends.push(store.sizes().unwrap().log as usize);
-        };
-        run(&|tx| tx.put_node(&worded(1)));
-        run(&|tx| tx.put_node(&worded(2)));
-        run(&|tx| tx.put_node(&worded(3)));
-        run(&|tx| tx.put_edge(&link(0.2)));
-        run(&|tx| tx.put_node(&renamed(1)));
-        run(&|tx| tx.put_node(&Node { body: "Changed".into(), ..worded(2) }));
-        run(&|tx| tx.put_node(&Node { body: "Changed".into(), ..renamed(1) }));
-        run(&|tx| tx.put_node(&Node { body: "Changed".into(), ..worded(3) }));
-        run(&|tx| tx.put_edge(&link(0.4)));
+        let mut ends = RecordEnds::default();
+        ends.transact(&store, |tx| tx.put_node(&worded(1)));
+        ends.transact(&store, |tx| tx.put_node(&worded(2)));
+        ends.transact(&store, |tx| tx.put_node(&worded(3)));
+        ends.transact(&store, |tx| tx.put_edge(&link(0.2)));
+        ends.transact(&store, |tx| tx.put_node(&renamed(1)));
+        ends.transact(&store, |tx| tx.put_node(&Node { body: "Changed".into(), ..worded(2) }));
+        ends.transact(&store, |tx| tx.put_node(&Node { body: "Changed".into(), ..renamed(1) }));
+        ends.transact(&store, |tx| tx.put_node(&Node { body: "Changed".into(), ..worded(3) }));
+        ends.transact(&store, |tx| tx.put_edge(&link(0.4)));
         let before = stated(&store);
         drop(store);
-        damage_records(&folder, &ends, &[2, 3, 4, 5]);
+        ends.damage(&folder, &[2, 3, 4, 5]);
         before
     };
     let check = |store: &Store| {
@@ -260,25 +267,21 @@ fn what_intact_changes_added_to_a_lost_note_is_deleted() {
     let folder = tempfile::tempdir().unwrap();
     {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
-        let mut ends = Vec::new();
-        let mut run = |act: &dyn Fn(&mut Transaction<'_>) -> Result<()>| {
-            store.transact(cause(), act).unwrap();
-            ends.push(store.sizes().unwrap().log as usize);
-        };
-        (1..=3).for_each(|number| run(&|tx| tx.put_node(&node(number))));
-        run(&|tx| {
+        let mut ends = RecordEnds::default();
+        (1..=3).for_each(|number| ends.transact(&store, |tx| tx.put_node(&node(number))));
+        ends.transact(&store, |tx| {
             tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))?;
             tx.put_edge(&edge(2, 3, EdgeKind::Semantic, 0.5))?;
             tx.put_edge(&edge(3, 1, EdgeKind::Link, 0.5))
         });
-        run(&|tx| {
+        ends.transact(&store, |tx| {
             let visit = Visit { at: Timestamp(4), outcome: VisitOutcome::Processed, version: 1 };
             tx.put_visit("linker", node(2).id, &visit)?;
             tx.put_activity(node(2).id, &Activity::new(Timestamp(5), 3.0))?;
             tx.put_vectors(node(2).id, EMBEDDER, &[vec![1.0, 1.0]])
         });
         drop(store);
-        damage_records(&folder, &ends, &[2]);
+        ends.damage(&folder, &[2]);
     }
     let without_derived_data = |folder: &TempDir| {
         fs::remove_dir_all(folder.path().join("records")).unwrap();
@@ -330,17 +333,13 @@ fn a_link_of_a_note_whose_deletion_is_lost_is_in_the_records_and_in_the_view() {
     let folder = tempfile::tempdir().unwrap();
     {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
-        let mut ends = Vec::new();
-        let mut run = |act: &dyn Fn(&mut Transaction<'_>) -> Result<()>| {
-            store.transact(cause(), act).unwrap();
-            ends.push(store.sizes().unwrap().log as usize);
-        };
-        (1..=2).for_each(|number| run(&|tx| tx.put_node(&node(number))));
-        run(&|tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5)));
-        run(&|tx| tx.delete_node(node(2).id));
-        run(&|tx| tx.put_node(&node(2)));
+        let mut ends = RecordEnds::default();
+        (1..=2).for_each(|number| ends.transact(&store, |tx| tx.put_node(&node(number))));
+        ends.transact(&store, |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5)));
+        ends.transact(&store, |tx| tx.delete_node(node(2).id));
+        ends.transact(&store, |tx| tx.put_node(&node(2)));
         drop(store);
-        damage_records(&folder, &ends, &[4]);
+        ends.damage(&folder, &[4]);
     }
     repaired(&folder, RepairSource::SoundLog);
     for _ in 0..2 {
@@ -370,18 +369,17 @@ fn lost_transactions_of_several_tenants_are_repaired_from_the_records() {
         };
         let (before, ends) = {
             let store = open_in(&folder, StoreOptions::default()).unwrap();
-            let mut ends = Vec::new();
+            let mut ends = RecordEnds::default();
             for (number, writer) in (1..).zip(writers) {
                 let own = of(&store, writer);
                 let node = Node { tenant: own.tenant(), ..node(number) };
-                own.transact(cause(), |tx| tx.put_node(&node)).unwrap();
-                ends.push(store.sizes().unwrap().log as usize);
+                ends.transact(&own, |tx| tx.put_node(&node));
             }
             store.checkpoint().unwrap();
             put(&store, 50);
             (state(&store), ends)
         };
-        damage_records(&folder, &ends, &lost);
+        ends.damage(&folder, &lost);
         repaired(&folder, RepairSource::Records);
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         assert_eq!(store.damage(), None);
@@ -395,13 +393,11 @@ fn a_lost_note_exists_in_the_repaired_log_before_what_links_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let (before, ends) = {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
-        let mut ends = Vec::new();
+        let mut ends = RecordEnds::default();
         for number in 1..=6 {
-            put(&store, number);
-            ends.push(store.sizes().unwrap().log as usize);
+            ends.transact(&store, |tx| tx.put_node(&node(number)));
             if number == 3 {
-                store.transact(cause(), |tx| tx.put_edge(&edge(3, 2, EdgeKind::Link, 0.5))).unwrap();
-                ends.push(store.sizes().unwrap().log as usize);
+                ends.transact(&store, |tx| tx.put_edge(&edge(3, 2, EdgeKind::Link, 0.5)));
             }
         }
         store.checkpoint().unwrap();
@@ -409,7 +405,7 @@ fn a_lost_note_exists_in_the_repaired_log_before_what_links_to_it() {
         (stated(&store), ends)
     };
     // The creations of the second and of the fifth note.
-    damage_records(&folder, &ends, &[2, 6]);
+    ends.damage(&folder, &[2, 6]);
     repaired(&folder, RepairSource::Records);
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage(), store.view().edge_count()), (None, 1));
@@ -429,34 +425,30 @@ fn what_a_tenant_has_deleted_in_a_gap_does_not_wait_for_a_gap_of_another_tenant(
         let (before, ends) = {
             let store = open_in(&folder, StoreOptions::default()).unwrap();
             let other = other(&store);
-            let mut ends = Vec::new();
-            let mut run = |own: &Store, act: &dyn Fn(&mut Transaction<'_>) -> Result<()>| {
-                own.transact(cause(), act).unwrap();
-                ends.push(store.sizes().unwrap().log as usize);
-            };
+            let mut ends = RecordEnds::default();
             let of_other = |number: u64| Node { tenant: other.tenant(), ..node(number) };
             let create = |tx: &mut Transaction<'_>| tx.put_node(&of_other(11));
             let delete = |tx: &mut Transaction<'_>| {
                 tx.delete_edge(node(1).id, EdgeKind::Link, node(2).id)?;
                 tx.put_node(&Node { body: "Changed".into(), ..node(2) })
             };
-            (1..=3).for_each(|number| run(&store, &|tx| tx.put_node(&node(number))));
-            run(&other, &|tx| tx.put_node(&of_other(10)));
-            run(&store, &|tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5)));
+            (1..=3).for_each(|number| ends.transact(&store, |tx| tx.put_node(&node(number))));
+            ends.transact(&other, |tx| tx.put_node(&of_other(10)));
+            ends.transact(&store, |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5)));
             match deletes_last {
-                false => run(&store, &delete),
-                true => run(&other, &create),
+                false => ends.transact(&store, delete),
+                true => ends.transact(&other, create),
             }
-            run(&store, &|tx| tx.put_edge(&edge(1, 3, EdgeKind::Link, 0.5)));
+            ends.transact(&store, |tx| tx.put_edge(&edge(1, 3, EdgeKind::Link, 0.5)));
             match deletes_last {
-                false => run(&other, &create),
-                true => run(&store, &delete),
+                false => ends.transact(&other, create),
+                true => ends.transact(&store, delete),
             }
             store.checkpoint().unwrap();
             put(&store, 50);
             (state(&store), ends)
         };
-        damage_records(&folder, &ends, &[6, 8]);
+        ends.damage(&folder, &[6, 8]);
         repaired(&folder, RepairSource::Records);
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         assert_eq!((store.damage(), store.view().edge_count()), (None, 1));
