@@ -287,6 +287,13 @@ fn files_that_were_damaged_while_the_memory_was_closed_are_reported_once() {
     let log = world.run(&["daemon", "log"]).stdout;
     assert!(log.contains("WARN") && log.contains("text/snapshot` was damaged"), "{log}");
     world.stop_daemon();
+    damage(&world, "text/snapshot");
+    world.start_daemon();
+    let report = world.json(&["doctor", "--deep"]);
+    let lines = report["findings"].as_array().unwrap().iter();
+    let named: Vec<&Value> = lines.filter(|line| line.to_string().contains("text/snapshot`")).collect();
+    assert!(matches!(&named[..], [line] if line["check"] == "files"), "{report:#}");
+    world.stop_daemon();
 }
 
 #[test]

@@ -72,7 +72,10 @@ impl LocalCommand for Doctor {
         // Several checks read the settings, so each problem of the settings is listed only once.
         results
             .retain(|result| result.check == settings::CHECK || !settings_problems.contains(&result.message));
-        let results = CheckResult::without_repetitions(results);
+        let repeated: Vec<bool> =
+            results.iter().map(|result| deep::repeats_verification(result, &results)).collect();
+        let once = results.into_iter().zip(repeated).filter(|(_, is_repeated)| !is_repeated);
+        let results = CheckResult::without_repetitions(once.map(|(result, _)| result).collect());
         Ok(DoctorOutput { healthy: results.iter().all(|result| result.state != CheckState::Failed), results })
     }
 

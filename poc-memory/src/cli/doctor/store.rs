@@ -62,13 +62,8 @@ pub(super) fn check(
     });
     let connection = match counted {
         Ok((counts, connection)) => {
-            results.extend(
-                connection
-                    .recovered()
-                    .into_iter()
-                    .filter(|note| !verified.iter().any(|result| names_file_of(result, note)))
-                    .map(|note| CheckResult::new(CHECK, CheckState::Warning, note)),
-            );
+            let recovered = connection.recovered().into_iter();
+            results.extend(recovered.map(|note| CheckResult::new(CHECK, CheckState::Warning, note)));
             results.extend(read(&counts, &config.tenant_schema));
             Some(connection)
         }
@@ -79,12 +74,6 @@ pub(super) fn check(
     };
     results.extend(verified);
     (results, connection)
-}
-
-/// Whether a result of the verification is about the damaged file that a message of the open names.
-fn names_file_of(result: &CheckResult, note: &str) -> bool {
-    let file = result.message.split('`').nth(1);
-    file.is_some_and(|file| note.contains(&format!("`{file}` was damaged")))
 }
 
 fn count(connection: &mut Connection) -> Result<Value> {
