@@ -47,8 +47,8 @@ impl LocalCommand for Doctor {
 
     fn run(self, context: &CommandContext) -> Result<DoctorOutput> {
         context.paths.must_exist()?;
-        let mut results = checks::folders::check(&context.paths);
         let (more, config) = settings::check(context);
+        let mut results = checks::folders::check(&context.paths, config.as_ref());
         results.extend(more);
         let (more, daemon) = daemon::check(context, config.as_ref());
         let settings_problems: Vec<String> =

@@ -1,6 +1,7 @@
 //! Checks that the folders exist, belong to the user, are private and writable, and have free disk space.
 
 use super::{CheckResult, CheckState};
+use poc_config::Config;
 use poc_config::paths::Paths;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -13,11 +14,12 @@ const MIN_FREE_BYTES: u64 = 128 << 20;
 /// How messages about the free space of a disk begin, also those of the daemon.
 const DISK: &str = "the disk of ";
 
-pub(crate) fn check(paths: &Paths) -> Vec<CheckResult> {
+/// The diagnostics. `config` are the settings, if they can be read.
+pub(crate) fn check(paths: &Paths, config: Option<&Config>) -> Vec<CheckResult> {
     let folders = paths.folders();
     let mut results: Vec<CheckResult> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
     let tokens = [paths.token(), paths.model_token(), paths.read_token()];
-    results.extend(tokens.iter().filter_map(|file| check_token(file)));
+    results.extend(tokens.iter().filter_map(|file| check_token(file, config)));
     results.extend(check_secret(&paths.socket()));
     results.extend(low_disks(&folders));
     if results.is_empty() {
@@ -84,15 +86,22 @@ fn check_secret(file: &Path) -> Option<CheckResult> {
     check_owner(file, &std::fs::metadata(file).ok()?, "600")
 }
 
-/// The problem of a file with a token, if any. A daemon that serves HTTP does not start while others may read it.
-fn check_token(file: &Path) -> Option<CheckResult> {
+/// The problem of a file with a token, if any. The daemon serves nothing over HTTP while others may read it, and does not
+/// start if REST or MCP is to be served.
+fn check_token(file: &Path, config: Option<&Config>) -> Option<CheckResult> {
     let result = check_secret(file)?;
     if !is_open(&std::fs::metadata(file).ok()?) {
         return Some(result);
     }
-    let message = format!("{}: a daemon that serves HTTP does not start", result.message);
-    let hint = format!("`chmod 600 '{}'`; or delete it, and the next start makes another", file.display());
-    Some(CheckResult::new(CHECK, CheckState::Failed, message).hint(hint))
+    let (state, consequence) = match config {
+        Some(config) if config.rest.enabled || config.mcp.http => {
+            (CheckState::Failed, ": a daemon that serves HTTP does not start")
+        }
+        Some(config) if config.page.enabled => (CheckState::Warning, ": the page cannot be opened"),
+        _ => (CheckState::Warning, ""),
+    };
+    let hint = format!("`chmod 600 '{}'`; or delete it, and the daemon makes another", file.display());
+    Some(CheckResult::new(CHECK, state, format!("{}{consequence}", result.message)).hint(hint))
 }
 
 /// Whether other users may read or write it.
@@ -122,25 +131,48 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_token_that_others_can_read_fails_and_a_socket_is_a_warning() {
+    fn private_folders_are_ok_and_a_socket_that_others_can_use_is_a_warning() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(&home.path().join("memory"));
-        let states = |paths| check(paths).iter().map(|result| result.state).collect::<Vec<_>>();
+        let states = |paths| check(paths, None).iter().map(|result| result.state).collect::<Vec<_>>();
         assert!(
             states(&paths).iter().all(|state| *state == CheckState::Note),
             "the folder does not exist yet"
         );
         paths.create().unwrap();
         assert_eq!(states(&paths), [CheckState::Ok]);
-        std::fs::write(paths.token(), "x").unwrap();
-        std::fs::set_permissions(paths.token(), Permissions::from_mode(0o644)).unwrap();
-        let found = check(&paths);
-        assert_eq!((found.len(), found[0].state), (1, CheckState::Failed));
-        assert!(found[0].hint.as_deref().unwrap().starts_with("`chmod 600"), "{found:?}");
-        std::fs::set_permissions(paths.token(), Permissions::from_mode(0o600)).unwrap();
         std::fs::write(paths.socket(), "").unwrap();
         std::fs::set_permissions(paths.socket(), Permissions::from_mode(0o644)).unwrap();
         assert_eq!(states(&paths), [CheckState::Warning]);
+    }
+
+    #[test]
+    fn a_token_that_others_can_read_fails_only_if_the_daemon_serves_http() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(&home.path().join("memory"));
+        paths.create().unwrap();
+        std::fs::write(paths.token(), "x").unwrap();
+        std::fs::set_permissions(paths.token(), Permissions::from_mode(0o644)).unwrap();
+        let open = format!("other users may read `{}`", paths.token().display());
+        for (settings, state, consequence) in [
+            ("rest.enabled = true", CheckState::Failed, ": a daemon that serves HTTP does not start"),
+            ("mcp.http = true", CheckState::Failed, ": a daemon that serves HTTP does not start"),
+            ("", CheckState::Warning, ": the page cannot be opened"),
+            ("page.enabled = false", CheckState::Warning, ""),
+        ] {
+            let config = Config::layered(Some(("config.toml", settings)), std::iter::empty()).unwrap();
+            let found = check(&paths, Some(&config));
+            let [result] = &found[..] else { panic!("{settings}: {found:?}") };
+            assert_eq!(
+                (result.state, &result.message),
+                (state, &format!("{open}{consequence}")),
+                "{settings}"
+            );
+            assert!(result.hint.as_deref().unwrap().starts_with("`chmod 600"), "{found:?}");
+        }
+        assert_eq!(check(&paths, None)[0].message, open, "the settings cannot be read");
+        std::fs::set_permissions(paths.token(), Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(check(&paths, None)[0].state, CheckState::Ok);
     }
 
     #[test]

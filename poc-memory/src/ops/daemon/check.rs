@@ -83,7 +83,7 @@ impl Op for DaemonCheck {
     fn run(self, ctx: &Ctx<'_>) -> Result<DaemonCheckOutput> {
         let (memory, status) = (ctx.memory, ctx.host.daemon()?.status());
         let config = &memory.config;
-        let mut results = folders::check(&memory.paths);
+        let mut results = folders::check(&memory.paths, Some(config));
         results.extend(embedder::check(config, &memory.paths.store()));
         results.extend(reranker::check(config));
         results.extend(models::check(config, false));
