@@ -9,7 +9,7 @@
 //!
 //! Three events cancel a token: its client disconnects, its time limit passes, or the daemon shuts down.
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use parking_lot::{Condvar, Mutex};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -114,15 +114,21 @@ pub fn is_requested() -> bool {
     SCOPES.with_borrow(|scopes| scopes.iter().any(CancellationToken::is_cancelled))
 }
 
+/// The message of the error of [`check`].
+const CANCELLED: &str = "the request was cancelled: the client disconnected, or the daemon is stopping";
+
 /// Fails if the computation on this thread should stop.
 ///
 /// # Errors
 /// `unavailable` if the token of any enclosing scope was cancelled.
 pub fn check() -> Result<()> {
-    if !is_requested() {
-        return Ok(());
-    }
-    Err(Error::unavailable("the request was cancelled: the client disconnected, or the daemon is stopping"))
+    if is_requested() { Err(Error::unavailable(CANCELLED)) } else { Ok(()) }
+}
+
+/// Whether an error is that of [`check`]. The work then ended at a check, so the outcome of everything before it is
+/// known.
+pub fn is_cancellation(error: &Error) -> bool {
+    error.code == Code::Unavailable && error.message == CANCELLED
 }
 
 /// Leaves the innermost scope on drop, so also when its work panics.
@@ -148,7 +154,9 @@ mod tests {
                 outer.cancel();
                 assert!(is_requested(), "an outer token cancels inner work");
             });
-            assert_eq!(check().unwrap_err().code, crate::error::Code::Unavailable);
+            let error = check().unwrap_err();
+            assert!(error.code == Code::Unavailable && is_cancellation(&error));
+            assert!(!is_cancellation(&Error::unavailable("the answer is lost")));
         });
         assert!(!is_requested());
         scope(&inner, || assert!(!is_requested()));

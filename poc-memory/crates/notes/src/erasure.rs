@@ -123,7 +123,8 @@ impl<'a> Erasure<'a> {
         // The log may have the deletion although its write failed.
         let is_uncertain = match error.code {
             Code::ReadOnly => self.memory.store.may_have_refused_write(),
-            code => matches!(code, Code::Unavailable | Code::Internal),
+            Code::Unavailable => !cancellation::is_cancellation(error),
+            code => code == Code::Internal,
         };
         if is_uncertain || self.entry.has_deletion(self.memory)? {
             return Ok(());
