@@ -126,6 +126,21 @@ pub(super) struct LostNoteRow {
     tenant: Option<String>,
 }
 
+impl LostNoteRow {
+    pub(super) fn of(note: &LostNote) -> LostNoteRow {
+        LostNoteRow {
+            id: note.id,
+            name: note.name.clone(),
+            tenant: (!note.tenant.is_default()).then(|| note.tenant.to_string()),
+        }
+    }
+
+    /// The name, or the id if no name is left.
+    pub(super) fn shown(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.id.to_string())
+    }
+}
+
 /// A backup of this memory that may have changes, or their history, that no source of a repair keeps.
 #[derive(Debug, Serialize)]
 pub(super) struct FullerBackup {
@@ -309,13 +324,21 @@ impl LocalCommand for RepairStore {
                 let advice = quarantine_advice.map_or_else(String::new, |advice| format!("{advice}\n"));
                 format!("{damage}\n\n{end}{lines}{rest}{advice}")
             }
-            RepairOutput::Repaired { choice, lost_notes, replaced, restorable } => format!(
-                "the store was repaired:\n{}{}the replaced files are in `quarantine/{replaced}`\n{}`poc-memory repair \
-                 --undo --yes` reverts the repair\n",
-                line(choice),
-                lost_notes_lines(lost_notes),
-                restorable_line(choice, replaced, *restorable)
-            ),
+            RepairOutput::Repaired { choice, lost_notes, replaced, restorable } => {
+                let listed = match lost_notes.is_empty() {
+                    true => String::new(),
+                    false => {
+                        format!("{:<10} `poc-memory doctor quarantine show {replaced}` lists them\n", "")
+                    }
+                };
+                format!(
+                    "the store was repaired:\n{}{}{listed}the replaced files are in `quarantine/{replaced}`\n\
+                     {}`poc-memory repair --undo --yes` reverts the repair\n",
+                    line(choice),
+                    lost_notes_lines(lost_notes),
+                    restorable_line(choice, replaced, *restorable)
+                )
+            }
             RepairOutput::Undone { replaced } => format!(
                 "the repair was undone; the files that it created, and all changes since then, are in \
                  `quarantine/{replaced}`\nafter another repair, `poc-memory doctor quarantine restore {replaced}` \
@@ -347,12 +370,7 @@ fn choices_output(context: &CommandContext, repair: &Repair, choices: Vec<Repair
 }
 
 fn lost_notes(repair: &Repair) -> Vec<LostNoteRow> {
-    let row = |note: &LostNote| LostNoteRow {
-        id: note.id,
-        name: note.name.clone(),
-        tenant: (!note.tenant.is_default()).then(|| note.tenant.to_string()),
-    };
-    repair.lost_notes().iter().map(row).collect()
+    repair.lost_notes().iter().map(LostNoteRow::of).collect()
 }
 
 /// Names lost notes by a name or the id. Empty if there are none.
@@ -360,8 +378,7 @@ fn lost_notes_lines(notes: &[LostNoteRow]) -> String {
     if notes.is_empty() {
         return String::new();
     }
-    let name = |note: &LostNoteRow| note.name.clone().unwrap_or_else(|| note.id.to_string());
-    let shown = notes.iter().take(SHOWN_NOTES).map(|note| format!("`{}`", name(note)));
+    let shown = notes.iter().take(SHOWN_NOTES).map(|note| format!("`{}`", note.shown()));
     let mut named = shown.collect::<Vec<_>>().join(", ");
     if notes.len() > SHOWN_NOTES {
         named += &format!(" and {} more (`--json` lists all)", notes.len() - SHOWN_NOTES);

@@ -11,6 +11,7 @@ use crate::table::Table;
 use poc_graph::error::Result;
 use poc_graph::{EdgeId, Node, NodeId, Tenant};
 use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The keys of the entries of a node: for its key, its aliases and, if it is live, its content hash and keywords.
@@ -31,9 +32,10 @@ pub(crate) fn value(table: Table, id: NodeId) -> Vec<u8> {
 }
 
 /// A note of which damage has left only entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostNote {
     /// Its tenant.
+    #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
     /// Its id.
     pub id: NodeId,

@@ -96,8 +96,8 @@ pub use recovery_report::RecoveryReport;
 pub use repair::{
     QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, REPAIR_OP, ReadablePart, Repair,
     RepairOption, RepairReport, RepairSource, RestorableRecords, delete_quarantine_part,
-    for_each_quarantine_record, has_undoable_repair, quarantine_contents, quarantine_names, quarantine_parts,
-    repair_folders, undo_repair,
+    for_each_quarantine_record, has_undoable_repair, quarantine_contents, quarantine_lost_notes,
+    quarantine_names, quarantine_parts, repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{

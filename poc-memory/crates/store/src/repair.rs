@@ -4,6 +4,7 @@
 //! the quarantine. The moves are saved to a journal first, so that the next open completes an interrupted repair.
 
 mod journal;
+mod lost_notes;
 mod new_log;
 mod new_log_writer;
 mod part_files;
@@ -14,8 +15,8 @@ pub(crate) use journal::complete;
 pub use journal::repair_folders;
 pub use quarantine_parts::{
     QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, RestorableRecords,
-    delete_quarantine_part, for_each_quarantine_record, quarantine_contents, quarantine_names,
-    quarantine_parts,
+    delete_quarantine_part, for_each_quarantine_record, quarantine_contents, quarantine_lost_notes,
+    quarantine_names, quarantine_parts,
 };
 
 use crate::catch_up;
@@ -309,12 +310,12 @@ impl Repair {
     }
 
     /// Repairs the store from a source. `now` is the timestamp of the placeholder transactions for lost changes at the
-    /// end. The folders `derived`, relative to the store's folder, contain data derived from the old log and are
+    /// end. [`quarantine_lost_notes`] names the [`Repair::lost_notes`] afterwards. The folders `derived`, relative to the store's folder, contain data derived from the old log and are
     /// deleted.
     ///
     /// # Errors
-    /// `invalid_argument` if the source is none of the [`Repair::options`], `unavailable` if the new log cannot be
-    /// written or derived data cannot be deleted, `internal` if the new log does not lead to the expected state, and
+    /// `invalid_argument` if the source is none of the [`Repair::options`], `unavailable` if the new log or the list of
+    /// lost notes cannot be written or derived data cannot be deleted, `internal` if the new log does not lead to the expected state, and
     /// `read_only` or `unavailable` if the files cannot be moved. Interrupted moves are completed by the next open or
     /// repair. After any other error, the store is unchanged, except that derived data may be deleted.
     pub fn run(self, source: RepairSource, now: Timestamp, derived: &[&str]) -> Result<RepairReport> {
@@ -330,6 +331,7 @@ impl Repair {
         };
         NewLog { folder: &folder, log: &self.log, last, now, is_copy: self.is_copy }
             .write(target)
+            .and_then(|()| lost_notes::save(&self.directory, self.lost_notes()))
             // If this cannot be deleted now, the next repair deletes it.
             .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
         // The records are read before the files of the log are moved.

@@ -3,10 +3,13 @@
 use crate::cli::command_context::CommandContext;
 use crate::cli::confirmation::confirm;
 use crate::cli::local::LocalCommand;
+use crate::cli::repair::LostNoteRow;
 use crate::ops::plural;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_store::{delete_quarantine_part, quarantine_contents, quarantine_names, quarantine_parts};
+use poc_store::{
+    delete_quarantine_part, quarantine_contents, quarantine_lost_notes, quarantine_names, quarantine_parts,
+};
 use serde::Serialize;
 
 /// List what opens and repairs of a damaged store have moved to `quarantine/`
@@ -16,7 +19,8 @@ pub(in crate::cli) struct QuarantineList {}
 /// Show the notes that a part of the quarantine contains
 ///
 /// Each note is as its last change in the part left it, or as it was before that change deleted it. Pieces of a log and
-/// records are read as far as they are intact. `--key` shows the text of a note.
+/// records are read as far as they are intact. `--key` shows the text of a note. If the part has what a repair
+/// replaced, the notes that the repair lost, and of which it found a name or the id, are listed, too.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct QuarantineShow {
     /// The name of the part, as `list` shows it
@@ -87,6 +91,9 @@ pub(in crate::cli) struct QuarantineNoteRow {
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct QuarantineShowOutput {
     notes: Vec<QuarantineNoteRow>,
+    /// Notes that the repair lost, and of which a name or the id was left. Absent with `--key`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lost_notes: Vec<LostNoteRow>,
     /// Whether the text for a person contains the bodies.
     #[serde(skip)]
     with_bodies: bool,
@@ -148,12 +155,18 @@ impl LocalCommand for QuarantineShow {
             }
         }
         notes.retain(|note| self.keys.is_empty() || self.keys.contains(&note.key));
-        Ok(QuarantineShowOutput { notes, with_bodies: !self.keys.is_empty() })
+        let lost = match self.keys.is_empty() {
+            true => quarantine_lost_notes(&context.paths.store(), &self.name)?,
+            false => Vec::new(),
+        };
+        let lost_notes = lost.iter().map(LostNoteRow::of).collect();
+        Ok(QuarantineShowOutput { notes, lost_notes, with_bodies: !self.keys.is_empty() })
     }
 
     fn show(output: &QuarantineShowOutput) -> String {
+        let lost = lost_notes_lines(&output.lost_notes);
         if output.notes.is_empty() {
-            return "it contains no readable notes\n".to_owned();
+            return format!("it contains no readable notes\n{lost}");
         }
         let deleted = |note: &QuarantineNoteRow| if note.deleted { " (deleted)" } else { "" };
         if output.with_bodies {
@@ -163,12 +176,9 @@ impl LocalCommand for QuarantineShow {
             return output.notes.iter().map(text).collect::<Vec<_>>().join("\n");
         }
         let line = |note: &QuarantineNoteRow| format!("{}{}  {}\n", note.key, deleted(note), note.title);
-        let mut text: String = output.notes.iter().take(SHOWN).map(line).collect();
-        if let more @ 1.. = output.notes.len().saturating_sub(SHOWN) {
-            text.push_str(&format!("… and {more} more: `--json` shows them all\n"));
-        }
-        text.push_str("`--key KEY` shows the text of a note\n");
-        text
+        let lines: String = output.notes.iter().take(SHOWN).map(line).collect();
+        let more = more_line(output.notes.len());
+        format!("{lines}{more}`--key KEY` shows the text of a note\n{lost}")
     }
 }
 
@@ -196,6 +206,27 @@ impl LocalCommand for QuarantineDelete {
     }
 }
 
+/// Lists lost notes by a name or the id. Empty if there are none.
+fn lost_notes_lines(notes: &[LostNoteRow]) -> String {
+    if notes.is_empty() {
+        return String::new();
+    }
+    let lines: String = notes.iter().take(SHOWN).map(|note| format!("  {}\n", note.shown())).collect();
+    let count = plural(notes.len() as u64, "note");
+    format!(
+        "the repair found only a name or the id of {count}, which it could not keep:\n{lines}{}",
+        more_line(notes.len())
+    )
+}
+
+/// The number of notes after the shown ones. Empty if all are shown.
+fn more_line(count: usize) -> String {
+    match count.saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("… and {more} more: `--json` shows them all\n"),
+    }
+}
+
 /// Adds the argument and a hint to the error for a part that does not exist.
 fn at_name(error: Error) -> Error {
     match error.code {
@@ -211,4 +242,31 @@ fn part_line(part: &QuarantinePartRow) -> String {
         None => "no log changes".to_owned(),
     };
     format!("{}  {}, {changes}\n", part.name, plural(part.bytes, "byte"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::{NodeId, Tenant};
+    use poc_store::LostNote;
+
+    #[test]
+    fn lost_notes_are_listed_after_the_readable_ones() {
+        let row = |number: u8, name: Option<&str>| {
+            let id = NodeId::from_bytes([number; 16]);
+            LostNoteRow::of(&LostNote { tenant: Tenant::default(), id, name: name.map(str::to_owned) })
+        };
+        let shown = |lost_notes: Vec<LostNoteRow>| {
+            QuarantineShow::show(&QuarantineShowOutput { notes: Vec::new(), lost_notes, with_bodies: false })
+        };
+        assert_eq!(shown(Vec::new()), "it contains no readable notes\n");
+        insta::assert_snapshot!(shown(vec![row(1, Some("quay")), row(2, None)]), @r"
+        it contains no readable notes
+        the repair found only a name or the id of 2 notes, which it could not keep:
+          quay
+          02020202020202020202020202020202
+        ");
+        let many = (0..103).map(|number| row(number, None)).collect();
+        assert!(shown(many).ends_with("… and 3 more: `--json` shows them all\n"));
+    }
 }

@@ -1,5 +1,6 @@
 //! The moves of a repair. They are saved before the first move, and repeated until all are done.
 
+use super::lost_notes;
 use crate::atomic_file;
 use crate::derived_files;
 use crate::disk;
@@ -8,7 +9,7 @@ use crate::tenant_view_files;
 use poc_graph::error::{Code, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The file name of the journal of an unfinished repair, in the store's folder.
@@ -33,10 +34,14 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Replaces the log with a new one, and moves everything derived from the old log away.
+    /// Replaces the log with a new one, and moves everything derived from the old log away, together with the list of
+    /// lost notes.
     pub(super) fn exchange(store: &Path, new_log: &str, source: &str) -> Result<Journal> {
         let folder = free_name(store, "repair");
         let mut moves = put_away(store, &folder);
+        if store.join(lost_notes::FILE).exists() {
+            moves.push((lost_notes::FILE.into(), quarantine_path(&folder).join(lost_notes::FILE)));
+        }
         moves.push((new_log.into(), "log".into()));
         Ok(Journal { source: source.to_owned(), folder, undoes: None, moves })
     }
@@ -57,7 +62,8 @@ impl Journal {
             });
         };
         let replaced = quarantine_path(&last.folder);
-        let mut put_away_by_it = last.moves.iter().map(|(_, to)| to).filter(|to| to.starts_with(&replaced));
+        let replaces = |to: &&PathBuf| to.starts_with(&replaced) && !to.ends_with(lost_notes::FILE);
+        let mut put_away_by_it = last.moves.iter().map(|(_, to)| to).filter(replaces);
         if !put_away_by_it.all(|file| store.join(file).exists()) {
             let message =
                 format!("the files that `{}` replaced were deleted from the quarantine", last.folder);
@@ -107,6 +113,13 @@ impl Journal {
                 fs::rename(from, to)?;
             }
         }
+        if let Some(undone) = &self.undoes {
+            // The store is as it was before the repair, so another repair finds these notes again.
+            match fs::remove_file(store.join(quarantine_path(undone)).join(lost_notes::FILE)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
         for directory in [folder.as_path(), &store.join("quarantine"), store] {
             File::open(directory)?.sync_all()?;
         }
@@ -120,7 +133,7 @@ impl Journal {
 pub(crate) fn complete(store: &Path) -> Result<()> {
     let bytes = match fs::read(store.join(JOURNAL)) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(incomplete(Code::Unavailable, &error)),
     };
     let journal: Journal =

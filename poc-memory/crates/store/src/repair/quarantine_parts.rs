@@ -1,8 +1,10 @@
 //! Reads what repairs and opens have moved to the quarantine.
 
 use super::journal::MANIFEST;
+use super::lost_notes;
 use super::part_files::{part_files, unreadable};
 use crate::engine::{Engine, lsm};
+use crate::index_entries::LostNote;
 use crate::keys;
 use crate::log::intact_records;
 use crate::logged_transaction::{LoggedTransaction, Write};
@@ -216,6 +218,15 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
     }
     found.retain(|_, own| !own.is_empty());
     Ok(found)
+}
+
+/// The notes that the repair that made a part of the quarantine lost, and of which a name or the id was left. Empty if
+/// the part is not of a repair, or if the repair was undone.
+///
+/// # Errors
+/// `not_found` if the quarantine has no such part, `unavailable` or `damaged` if their list cannot be read.
+pub fn quarantine_lost_notes(directory: &Path, name: &str) -> Result<Vec<LostNote>> {
+    lost_notes::read(&part_path(directory, name)?)
 }
 
 /// Whether the records of a table are derived from notes, edges and the log.

@@ -711,12 +711,25 @@ fn notes_of_which_only_entries_are_left_are_named() {
         id: node(*number).id,
         name: Some(node(*number).key),
     };
-    assert_eq!(repair.lost_notes(), lost.iter().map(of).collect::<Vec<_>>());
-    repair.run(RepairSource::Records, Timestamp(9), &[]).unwrap();
+    let named: Vec<LostNote> = lost.iter().map(of).collect();
+    assert_eq!(repair.lost_notes(), named);
+    let replaced = repair.run(RepairSource::Records, Timestamp(9), &[]).unwrap().replaced;
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage(), numbers(&store)), (None, shown));
     // A name of a lost note can be used again.
     assert_eq!(store.find_key(&node(lost[0]).key).unwrap(), None);
+    drop(store);
+    // The quarantine names them until the files are deleted or the repair is undone.
+    let names_of = |folder: &TempDir| quarantine_lost_notes(folder.path(), &replaced).unwrap();
+    assert_eq!(names_of(&folder), named);
+    let deleted = copied(folder.path());
+    delete_quarantine_part(deleted.path(), &replaced).unwrap();
+    assert_eq!(names_of(&deleted), []);
+    undo_repair(folder.path(), &[]).unwrap();
+    assert_eq!(names_of(&folder), []);
+    assert!(!quarantine_names(folder.path()).unwrap().contains(&replaced));
+    let repair = Repair::of(folder.path(), false).unwrap().unwrap();
+    assert_eq!(repair.lost_notes(), named);
 }
 
 #[test]
