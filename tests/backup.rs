@@ -457,7 +457,7 @@ fn a_restored_memory_has_settings_and_runs_and_no_secrets() {
 }
 
 #[test]
-fn the_time_that_is_shown_for_a_change_restores_that_change() {
+fn the_time_and_the_number_that_are_shown_for_a_change_lead_to_its_state() {
     let world = World::new();
     world.json(&["insert", "--title", "Journal"]);
     world.json(&["backup", "backups"]);
@@ -466,7 +466,9 @@ fn the_time_that_is_shown_for_a_change_restores_that_change() {
     let shown = format!("{}Z", newest["at"].as_str().unwrap().split_once('.').unwrap().0);
     let answer = world.json(&["restore", "backups", "--into", "elsewhere", "--to", &shown]);
     assert_eq!((&answer["seq"], &answer["at"]), (&newest["seq"], &newest["at"]));
-    assert_eq!(world.json(&["get", "journal", "--at", &shown])["title"], "Journal");
+    for point in [shown, newest["seq"].to_string()] {
+        assert_eq!(world.json(&["get", "journal", "--at", &point])["title"], "Journal", "{point}");
+    }
 }
 
 #[test]
@@ -501,7 +503,7 @@ fn errors_of_wrong_requests_name_the_right_ones() {
     1 error: `--to`: no backup has change 99 | hint: the newest state is change 1 of TIME: `poc-memory restore PATH` restores it
     1 error: `--to`: no backup has a change of 2001-01-01T00:00:00.000Z or earlier | hint: the newest state is change 1 of TIME: `poc-memory restore PATH` restores it
     2 error: invalid value `0` for `--to <SEQ|TIME>`: there is no change 0; changes are numbered from 1 | hint: see `poc-memory restore --help`
-    2 error: invalid value `soon` for `--to <SEQ|TIME>`: `soon` is not a time; write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m` | hint: see `poc-memory restore --help`
+    2 error: invalid value `soon` for `--to <SEQ|TIME>`: `soon` is neither the number of a change nor a time; write `1042`, `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m` | hint: see `poc-memory restore --help`
     ");
     assert!(!world.home().join("new").exists());
     // A profile that does not exist yet can be a destination, too.

@@ -7,8 +7,9 @@ use crate::ops::{self, plural, second};
 use poc_agent::agent_files;
 use poc_config::Config;
 use poc_config::paths::Paths;
+use poc_graph::HistoryPoint;
 use poc_graph::error::{Error, Result};
-use poc_graph::time::{Clock as _, Moment, SystemClock, Timestamp};
+use poc_graph::time::{Clock as _, SystemClock, Timestamp};
 use poc_notes::backup::{self, BackupCallbacks, RestoreOptions, RestorePoint};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -25,32 +26,14 @@ pub(super) struct Restore {
     #[arg(value_name = "FOLDER|FILE", value_parser = ops::path)]
     path: PathBuf,
     /// Restore the state after this change, or as of this time: `1042`, `2026-11-21T08:00:00Z`, `2026-11-21`, `2h`
-    #[arg(long, value_name = "SEQ|TIME", value_parser = point)]
-    to: Option<RestoreTarget>,
+    #[arg(long, value_name = "SEQ|TIME", value_parser = ops::history_point)]
+    to: Option<HistoryPoint>,
     /// Restore into this folder, for `POC_MEMORY_HOME`; otherwise into the folders in use
     #[arg(long, value_name = "FOLDER", value_parser = ops::path)]
     into: Option<PathBuf>,
     /// Leave out damaged settings, agents, prompts and runs, and restore the rest
     #[arg(long)]
     skip_damaged_files: bool,
-}
-
-/// A state as it is written on the command line.
-#[derive(Clone, Copy, Debug)]
-enum RestoreTarget {
-    Seq(u64),
-    Time(Moment),
-}
-
-/// A sequence number or a time.
-fn point(word: &str) -> Result<RestoreTarget, String> {
-    if !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()) {
-        return match word.parse() {
-            Ok(seq) if seq > 0 => Ok(RestoreTarget::Seq(seq)),
-            _ => Err(format!("there is no change {word}; changes are numbered from 1")),
-        };
-    }
-    Moment::parse(word).map(RestoreTarget::Time).map_err(|error| error.line())
 }
 
 /// The answer of `restore`.
@@ -96,8 +79,8 @@ impl LocalCommand for Restore {
         }
         let point = match self.to {
             None => RestorePoint::Newest,
-            Some(RestoreTarget::Seq(seq)) => RestorePoint::Seq(seq),
-            Some(RestoreTarget::Time(moment)) => {
+            Some(HistoryPoint::Change(seq)) => RestorePoint::Seq(seq),
+            Some(HistoryPoint::Time(moment)) => {
                 let now = SystemClock.now();
                 RestorePoint::Within { first: moment.resolve(now), last: moment.resolve_end(now) }
             }

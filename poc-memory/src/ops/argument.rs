@@ -9,7 +9,7 @@ use poc_agent::ledger::Status;
 use poc_config::{HistoryRetention, SearchConfig, bounds, files};
 use poc_graph::error::Error;
 use poc_graph::time::{FutureTime, Moment, Timestamp};
-use poc_graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
+use poc_graph::{Category, EdgeKind, HistoryPoint, MessageId, Trust, VisitOutcome};
 use poc_notes::weight::WeightChange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -240,6 +240,11 @@ pub(super) fn time(word: &str) -> Result<Timestamp, String> {
 /// A time, absolute or relative.
 pub(super) fn moment(word: &str) -> Result<Moment, String> {
     Moment::parse(word).map_err(message_with_hint)
+}
+
+/// A past state, by the number of a change or a time.
+pub(crate) fn history_point(word: &str) -> Result<HistoryPoint, String> {
+    HistoryPoint::parse(word).map_err(message_with_hint)
 }
 
 /// A time in the future, absolute or relative.

@@ -4,8 +4,8 @@ use super::history::{self, HistoryEntry};
 use super::text::second;
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::Result;
-use poc_graph::time::{Moment, Timestamp};
-use poc_graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
+use poc_graph::time::Timestamp;
+use poc_graph::{Category, EdgeKind, HistoryPoint, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_notes::interchange::Note;
@@ -28,10 +28,11 @@ pub(crate) struct Get {
     #[arg(long)]
     #[serde(default)]
     markdown: bool,
-    /// Show the note as of this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` (a week ago)
-    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    /// Show the note as of this time or after this change: `2026-11-21`, `2026-11-21T08:00:00Z`, `7d` (a week ago), or `1042`
+    /// (a number that `changes` shows)
+    #[arg(long, value_name = "SEQ|TIME", value_parser = argument::history_point)]
     #[serde(default)]
-    at: Option<Moment>,
+    at: Option<HistoryPoint>,
     /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]

@@ -79,7 +79,7 @@ mod wrapped_table;
 mod write;
 
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
-pub(crate) use argument::path;
+pub(crate) use argument::{history_point, path};
 pub(crate) use backup::{Backup, BackupOutput};
 pub(crate) use daemon::tail;
 pub use def::{Access, IrreversibleFlag, Method, Op, OpDef, OpOutput, Route, ToolEffect};

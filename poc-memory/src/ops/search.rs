@@ -7,8 +7,8 @@ use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents, pipeline_keywords};
 use poc_graph::error::{Error, Result};
-use poc_graph::time::{Moment, Timestamp};
-use poc_graph::{Ix, NodeId, View};
+use poc_graph::time::Timestamp;
+use poc_graph::{HistoryPoint, Ix, NodeId, View};
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_rank::decay::weight_at;
@@ -101,10 +101,11 @@ pub(crate) struct Search {
     #[arg(long)]
     #[serde(default)]
     explain: bool,
-    /// Search the memory as of this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` (a week ago)
-    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    /// Search the memory as of this time or after this change: `2026-11-21`, `2026-11-21T08:00:00Z`, `7d` (a week ago), or `1042`
+    /// (a number that `changes` shows)
+    #[arg(long, value_name = "SEQ|TIME", value_parser = argument::history_point)]
     #[serde(default)]
-    at: Option<Moment>,
+    at: Option<HistoryPoint>,
     /// How many notes, at most 1,000. Without it, words alone find up to 8, words with stages up to 20, and
     /// stages alone up to 1,000. A `limit:` stage takes precedence
     #[arg(

@@ -4,8 +4,8 @@ use super::hit::missing_note;
 use super::{Access, Ctx, Op, Route, Terminal, argument, versioned};
 use poc_graph::error::{Error, Result};
 use poc_graph::json;
-use poc_graph::time::{Moment, Timestamp};
-use poc_graph::{EdgeKind, Ix, NodeId, State};
+use poc_graph::time::Timestamp;
+use poc_graph::{EdgeKind, HistoryPoint, Ix, NodeId, State};
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_notes::graph_layout::{self, GraphLayout, LayoutLimits, LayoutNotes};
@@ -40,10 +40,11 @@ pub(crate) struct ViewRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100_000))]
     max_edges: Option<usize>,
-    /// Show the memory as of this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` (a week ago)
-    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    /// Show the memory as of this time or after this change: `2026-11-21`, `2026-11-21T08:00:00Z`, `7d` (a week ago), or `1042`
+    /// (a number that `changes` shows)
+    #[arg(long, value_name = "SEQ|TIME", value_parser = argument::history_point)]
     #[serde(default)]
-    at: Option<Moment>,
+    at: Option<HistoryPoint>,
     /// Leave out the positions in 3D, which take more than half of the time
     #[arg(long)]
     #[serde(default)]

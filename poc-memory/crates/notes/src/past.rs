@@ -8,6 +8,7 @@ use poc_index::{
     Index, MentionIndex, MentionReader, TenantIndex, TextIndex, TextReader, VectorIndex, VectorReader,
 };
 use poc_search::query::Indexes;
+use poc_store::PastState;
 use std::sync::{Arc, OnceLock};
 
 /// The memory as it was after one of its changes.
@@ -63,26 +64,22 @@ impl Indexes for PastMemory {
 }
 
 impl Memory {
-    /// The state after the last change at or before `at`. The last requested state is cached, because reads of
-    /// the past usually come in series.
+    /// A past state. The last requested state is cached, because reads of the past usually come in series.
     ///
     /// # Errors
-    /// `invalid_argument` if `at` is in the future; `not_found` if nothing was stored yet or the log does not
-    /// reach back that far.
-    pub fn past(&self, at: Timestamp) -> Result<Arc<PastMemory>> {
-        let now = self.now();
-        if at > now {
-            return Err(Error::invalid(format!("{at} is in the future"))
-                .hint(format!("it is {now}; without a time the newest state is shown"))
-                .field("at"));
-        }
-        if at.utc().is_none() {
-            return Err(Error::not_found("this memory had no notes at that time").field("at"));
-        }
+    /// `invalid_argument` if the time is in the future; `not_found` if there is no such change yet, if nothing was stored
+    /// yet, or if the log does not reach back that far.
+    pub fn past(&self, state: impl Into<PastState>) -> Result<Arc<PastMemory>> {
+        let state = state.into();
+        let checked = match state {
+            PastState::At(at) => self.check_time(at),
+            PastState::AfterChange(seq) => self.check_change(seq),
+        };
+        checked.map_err(|error| error.field("at"))?;
         let kept = self.past.lock().clone();
         if let Some(past) = kept
             && past.store.tenant() == self.store.tenant()
-            && past.store.is_as_of(at)?
+            && past.store.is_as_of(state)?
         {
             return Ok(past);
         }
@@ -90,12 +87,35 @@ impl Memory {
         // indexes must be complete before they are rewound.
         self.store.settle();
         let past = Arc::new(PastMemory {
-            store: self.store.snapshot_at(at).map_err(|error| error.field("at"))?,
+            store: self.store.snapshot_at(state).map_err(|error| error.field("at"))?,
             text: PastIndex::of(&self.text),
             vectors: PastIndex::of(&self.vectors),
             mentions: PastIndex::of(&self.mentions),
         });
         *self.past.lock() = Some(past.clone());
         Ok(past)
+    }
+
+    /// Refuses times in the future and those that calendars cannot express.
+    fn check_time(&self, at: Timestamp) -> Result<()> {
+        let now = self.now();
+        if at > now {
+            return Err(Error::invalid(format!("{at} is in the future"))
+                .hint(format!("it is {now}; without a time the newest state is shown")));
+        }
+        match at.utc() {
+            Some(_) => Ok(()),
+            None => Err(Error::not_found("this memory had no notes at that time")),
+        }
+    }
+
+    /// Refuses numbers of changes that were not made yet.
+    fn check_change(&self, seq: u64) -> Result<()> {
+        match self.store.published_seq() {
+            last if seq <= last => Ok(()),
+            0 => Err(Error::not_found("nothing has been stored yet")),
+            last => Err(Error::not_found(format!("there is no change {seq}"))
+                .hint(format!("the last change is {last}; without a number the newest state is shown"))),
+        }
     }
 }

@@ -5,10 +5,10 @@ use super::history::{self, NodeChange};
 use super::past::PastMemory;
 use super::{Memory, resolve};
 use poc_graph::error::Result;
-use poc_graph::time::{Moment, Timestamp};
-use poc_graph::{Node, NodeId, View, Visibility};
+use poc_graph::time::Timestamp;
+use poc_graph::{HistoryPoint, Node, NodeId, View, Visibility};
 use poc_search::query::{Indexes, Sources};
-use poc_store::{Records, Table};
+use poc_store::{PastState, Records, Table};
 use std::sync::Arc;
 
 /// One state of the memory, with its graph, its records and its current time.
@@ -27,29 +27,29 @@ enum SnapshotSource {
 }
 
 impl<'a> ReadSnapshot<'a> {
-    /// The newest state, or the state as of a moment.
+    /// The newest state, or a past one. The current time of a state after a change is that of the change.
     ///
     /// # Errors
-    /// `not_found` when the log does not contain the moment.
-    pub fn of(memory: &'a Memory, moment: Option<Moment>) -> Result<ReadSnapshot<'a>> {
+    /// As [`Memory::past`].
+    pub fn of(memory: &'a Memory, point: Option<HistoryPoint>) -> Result<ReadSnapshot<'a>> {
         let completed = memory.store.completed();
         // The view is taken before the time, so that a later `--at` with this time shows at least the state
         // of this answer.
         let view = memory.store.view();
         let now = memory.now();
-        Ok(match moment.map(|moment| moment.resolve_end(now)) {
-            None => ReadSnapshot {
-                memory,
-                state: SnapshotSource::Newest(view),
-                now,
-                quarantined: true,
-                completed,
-            },
-            Some(at) => {
-                let state = SnapshotSource::Past(memory.past(at)?);
-                ReadSnapshot { memory, state, now: at, quarantined: true, completed }
+        let (state, now) = match point {
+            None => (SnapshotSource::Newest(view), now),
+            Some(HistoryPoint::Time(moment)) => {
+                let at = moment.resolve_end(now);
+                (SnapshotSource::Past(memory.past(at)?), at)
             }
-        })
+            Some(HistoryPoint::Change(seq)) => {
+                let past = memory.past(PastState::AfterChange(seq))?;
+                let at = past.store.at();
+                (SnapshotSource::Past(past), at)
+            }
+        };
+        Ok(ReadSnapshot { memory, state, now, quarantined: true, completed })
     }
 
     /// The same state; includes quarantined notes only if `quarantined` is set.

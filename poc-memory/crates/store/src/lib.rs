@@ -87,7 +87,7 @@ pub use log::{
 pub use log_copy::{copy_log, require_continued};
 pub use logged_change::{LoggedChange, LoggedChangeKind};
 pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write, WriteRange};
-pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
+pub use past_snapshot::{MIGRATION_OP, PastSnapshot, PastState};
 pub use read_only::ReadOnlyReason;
 pub use rebuilt_files::RebuiltFiles;
 pub use record_encoding::Record;
@@ -260,13 +260,13 @@ impl Store {
         self.view_of(self.tenant)
     }
 
-    /// The state after the tenant's last transaction at or before `at`.
+    /// A past state, as the tenant sees it.
     ///
     /// # Errors
-    /// `not_found` if there is no such transaction or the log no longer has it.
-    pub fn snapshot_at(&self, at: Timestamp) -> Result<PastSnapshot> {
+    /// `not_found` if the tenant had no transaction yet or the log no longer has it.
+    pub fn snapshot_at(&self, state: impl Into<PastState>) -> Result<PastSnapshot> {
         let StoreState { engine, log, embedder, .. } = self.shared.as_ref();
-        PastSnapshot::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, at)
+        PastSnapshot::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, state.into())
     }
 
     /// The tenant's transaction with a sequence number; `None` if the log does not have it.

@@ -20,6 +20,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Delta, Node, Tenant, View};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 /// The op of transactions that replace all vectors with those of another embedder.
@@ -27,6 +28,40 @@ pub const MIGRATION_OP: &str = "embed_migrate";
 
 /// Number of transactions read at once while walking back.
 const STRIDE: u64 = 64;
+
+/// A past state of the store, by its last transaction of a tenant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PastState {
+    /// The state after the last transaction at or before an instant.
+    At(Timestamp),
+    /// The state after the last transaction with this sequence number or a lower one.
+    AfterChange(u64),
+}
+
+impl PastState {
+    /// Whether it includes a transaction, if it includes all earlier ones.
+    fn includes(self, seq: u64, made: Timestamp) -> bool {
+        match self {
+            PastState::At(at) => made <= at,
+            PastState::AfterChange(last) => seq <= last,
+        }
+    }
+}
+
+impl From<Timestamp> for PastState {
+    fn from(at: Timestamp) -> PastState {
+        PastState::At(at)
+    }
+}
+
+impl fmt::Display for PastState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PastState::At(at) => write!(f, "{at}"),
+            PastState::AfterChange(seq) => write!(f, "change {seq}"),
+        }
+    }
+}
 
 /// The state of the store, as seen by a tenant, after one of the tenant's transactions.
 pub struct PastSnapshot {
@@ -47,6 +82,8 @@ struct BeforeImages {
     last: u64,
     /// The earliest time of all transactions of the tenant that were read.
     earliest: Option<Timestamp>,
+    /// The lowest sequence number of these transactions.
+    first: Option<u64>,
     /// The value of each changed record before its first change.
     images: BTreeMap<RecordKey, Option<Vec<u8>>>,
     /// The keys of vectors that were written by a migration to another embedder.
@@ -57,16 +94,18 @@ struct BeforeImages {
 type RecordKey = (Table, Vec<u8>);
 
 impl BeforeImages {
-    fn add_time(&mut self, txn: &LoggedTransaction, tenant: Tenant) {
+    /// Adds the time and the number of a transaction.
+    fn add_position(&mut self, txn: &LoggedTransaction, tenant: Tenant) {
         let at = txn.cause.at;
         if txn.tenant == tenant {
             self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
+            self.first = Some(self.first.map_or(txn.seq, |first| first.min(txn.seq)));
         }
     }
 
     /// Adds a transaction that is older than all added before.
     fn prepend(&mut self, txn: LoggedTransaction, tenant: Tenant) {
-        self.add_time(&txn, tenant);
+        self.add_position(&txn, tenant);
         let migrated = is_migration(&txn);
         for write in visible_writes(txn, tenant) {
             let record_key = (write.table, write.key);
@@ -91,7 +130,7 @@ impl BeforeImages {
             return Err(NoStateError::Dropped.into());
         }
         log.replay(self.last + 1, log.last(), &mut |txn, _| {
-            self.add_time(&txn, tenant);
+            self.add_position(&txn, tenant);
             self.last = txn.seq;
             if is_migration(&txn) {
                 return Ok(());
@@ -116,18 +155,18 @@ fn is_migration(txn: &LoggedTransaction) -> bool {
 }
 
 impl PastSnapshot {
-    /// The state after the tenant's last transaction at or before `at`. `newest` is the tenant's published view.
+    /// A past state, or an earlier one that equals it. `newest` is the tenant's published view.
     pub(super) fn open(
         engine: Arc<dyn Engine>,
         log: Arc<Log>,
         tenant: Tenant,
         newest: &View,
         embedder: &str,
-        at: Timestamp,
+        state: PastState,
     ) -> Result<PastSnapshot> {
         let mut later = BeforeImages { last: log.last(), ..BeforeImages::default() };
-        let Some((seq, time)) = walk_back(&log, tenant, at, &mut later)? else {
-            return Err(NoStateError::new(&log, at, later.earliest).into());
+        let Some((seq, time)) = walk_back(&log, tenant, state, &mut later)? else {
+            return Err(NoStateError::new(&log, state, &later).into());
         };
         let past = PastSnapshot {
             tenant,
@@ -177,19 +216,27 @@ impl PastSnapshot {
         self.seq
     }
 
+    /// When that transaction was made.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
     /// The view of the graph.
     pub fn view(&self) -> &Arc<View> {
         &self.view
     }
 
-    /// Whether the snapshot is still the state as of an instant, given the transactions logged since it was opened.
-    pub fn is_as_of(&self, at: Timestamp) -> Result<bool> {
+    /// Whether the snapshot is a past state, given the transactions logged since it was opened.
+    pub fn is_as_of(&self, state: impl Into<PastState>) -> Result<bool> {
         let mut later = self.later.lock();
         if later.is_dropped(&self.log) {
             return Ok(false);
         }
         later.catch_up(&self.log, self.tenant)?;
-        Ok(self.at <= at && later.earliest.is_none_or(|earliest| at < earliest))
+        Ok(match state.into() {
+            PastState::At(at) => self.at <= at && later.earliest.is_none_or(|earliest| at < earliest),
+            PastState::AfterChange(seq) => self.seq <= seq && later.first.is_none_or(|first| seq < first),
+        })
     }
 
     /// The changes that turn any newer state into this one.
@@ -235,12 +282,12 @@ impl Records for PastSnapshot {
     }
 }
 
-/// Walks back from the newest transaction to the tenant's last one at or before `at`, and returns its sequence number
-/// and time. Adds every later transaction to `later`.
+/// Walks back from the newest transaction to the tenant's last one in a past state, and returns its sequence number and
+/// time. Adds every later transaction to `later`.
 fn walk_back(
     log: &Log,
     tenant: Tenant,
-    at: Timestamp,
+    state: PastState,
     later: &mut BeforeImages,
 ) -> Result<Option<(u64, Timestamp)>> {
     let mut end = later.last;
@@ -252,7 +299,7 @@ fn walk_back(
             Ok(())
         })?;
         for txn in txns.into_iter().rev() {
-            if txn.tenant == tenant && txn.cause.at <= at {
+            if txn.tenant == tenant && state.includes(txn.seq, txn.cause.at) {
                 return Ok(Some((txn.seq, txn.cause.at)));
             }
             later.prepend(txn, tenant);
@@ -260,35 +307,39 @@ fn walk_back(
         end = start - 1;
     }
     // The state at which the history begins is not a transaction of a tenant.
-    Ok(log.base().filter(|base| base.at <= at).map(|base| (base.seq, base.at)))
+    Ok(log.base().filter(|base| state.includes(base.seq, base.at)).map(|base| (base.seq, base.at)))
 }
 
-/// Why no state can be read as of an instant.
+/// Why a past state cannot be read. The states in a message are both given by an instant or both by a number.
 #[derive(Debug, thiserror::Error)]
 enum NoStateError {
     #[error("nothing has been stored yet")]
     Empty,
-    #[error("nothing was stored yet at {at}")]
-    BeforeFirst { at: Timestamp, first: Timestamp },
-    #[error("the history begins at {base}, so the state at {at} cannot be read")]
-    BeforeBase { at: Timestamp, base: Timestamp },
+    #[error("nothing was stored yet at {state}")]
+    BeforeFirst { state: PastState, first: PastState },
+    #[error("the history begins at {base}, so the state at {state} cannot be read")]
+    BeforeBase { state: PastState, base: PastState },
     #[error("the history was compacted during this request")]
     Dropped,
-    #[error("the log has no history as old as {at}")]
-    NotReached { at: Timestamp, first: Option<Timestamp> },
+    #[error("the log has no history as old as {state}")]
+    NotReached { state: PastState, first: Option<PastState> },
 }
 
 impl NoStateError {
-    /// Determines the reason. `first` is the earliest time among the transactions that were read.
-    fn new(log: &Log, at: Timestamp, first: Option<Timestamp>) -> NoStateError {
+    /// Determines the reason. `later` has the transactions after the state.
+    fn new(log: &Log, state: PastState, later: &BeforeImages) -> NoStateError {
+        let position = |seq: u64, at: Timestamp| match state {
+            PastState::At(_) => PastState::At(at),
+            PastState::AfterChange(_) => PastState::AfterChange(seq),
+        };
         if let Some(base) = log.base() {
-            return NoStateError::BeforeBase { at, base: base.at };
+            return NoStateError::BeforeBase { state, base: position(base.seq, base.at) };
         }
         let is_whole = log.first() <= 1;
-        match first {
+        match later.first.zip(later.earliest).map(|(seq, at)| position(seq, at)) {
             None if is_whole => NoStateError::Empty,
-            Some(first) if is_whole => NoStateError::BeforeFirst { at, first },
-            first => NoStateError::NotReached { at, first },
+            Some(first) if is_whole => NoStateError::BeforeFirst { state, first },
+            first => NoStateError::NotReached { state, first },
         }
     }
 }
@@ -297,11 +348,17 @@ impl From<NoStateError> for Error {
     fn from(error: NoStateError) -> Error {
         let converted = Error::not_found(error.to_string());
         match error {
-            NoStateError::BeforeFirst { first, .. } => {
+            NoStateError::BeforeFirst { first: PastState::At(first), .. } => {
                 converted.hint(format!("the first change was made at {first}"))
             }
-            NoStateError::NotReached { first: Some(first), .. } => {
+            NoStateError::BeforeFirst { first: PastState::AfterChange(first), .. } => {
+                converted.hint(format!("the first change is {first}"))
+            }
+            NoStateError::NotReached { first: Some(PastState::At(first)), .. } => {
                 converted.hint(format!("the oldest change is from {first}"))
+            }
+            NoStateError::NotReached { first: Some(PastState::AfterChange(first)), .. } => {
+                converted.hint(format!("the oldest change is {first}"))
             }
             NoStateError::BeforeBase { .. } => converted.hint(
                 "earlier history was dropped by a compaction or an erasure; a backup may still contain it",

@@ -2,6 +2,7 @@
 
 use super::*;
 use poc_graph::time::Timestamp;
+use poc_store::PastState;
 use proptest::prelude::*;
 
 /// Questions about columns, edges, visits, texts, vectors and graph structure.
@@ -62,21 +63,28 @@ proptest! {
     // Few cases, because each asks all questions of all states.
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// An answer with `--at` equals the answer given at that time.
+    /// An answer with `--at` equals the answer given at that time, or right after that change.
     #[test]
     fn a_past_time_gives_the_same_answers(changes in proptest::collection::vec((change(), 1i64..200), 1..16)) {
         let memory = TestMemory::new();
         let ask = |at: &str| -> Vec<Result<Value, String>> {
             QUESTIONS.iter().map(|question| answer(&memory, &format!("{question}{at}"))).collect()
         };
-        let mut answers: Vec<(Timestamp, Vec<_>)> = Vec::new();
+        let mut answers: Vec<(String, Vec<_>)> = Vec::new();
+        let mut seq = 0;
         for (line, minutes) in &changes {
             memory.clock.advance(Span(minutes * Span::MINUTE.0));
             // Changes that do not apply are rejected and have no effect.
             let _ = call(&memory, line);
-            if memory.store.view().seq > 0 {
-                answers.push((memory.now(), ask("")));
+            let newest = memory.store.view().seq;
+            if newest > 0 {
+                let then = ask("");
+                if newest > seq {
+                    answers.push((newest.to_string(), then.clone()));
+                }
+                answers.push((memory.now().to_string(), then));
             }
+            seq = newest;
         }
         memory.clock.advance(Span::WEEK);
         call(&memory, "insert --key z -t Last -b 'The last one.'").unwrap();
@@ -154,11 +162,11 @@ fn a_time_without_a_fraction_includes_the_changes_of_its_second() {
 }
 
 #[test]
-fn times_without_a_past_state_are_refused() {
+fn times_and_numbers_without_a_past_state_are_refused() {
     let memory = filled();
-    let said: Vec<String> = ["2026-11-20", "2030-01-01", "1d", "yesterday", "7"]
+    let said: Vec<String> = ["2026-11-20", "2030-01-01", "1d", "7", "yesterday"]
         .iter()
-        .map(|time| say(&memory, &format!("search btree --at {time}")))
+        .map(|point| say(&memory, &format!("search btree --at {point}")))
         .collect();
     insta::assert_snapshot!(said.join("\n\n"), @r"
     not_found: `at`: nothing was stored yet at 2026-11-20T00:00:00.000Z
@@ -170,13 +178,10 @@ fn times_without_a_past_state_are_refused() {
     not_found: `at`: nothing was stored yet at 2026-11-20T09:00:00.000Z
     the first change was made at 2026-11-21T08:00:00.000Z
 
-    invalid_argument: error: invalid value 'yesterday' for '--at <TIME>': `yesterday` is not a time; write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`
+    not_found: `at`: there is no change 7
+    the last change is 3; without a number the newest state is shown
 
-    For more information, try '--help'.
-
-
-
-    invalid_argument: error: invalid value '7' for '--at <TIME>': `7` is not a time; write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`
+    invalid_argument: error: invalid value 'yesterday' for '--at <SEQ|TIME>': `yesterday` is neither the number of a change nor a time; write `1042`, `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`
 
     For more information, try '--help'.
     ");
@@ -196,4 +201,19 @@ fn the_last_past_state_is_cached() {
     assert!(Arc::ptr_eq(&first, &memory.past(at("2026-11-21T08:59:00Z")).unwrap()));
     let second = memory.past(at("2026-11-21T09:00:00Z")).unwrap();
     assert!(!Arc::ptr_eq(&first, &second) && second.store.seq() > first.store.seq());
+    assert!(Arc::ptr_eq(&second, &memory.past(PastState::AfterChange(second.store.seq())).unwrap()));
+}
+
+#[test]
+fn the_number_of_a_change_shows_the_state_right_after_it() {
+    let memory = filled();
+    let seq = json(&memory, "insert --update --key btree -b 'Changed.'")["seq"].as_u64().unwrap();
+    let now = memory.now();
+    memory.clock.advance(Span::DAY);
+    json(&memory, "delete btree");
+    let then = json(&memory, &format!("get btree --at {seq}"));
+    assert_eq!((&then["body"], &then["past"]), (&"Changed.".into(), &true.into()));
+    assert_eq!((&then["as_of"]["seq"], &then["as_of"]["at"]), (&seq.into(), &now.to_string().into()));
+    assert_eq!(json(&memory, &format!("get btree --at {}", seq - 1))["body"], "A split writes two pages.");
+    assert!(call(&memory, &format!("get btree --at {}", seq + 1)).is_err());
 }

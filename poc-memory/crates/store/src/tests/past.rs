@@ -32,8 +32,8 @@ struct RecordedState {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A snapshot at a time equals the state after the last transaction at or before it. Times of transactions may
-    /// be out of order, and the store may change while the snapshot is read.
+    /// A snapshot at a time equals the state after the last transaction at or before it, and one after a change that
+    /// after the change. Times of transactions may be out of order, and the store may change while the snapshot is read.
     #[test]
     fn a_past_snapshot_equals_the_store_at_that_time(
         txns in proptest::collection::vec((proptest::collection::vec(op(), 1..8), 0i64..12), 1..30),
@@ -73,6 +73,20 @@ proptest! {
                 prop_assert_eq!(past.is_as_of(Timestamp(other)).unwrap(), same);
             }
         }
+        let end = seen.last().map_or(0, |seen| seen.seq) + 2;
+        for seq in 0..end {
+            let then = seen.iter().rev().find(|seen| seen.seq <= seq);
+            let past = store.snapshot_at(PastState::AfterChange(seq));
+            prop_assert_eq!(past.is_ok(), then.is_some());
+            let (Ok(past), Some(then)) = (past, then) else { continue };
+            prop_assert_eq!((past.seq(), past.at()), (then.seq, Timestamp(then.at)));
+            prop_assert_eq!(&records(&past), &then.records);
+            prop_assert_eq!(&testing::contents(past.view()), &then.contents);
+            for other in 0..end {
+                let same = seen.iter().rev().find(|seen| seen.seq <= other).is_some_and(|seen| seen.seq == then.seq);
+                prop_assert_eq!(past.is_as_of(PastState::AfterChange(other)).unwrap(), same);
+            }
+        }
         // A snapshot that was opened early has not changed.
         if let Some((number, past)) = kept {
             prop_assert_eq!(past.seq(), seen[number].seq);
@@ -83,18 +97,19 @@ proptest! {
 }
 
 #[test]
-fn times_before_the_first_change_are_not_found() {
+fn states_before_the_first_change_are_not_found() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(
         &folder,
         StoreOptions { limits: LogLimits { segment: 600, ..LogLimits::default() }, ..in_memory() },
     )
     .unwrap();
-    let contents = |millis| {
-        let error = store.snapshot_at(Timestamp(millis)).err().unwrap();
+    let refused = |state: PastState| {
+        let error = store.snapshot_at(state).err().unwrap();
         assert_eq!(error.code, Code::NotFound);
         format!("{}\n{}", error.message, error.hint.unwrap_or_default())
     };
+    let contents = |millis| refused(PastState::At(Timestamp(millis)));
     insta::assert_snapshot!(contents(9), @"nothing has been stored yet");
     for number in 1..=20 {
         store.transact(at(number * 1000), |tx| tx.put_node(&node(number as u64))).unwrap();
@@ -102,6 +117,10 @@ fn times_before_the_first_change_are_not_found() {
     insta::assert_snapshot!(contents(999), @r"
     nothing was stored yet at 1970-01-01T00:00:00.999Z
     the first change was made at 1970-01-01T00:00:01.000Z
+    ");
+    insta::assert_snapshot!(refused(PastState::AfterChange(0)), @r"
+    nothing was stored yet at change 0
+    the first change is 1
     ");
     assert_eq!(store.snapshot_at(Timestamp(7999)).unwrap().seq(), 7);
     store.shared.log.forget_before(12);
@@ -111,8 +130,28 @@ fn times_before_the_first_change_are_not_found() {
     the log has no history as old as 1970-01-01T00:00:00.999Z
     the oldest change is from 1970-01-01T00:00:11.000Z
     ");
+    insta::assert_snapshot!(refused(PastState::AfterChange(5)), @r"
+    the log has no history as old as change 5
+    the oldest change is 11
+    ");
     assert_eq!(store.snapshot_at(Timestamp(first as i64 * 1000)).unwrap().seq(), first);
     assert_eq!(numbers(&store).len(), 20);
+}
+
+/// Numbers count the changes of all tenants.
+#[test]
+fn the_state_after_a_change_of_another_tenant_is_that_after_the_last_own_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let other = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
+    put(&store, 1);
+    other.transact(cause(), |tx| tx.put_node(&Node { tenant: other.tenant(), ..node(2) })).unwrap();
+    put(&store, 3);
+    let after = |store: &Store, seq: u64| store.snapshot_at(PastState::AfterChange(seq));
+    assert_eq!((1..=3).map(|seq| after(&store, seq).unwrap().seq()).collect::<Vec<_>>(), [1, 1, 3]);
+    assert_eq!(after(&other, 3).unwrap().seq(), 2);
+    let error = after(&other, 1).err().unwrap();
+    insta::assert_snapshot!(error, @"nothing was stored yet at change 1");
 }
 
 #[test]

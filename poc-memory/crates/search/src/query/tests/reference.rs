@@ -83,8 +83,10 @@ const PAST: &str = "\
 
 `--at TIME` searches the memory in a past state: after the last change made at or before `TIME`. \
 `TIME` is an instant (`2026-11-21T08:00:00Z`), a date (midnight UTC) or a duration before now (`7d`). \
+`--at SEQ` does so for the state after a change, given by its number (`1042`), at the time of that change. \
 Ages, weights and visits are those at that time, and notes deleted since then are included. `get --at` \
-shows a past version of a note. A time in the future or before the first change is an error.
+shows a past version of a note. A time in the future or before the first change is an error, and so is the \
+number of a change that was not made yet.
 ";
 
 #[test]
