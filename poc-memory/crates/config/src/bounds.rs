@@ -1,14 +1,19 @@
 //! Bounds for the numbers and durations in the settings.
 
+use super::defaults::default_table;
 use super::sections::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::LazyLock;
 use toml::Value;
 
-/// A key with its minimum and maximum: a number, or seconds if the setting is a duration. `*`
-/// matches any single name. A request that overrides a setting has the same bounds; see [`of`].
-const BOUNDS: &[(&str, f64, f64)] = &[
+/// A key with its minimum and maximum: a number, or seconds if the setting is a duration.
+type Bound = (&'static str, f64, f64);
+
+/// All bounds. `*` matches any single name. A request that overrides a setting has the same bounds; see [`of`].
+const BOUNDS: &[Bound] = &[
     ("embedder.dimensions", 1.0, 65_536.0),
     ("embedder.timeout", 1.0, UNBOUNDED),
     ("embedder.concurrency", 1.0, UNBOUNDED),
@@ -189,6 +194,15 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("providers.*.threads", 0.0, 1024.0),
 ];
 
+/// The bounds of keys without `*`, by key: every setting is looked up when settings are loaded.
+static EXACT: LazyLock<HashMap<&str, &Bound>> = LazyLock::new(|| {
+    BOUNDS.iter().filter(|(key, ..)| !key.contains('*')).map(|bound| (bound.0, bound)).collect()
+});
+
+/// The bounds of keys with `*`, each with the text before its first `*`.
+static PATTERNS: LazyLock<Vec<(&str, &Bound)>> =
+    LazyLock::new(|| BOUNDS.iter().filter_map(|bound| Some((bound.0.split_once('*')?.0, bound))).collect());
+
 /// The maximum of settings without an upper bound.
 const UNBOUNDED: f64 = f64::MAX;
 /// The minimum of a timeout, in seconds.
@@ -231,7 +245,7 @@ pub(super) fn check(config: &Config) -> Result<()> {
             hint = format!("give {} to {}", bound(min), bound(max));
         }
         if let Some(usual) = usual(key) {
-            hint += &format!("; {} is usual", plain(&usual));
+            hint += &format!("; {} is usual", plain(usual));
         }
         Err(Error::config(format!("cannot be {}", plain(value))).hint(hint).field(key))
     })?;
@@ -274,9 +288,10 @@ fn plain(value: &Value) -> String {
 }
 
 /// The default value of a key.
-fn usual(key: &str) -> Option<Value> {
-    let shipped = toml::from_str::<Value>(super::defaults::DEFAULTS).ok()?;
-    key.split('.').try_fold(&shipped, |value, name| value.get(name)).cloned()
+fn usual(key: &str) -> Option<&'static Value> {
+    let mut names = key.split('.');
+    let section = default_table().ok()?.get(names.next()?)?;
+    names.try_fold(section, |value, name| value.get(name))
 }
 
 fn each(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value) -> Result<()>) -> Result<()> {
@@ -287,17 +302,18 @@ fn each(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value) -> Result
     })
 }
 
-fn find(key: &str) -> Option<&'static (&'static str, f64, f64)> {
-    BOUNDS.iter().find(|(pattern, ..)| {
-        if !pattern.contains('*') {
-            return *pattern == key;
-        }
-        let (names, patterns) = (key.split('.'), pattern.split('.'));
-        names.clone().count() == patterns.clone().count()
-            && names.zip(patterns).all(|(name, pattern)| match pattern.strip_prefix('*') {
-                Some(end) => name.ends_with(end),
-                None => name == pattern,
-            })
+fn find(key: &str) -> Option<&'static Bound> {
+    EXACT.get(key).copied().or_else(|| {
+        let pattern = PATTERNS.iter().find(|(start, (pattern, ..))| {
+            let (names, patterns) = (key.split('.'), pattern.split('.'));
+            key.starts_with(start)
+                && names.clone().count() == patterns.clone().count()
+                && names.zip(patterns).all(|(name, pattern)| match pattern.strip_prefix('*') {
+                    Some(end) => name.ends_with(end),
+                    None => name == pattern,
+                })
+        });
+        pattern.map(|(_, bound)| *bound)
     })
 }
 

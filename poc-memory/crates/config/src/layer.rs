@@ -5,7 +5,6 @@ use super::serde_message::rewrite;
 use super::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
-use std::collections::BTreeMap;
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -61,12 +60,11 @@ pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
 }
 
 /// Parses the settings in a file. If there are several syntax errors, the first is returned.
-pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
+pub(super) fn document<'a>(name: &'a str, text: &'a str) -> Result<TomlDocument<'a>> {
     let first = |problems: Vec<FileDiagnostic>| {
         problems.into_iter().next().unwrap_or_else(|| FileDiagnostic::new("is not TOML").file(name))
     };
-    let document = TomlDocument::parse(name, text).map_err(first)?;
-    Ok(document.into_table()?)
+    Ok(TomlDocument::parse(name, text).map_err(first)?)
 }
 
 pub(super) fn deserialize(table: Table) -> std::result::Result<Config, SettingDiagnostic> {
@@ -90,11 +88,6 @@ pub(super) fn location_of(name: &str, text: &str, path: &[&str]) -> ErrorLocatio
         Ok(document) => document.key_location(path.iter().copied()),
         Err(_) => ErrorLocation { file: Some(name.into()), ..ErrorLocation::default() },
     }
-}
-
-/// The positions of all keys of a table at the top of a file. Empty if there is no such table.
-pub(super) fn locations_in(name: &str, text: &str, table: &str) -> BTreeMap<String, ErrorLocation> {
-    TomlDocument::parse(name, text).map(|document| document.key_locations(table)).unwrap_or_default()
 }
 
 pub(super) fn merge(into: &mut Table, layer: Table) {

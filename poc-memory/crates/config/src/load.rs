@@ -1,15 +1,13 @@
 //! Loads the settings: merges the layers and checks the result.
 
 use super::bounds;
-use super::defaults::DEFAULTS;
-use super::layer::{
-    deserialize, location_of, locations_in, merge, parse, put, read, scalar, variable_path, variables,
-};
+use super::defaults::{DEFAULTS, default_table};
+use super::layer::{deserialize, document, location_of, merge, put, read, scalar, variable_path, variables};
 use super::sections::Config;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
-use toml::Table;
+use toml::{Table, Value};
 
 impl Config {
     /// Loads only the built-in defaults.
@@ -29,28 +27,32 @@ impl Config {
         file: Option<(&str, &str)>,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Config> {
-        let mut merged: Table = parse("defaults/config.toml", DEFAULTS)?;
+        let mut merged = default_table()?.clone();
+        // The settings of the layers so far, if one was added.
+        let mut settings: Option<Config> = None;
         // Where each pipeline is defined. Each layer adds its own positions.
         let mut locations: BTreeMap<String, ErrorLocation> = BTreeMap::new();
         let mut search = ErrorLocation::default();
         if let Some((name, text)) = file {
-            let layer: Table = parse(name, text)?;
-            merge(&mut merged, layer);
-            let config = deserialize(merged.clone()).map_err(|problem| problem.locate(name, text))?;
-            let mut positions = locations_in(name, text, "pipelines");
-            locations.extend(config.pipelines.into_keys().map(|saved| {
-                let elsewhere = || ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::default() };
-                let at = positions.remove(&saved).unwrap_or_else(elsewhere);
-                (saved, at)
-            }));
-            search = Some(location_of(name, text, &["search", "pipeline"]))
+            let document = document(name, text)?;
+            let mut positions = document.key_locations("pipelines");
+            search = Some(document.key_location(["search", "pipeline"]))
                 .filter(|at| at.line.is_some())
                 .unwrap_or_default();
+            merge(&mut merged, document.into_table()?);
+            let config = deserialize(merged.clone()).map_err(|problem| problem.locate(name, text))?;
+            locations.extend(config.pipelines.keys().map(|saved| {
+                let elsewhere = || ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::default() };
+                let at = positions.remove(saved).unwrap_or_else(elsewhere);
+                (saved.clone(), at)
+            }));
+            settings = Some(config);
         }
         for (variable, value) in variables {
             if let Some(path) = variable_path(&variable) {
                 put(&mut merged, &path, scalar(&value));
-                deserialize(merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
+                let config = deserialize(merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
+                settings = Some(config);
                 let [section, name] = path.as_slice() else { continue };
                 let at = ErrorLocation { field: Some(variable), ..ErrorLocation::default() };
                 match (section.as_str(), name.as_str()) {
@@ -60,8 +62,12 @@ impl Config {
                 }
             }
         }
-        let mut config =
-            deserialize(merged).map_err(|problem| problem.locate("defaults/config.toml", DEFAULTS))?;
+        let mut config = match settings {
+            Some(config) => config,
+            None => {
+                deserialize(merged).map_err(|problem| problem.locate("defaults/config.toml", DEFAULTS))?
+            }
+        };
         for (name, saved) in &mut config.pipelines {
             saved.at = locations.remove(name).unwrap_or_default();
         }
@@ -75,9 +81,11 @@ impl Config {
 
     /// A hash of all settings that a daemon reads only at start. Two configurations with equal hashes need no restart.
     pub fn fingerprint(&self) -> String {
-        let fixed = Config { pipelines: BTreeMap::new(), ..self.clone() };
         // Every setting can be expressed in TOML, because it was read from TOML.
-        let text = toml::Value::try_from(fixed).map(|value| value.to_string()).unwrap_or_default();
+        let mut fixed = Table::try_from(self).unwrap_or_default();
+        // A daemon reads the saved pipelines again.
+        fixed.insert("pipelines".to_owned(), Value::Table(Table::new()));
+        let text = Value::Table(fixed).to_string();
         blake3::hash(text.as_bytes()).to_hex().as_str().chars().take(16).collect()
     }
 

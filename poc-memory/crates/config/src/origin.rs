@@ -1,7 +1,7 @@
 //! Every effective setting and the layer that its value comes from.
 
-use super::defaults::DEFAULTS;
-use super::layer::{parse, read, scalar, variable_path, variables};
+use super::defaults::default_table;
+use super::layer::{document, read, scalar, variable_path, variables};
 use super::sections::Config;
 use poc_graph::error::Result;
 use serde::Serialize;
@@ -36,9 +36,9 @@ fn layered(
 ) -> Result<Vec<Setting>> {
     Config::layered(file, variables.clone())?;
     let mut settings = Settings::default();
-    settings.layer("", Value::Table(parse("defaults/config.toml", DEFAULTS)?), DEFAULT_ORIGIN);
+    settings.layer("", Value::Table(default_table()?.clone()), DEFAULT_ORIGIN);
     if let Some((name, text)) = file {
-        settings.layer("", Value::Table(parse(name, text)?), name);
+        settings.layer("", Value::Table(document(name, text)?.into_table()?), name);
     }
     for (variable, value) in variables {
         if let Some(path) = variable_path(&variable) {

@@ -1,8 +1,7 @@
 //! The JSON Schema of `config.toml`, with the type, default, bounds and description of every setting.
 
 use super::bounds;
-use super::defaults::DEFAULTS;
-use super::layer::parse;
+use super::defaults::default_table;
 use super::sections::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::json::{join_description_lines, remove_null_type};
@@ -19,8 +18,7 @@ pub fn schema() -> Result<Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let settings = settings.with_transform(RecursiveTransform(join_description_lines));
     let mut schema = settings.into_generator().into_root_schema_for::<Config>().to_value();
-    let defaults = toml::Value::Table(parse("defaults/config.toml", DEFAULTS)?);
-    let defaults = serde_json::to_value(defaults)
+    let defaults = serde_json::to_value(default_table()?)
         .map_err(|error| Error::internal(format!("the defaults cannot be written as JSON: {error}")))?;
     remove_null(&mut schema);
     complete(&mut schema, Some(&defaults), "");
@@ -99,8 +97,7 @@ mod tests {
     #[test]
     fn every_setting_has_a_type_its_default_and_a_description() {
         let schema = schema().unwrap();
-        let defaults: toml::Table = toml::from_str(DEFAULTS).unwrap();
-        let defaults = serde_json::to_value(defaults).unwrap();
+        let defaults = serde_json::to_value(default_table().unwrap()).unwrap();
         let mut seen = 0;
         check(&schema, &defaults, "", &mut seen);
         assert!(seen > 200, "{seen}");
