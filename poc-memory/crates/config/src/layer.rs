@@ -3,7 +3,6 @@
 use super::sections::Config;
 use super::serde_message::rewrite;
 use super::toml_document::TomlDocument;
-use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::path::Path;
 use toml::{Table, Value};
@@ -59,14 +58,6 @@ pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
     Some(path.split("__").map(|part| part.to_lowercase().replace('_', "-")).collect())
 }
 
-/// Parses the settings in a file. If there are several syntax errors, the first is returned.
-pub(super) fn document<'a>(name: &'a str, text: &'a str) -> Result<TomlDocument<'a>> {
-    let first = |problems: Vec<FileDiagnostic>| {
-        problems.into_iter().next().unwrap_or_else(|| FileDiagnostic::new("is not TOML").file(name))
-    };
-    Ok(TomlDocument::parse(name, text).map_err(first)?)
-}
-
 pub(super) fn deserialize(table: Table) -> std::result::Result<Config, SettingDiagnostic> {
     serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
         let mut path = error.path().to_string();
@@ -84,7 +75,7 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, SettingDi
 /// The position of a key in the text of a file; only the name of the file if the key does not occur
 /// in it.
 pub(super) fn location_of(name: &str, text: &str, path: &[&str]) -> ErrorLocation {
-    match TomlDocument::parse(name, text) {
+    match TomlDocument::parse_until_error(name, text) {
         Ok(document) => document.key_location(path.iter().copied()),
         Err(_) => ErrorLocation { file: Some(name.into()), ..ErrorLocation::default() },
     }

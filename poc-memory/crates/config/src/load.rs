@@ -2,8 +2,9 @@
 
 use super::bounds;
 use super::defaults::{DEFAULTS, default_table};
-use super::layer::{deserialize, document, location_of, merge, put, read, scalar, variable_path, variables};
+use super::layer::{deserialize, location_of, merge, put, read, scalar, variable_path, variables};
 use super::sections::Config;
+use super::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,7 +35,7 @@ impl Config {
         let mut locations: BTreeMap<String, ErrorLocation> = BTreeMap::new();
         let mut search = ErrorLocation::default();
         if let Some((name, text)) = file {
-            let document = document(name, text)?;
+            let document = TomlDocument::parse_until_error(name, text)?;
             let mut positions = document.key_locations("pipelines");
             search = Some(document.key_location(["search", "pipeline"]))
                 .filter(|at| at.line.is_some())

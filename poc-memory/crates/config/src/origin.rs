@@ -1,8 +1,9 @@
 //! Every effective setting and the layer that its value comes from.
 
 use super::defaults::default_table;
-use super::layer::{document, read, scalar, variable_path, variables};
+use super::layer::{read, scalar, variable_path, variables};
 use super::sections::Config;
+use super::toml_document::TomlDocument;
 use poc_graph::error::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -38,7 +39,7 @@ fn layered(
     let mut settings = Settings::default();
     settings.layer("", Value::Table(default_table()?.clone()), DEFAULT_ORIGIN);
     if let Some((name, text)) = file {
-        settings.layer("", Value::Table(document(name, text)?.into_table()?), name);
+        settings.layer("", Value::Table(TomlDocument::parse_until_error(name, text)?.into_table()?), name);
     }
     for (variable, value) in variables {
         if let Some(path) = variable_path(&variable) {

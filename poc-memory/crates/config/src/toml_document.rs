@@ -3,12 +3,14 @@
 //! Settings are merged with their defaults before they are decoded, and agent files are checked key by key against a
 //! table of keys. Both are parsed here, and both report errors with the positions found here.
 
+mod position_cursor;
 mod string_offset;
 mod syntax;
 
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::ErrorLocation;
 use poc_graph::similar;
+use position_cursor::PositionCursor;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -35,6 +37,18 @@ impl<'a> TomlDocument<'a> {
             return Ok(TomlDocument { name, text, root: root.into_inner() });
         }
         Err(syntax::diagnostics(name, text, errors))
+    }
+
+    /// Like [`TomlDocument::parse`], for a file of which only one error is reported.
+    ///
+    /// # Errors
+    /// The first syntax error.
+    pub fn parse_until_error(name: &'a str, text: &'a str) -> Result<TomlDocument<'a>, FileDiagnostic> {
+        let (root, errors) = DeTable::parse_recoverable(text);
+        match syntax::first(name, text, &errors) {
+            Some(error) => Err(error),
+            None => Ok(TomlDocument { name, text, root: root.into_inner() }),
+        }
     }
 
     /// The name of the file, as errors give it.
@@ -96,20 +110,11 @@ impl<'a> TomlDocument<'a> {
             }
         }
         keys.sort_unstable();
-        let (mut line, mut column, mut end) = (1, 1, 0);
+        let mut positions = PositionCursor::new(self.text);
         let mut locations = BTreeMap::new();
         for (offset, name) in keys {
-            let passed = self.text.get(end..offset).unwrap_or_default();
-            line += passed.matches('\n').count() as u32;
-            match passed.rsplit_once('\n') {
-                Some((_, last)) => column = last.chars().count() as u32 + 1,
-                None => column += passed.chars().count() as u32,
-            }
-            end = offset;
             let file = Some(self.name.to_owned());
-            let at =
-                ErrorLocation { file, line: Some(line), column: Some(column), ..ErrorLocation::default() };
-            locations.insert(name.to_owned(), at);
+            locations.insert(name.to_owned(), ErrorLocation { file, ..positions.location(offset) });
         }
         locations
     }

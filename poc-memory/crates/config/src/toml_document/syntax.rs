@@ -1,5 +1,6 @@
 //! Syntax errors of a file, each with its position and a hint.
 
+use super::position_cursor::PositionCursor;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::ErrorLocation;
 
@@ -25,26 +26,43 @@ const HINTS: &[(&str, &str)] = &[
 ];
 
 /// The syntax errors ordered by position, without follow-up errors.
-pub(super) fn diagnostics(file: &str, text: &str, errors: Vec<toml::de::Error>) -> Vec<FileDiagnostic> {
-    let mut found: Vec<FileDiagnostic> = errors.iter().map(|error| diagnostic(text, error)).collect();
-    found.sort_by_key(|one| (one.line, one.column));
-    // One mistake can cause more errors on the same line, and an unclosed bracket errors on every following
-    // line. Only the first is kept.
-    found.dedup_by_key(|one| one.line);
+pub(super) fn diagnostics(file: &str, text: &str, mut errors: Vec<toml::de::Error>) -> Vec<FileDiagnostic> {
+    errors.sort_by_key(start);
+    let mut positions = PositionCursor::new(text);
+    let mut found: Vec<FileDiagnostic> = Vec::new();
+    for error in &errors {
+        let at = positions.location(start(error));
+        // One mistake can cause more errors on the same line, and an unclosed bracket errors on every following
+        // line. Only the first is kept.
+        if found.last().is_none_or(|last| last.line != at.line) {
+            found.push(diagnostic(file, text, error, at));
+        }
+    }
     let mut open = false;
     found.retain(|one| {
         let follows = open && one.message.starts_with("missing ");
         open |= one.message.starts_with("missing ");
         !follows
     });
-    found.into_iter().map(|one| one.file(file)).collect()
+    found
 }
 
-fn diagnostic(text: &str, error: &toml::de::Error) -> FileDiagnostic {
-    let span = error.span().unwrap_or(0..0);
-    let at = ErrorLocation::offset(text, span.start);
+/// The syntax error that comes first in the text.
+pub(super) fn first(file: &str, text: &str, errors: &[toml::de::Error]) -> Option<FileDiagnostic> {
+    let error = errors.iter().min_by_key(|error| start(error))?;
+    Some(diagnostic(file, text, error, ErrorLocation::offset(text, start(error))))
+}
+
+/// The byte offset at which an error begins.
+fn start(error: &toml::de::Error) -> usize {
+    error.span().map_or(0, |span| span.start)
+}
+
+fn diagnostic(file: &str, text: &str, error: &toml::de::Error, at: ErrorLocation) -> FileDiagnostic {
+    let at = ErrorLocation { file: Some(file.to_owned()), ..at };
     let message = error.message();
-    let excerpt = text.get(span).map(str::trim).filter(|excerpt| !excerpt.is_empty() && excerpt.len() <= 60);
+    let excerpt = error.span().and_then(|span| text.get(span)).map(str::trim);
+    let excerpt = excerpt.filter(|excerpt| !excerpt.is_empty() && excerpt.len() <= 60);
     if let (true, Some(key)) = (message == "duplicate key", excerpt) {
         let duplicate = FileDiagnostic::new(format!("`{key}` is defined twice"));
         return duplicate.hint("keep one of the two; write all keys of a table under one `[…]` line").at(at);
