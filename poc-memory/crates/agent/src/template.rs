@@ -7,8 +7,9 @@ pub(super) use tags::head;
 
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Component, Path};
+use std::sync::LazyLock;
 use tags::{Tag, TagKind, tags};
 use tera::{ErrorKind, Kwargs, State, Tera, TeraResult};
 
@@ -21,6 +22,14 @@ pub(super) const VARIABLES: [&str; 10] =
 
 /// Maximum number of templates that a template includes.
 const MAX_INCLUDES: usize = 32;
+
+/// An engine without templates, from which the others are cloned: it takes long to register all filters.
+static ENGINE: LazyLock<Tera> = LazyLock::new(|| {
+    let mut tera = Tera::new();
+    bounds::bind(&mut tera);
+    tera.autoescape_on(Vec::<&str>::new());
+    tera
+});
 
 /// Checks that a template name is a path inside the `prompts` folder.
 pub(super) fn checked_name(name: &str) -> Result<()> {
@@ -98,9 +107,7 @@ pub(super) fn engine(
     if !unbounded.is_empty() {
         return Err(unbounded);
     }
-    let mut tera = Tera::new();
-    bounds::bind(&mut tera);
-    tera.autoescape_on(Vec::<&str>::new());
+    let mut tera = ENGINE.clone();
     tera.register_function("node", move |arguments: Kwargs, _: &State| {
         node(arguments.must_get::<&str>("key")?)
     });
@@ -118,7 +125,17 @@ pub(super) fn variables(tera: &Tera, name: &str) -> BTreeSet<String> {
 
 /// The custom variables (`vars.NAME`) in the tags of a text, each with its byte offset.
 pub(super) fn vars(text: &str) -> Vec<(&str, usize)> {
-    tags(text).into_iter().flat_map(|tag| tags::vars(text, &tag)).collect()
+    tags(text).into_iter().flat_map(|tag| tags::vars(&tag)).collect()
+}
+
+/// The words in the tags of a text, each with the byte offset of its first use. A word after a `.` is the name of an
+/// attribute and does not count.
+pub(super) fn words(text: &str) -> HashMap<&str, usize> {
+    let mut first_uses = HashMap::new();
+    for (word, offset) in tags(text).iter().flat_map(tags::words) {
+        first_uses.entry(word).or_insert(offset);
+    }
+    first_uses
 }
 
 /// The custom variables that some tag tests for existence or gives a default.
@@ -128,7 +145,7 @@ pub(super) fn guarded_vars<'t>(texts: impl Iterator<Item = (&'t str, &'t str)>) 
         for tag in tags(text) {
             let words = || tag.inside.split(|char: char| !char.is_alphanumeric() && char != '_');
             if words().any(|word| matches!(word, "default" | "defined" | "undefined")) {
-                guarded.extend(tags::vars(text, &tag).into_iter().map(|(name, _)| name));
+                guarded.extend(tags::vars(&tag).into_iter().map(|(name, _)| name));
             }
         }
     }

@@ -38,12 +38,13 @@ pub(crate) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
         let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         std::iter::once((name, text)).chain(included)
     };
+    let first_uses: Vec<_> = sources().map(|(file, text)| (file, text, template::words(text))).collect();
     let variables = template::variables(&tera, name)
         .into_iter()
         .map(|variable| {
-            let place = sources().find_map(|(file, text)| {
-                let offset = word_in_tag(text, &variable)?;
-                Some(ErrorLocation { file: Some(file.to_owned()), ..ErrorLocation::offset(text, offset) })
+            let place = first_uses.iter().find_map(|(file, text, words)| {
+                let offset = *words.get(variable.as_str())?;
+                Some(ErrorLocation { file: Some((*file).to_owned()), ..ErrorLocation::offset(text, offset) })
             });
             Variable { name: variable, at: place.unwrap_or_default() }
         })
@@ -191,21 +192,6 @@ fn unknown_variable(what: &str, name: &str) -> FileDiagnostic {
         None => diagnostic
             .hint(format!("known: {}; `vars.NAME` for variables of `prompt.vars`", VARIABLES.join(", "))),
     }
-}
-
-/// Byte offset of the first use of a word inside `{{ … }}` or `{% … %}`.
-fn word_in_tag(text: &str, word: &str) -> Option<usize> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).map(|(offset, _)| offset).find(|&offset| {
-        let (before, behind) =
-            (text.get(..offset).unwrap_or(""), text.get(offset + word.len()..).unwrap_or(""));
-        let opened = before.rfind("{{").max(before.rfind("{%"));
-        let closed = before.rfind("}}").max(before.rfind("%}"));
-        opened.is_some()
-            && opened > closed
-            && !before.ends_with(|c: char| is_part(c) || c == '.')
-            && !behind.starts_with(is_part)
-    })
 }
 
 /// The diagnostic of a model name that is not configured.

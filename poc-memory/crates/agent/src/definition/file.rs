@@ -175,7 +175,7 @@ impl<'a> TomlSection<'a> {
     pub(super) fn refuse_unknown(&self) {
         for (name, _) in self.table.into_iter().flatten() {
             let key = name.get_ref().as_ref();
-            if keys::find(&self.path_of(key)).is_none() {
+            if keys::find(&self.path_of(key)).is_none() && self.file.has_room() {
                 let diagnostic = FileDiagnostic::new(format!("unknown key `{}`", self.path_of(key)));
                 self.file.report(name.span().start, diagnostic.hint(self.instead_of(key)));
             }

@@ -6,6 +6,8 @@
 use super::key_spec::{ANY, Bound, KeySpec, ValueType};
 use super::{ActionKind, CATCH_UP, MAX_RERUNS, Mode, ON_OVERFLOW, OVERLAP, SUPERSEDE_MODES, Targets};
 use crate::template::VARIABLES;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 const fn key(path: &'static str, takes: ValueType, doc: &'static str) -> KeySpec {
     KeySpec { path, takes, example: None, doc }
@@ -305,9 +307,13 @@ pub const KEYS: &[KeySpec] = &[
     key("tests.expect.prompt-contains", ValueType::Texts, "Texts that the prompt must contain"),
 ];
 
+/// The keys by path, because each key of a file is looked up several times.
+static BY_PATH: LazyLock<HashMap<&str, &KeySpec>> =
+    LazyLock::new(|| KEYS.iter().map(|key| (key.path, key)).collect());
+
 /// The key with this path.
 pub(super) fn find(path: &str) -> Option<&'static KeySpec> {
-    KEYS.iter().find(|key| key.path == path)
+    BY_PATH.get(path).copied()
 }
 
 /// The keys directly in a table; `""` is the whole file.

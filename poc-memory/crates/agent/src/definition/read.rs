@@ -18,7 +18,12 @@ use poc_graph::similar;
 use poc_graph::time::Span;
 use poc_search::query::Pipeline;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use toml::de::DeTable;
+
+/// The parsed defaults.
+static DEFAULT_DOCUMENT: LazyLock<Result<TomlDocument<'static>, Vec<FileDiagnostic>>> =
+    LazyLock::new(|| TomlDocument::parse("defaults/agent.toml", DEFAULTS));
 
 impl Definition {
     /// Parses and checks an agent file. `file` names it in messages.
@@ -31,7 +36,7 @@ impl Definition {
         text: &str,
         context: &Context<'_>,
     ) -> Result<Definition, Vec<FileDiagnostic>> {
-        let defaults = TomlDocument::parse("defaults/agent.toml", DEFAULTS)?;
+        let defaults = DEFAULT_DOCUMENT.as_ref().map_err(Vec::clone)?;
         // Syntax errors are reported alone, because further ones would only follow from them.
         let document = TomlDocument::parse(file, text)?;
         let file = AgentFileReader::new(&document);

@@ -16,6 +16,8 @@ pub(super) struct Tag<'a> {
     pub(super) start: usize,
     /// Its content, without `-` and whitespace at both ends.
     pub(super) inside: &'a str,
+    /// Byte offset of the content.
+    inside_start: usize,
 }
 
 /// The tags of a text in order, without those in comments and `raw` blocks.
@@ -31,29 +33,48 @@ pub(super) fn tags(text: &str) -> Vec<Tag<'_>> {
         let inside = text.get(start + opener.len()..).unwrap_or("");
         let Some(length) = inside.find(closer) else { break };
         rest = start + opener.len() + length + closer.len();
-        let inside = inside.get(..length).unwrap_or("").trim_matches(|c: char| c == '-' || c.is_whitespace());
+        let is_around = |c: char| c == '-' || c.is_whitespace();
+        let inside = inside.get(..length).unwrap_or("").trim_start_matches(is_around);
+        let inside_start = start + opener.len() + length - inside.len();
+        let inside = inside.trim_end_matches(is_around);
         match opener {
             "{#" => {}
-            "{{" => found.push(Tag { kind: TagKind::Value, start, inside }),
+            "{{" => found.push(Tag { kind: TagKind::Value, start, inside, inside_start }),
             _ => {
                 if inside == "raw" {
                     let behind = text.get(rest..).unwrap_or("");
                     rest += behind.find("endraw").unwrap_or(behind.len());
                 }
-                found.push(Tag { kind: TagKind::Block, start, inside });
+                found.push(Tag { kind: TagKind::Block, start, inside, inside_start });
             }
         }
     }
     found
 }
 
+/// The words in a tag, each with its byte offset in the text, without those that follow a `.`.
+pub(super) fn words<'t>(tag: &Tag<'t>) -> Vec<(&'t str, usize)> {
+    let (mut rest, mut offset, mut found) = (tag.inside, tag.inside_start, Vec::new());
+    while let Some((before, word)) = rest.find(is_part).and_then(|start| rest.split_at_checked(start)) {
+        let length = word.find(|char| !is_part(char)).unwrap_or(word.len());
+        let Some((word, behind)) = word.split_at_checked(length) else { break };
+        if !before.ends_with('.') {
+            found.push((word, offset + before.len()));
+        }
+        offset += before.len() + word.len();
+        rest = behind;
+    }
+    found
+}
+
+fn is_part(char: char) -> bool {
+    char.is_alphanumeric() || char == '_'
+}
+
 /// The custom variables (`vars.NAME`) in a tag, outside of quotes, each with its byte offset in the text.
-pub(super) fn vars<'t>(text: &'t str, tag: &Tag<'t>) -> Vec<(&'t str, usize)> {
+pub(super) fn vars<'t>(tag: &Tag<'t>) -> Vec<(&'t str, usize)> {
     const VARS: &str = "vars.";
-    let Some(start) = text.get(tag.start..).and_then(|rest| Some(tag.start + rest.find(tag.inside)?)) else {
-        return Vec::new();
-    };
-    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    let start = tag.inside_start;
     let (mut found, mut quote, mut before) = (Vec::new(), None, ' ');
     for (at, char) in tag.inside.char_indices() {
         let rest = tag.inside.get(at..).unwrap_or_default();
@@ -89,4 +110,22 @@ fn next(text: &str, from: usize) -> Option<(usize, &'static str)> {
         };
         Some((at, opener))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_custom_variables_have_their_offset_in_the_text() {
+        let text = "a b.{{- b.c ~ ä_1 -}}{# d #}{%if vars.e%}vars.f{{}}";
+        let tags = tags(text);
+        for (word, offset) in tags.iter().flat_map(words) {
+            assert!(text[offset..].starts_with(word), "{word}");
+        }
+        let words: Vec<&str> = tags.iter().flat_map(words).map(|(word, _)| word).collect();
+        assert_eq!(words, ["b", "ä_1", "if", "vars"]);
+        let vars: Vec<(&str, usize)> = tags.iter().flat_map(vars).collect();
+        assert_eq!(vars, [("e", text.find("vars.e").unwrap())]);
+    }
 }
