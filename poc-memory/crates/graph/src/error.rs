@@ -133,9 +133,9 @@ impl Error {
 
     /// Replaces the location. The pipelines of the earlier location are kept.
     #[must_use]
-    pub fn at(mut self, at: ErrorLocation) -> Self {
-        let pipelines = self.at.take().map(|at| at.pipelines).unwrap_or_default();
-        self.at = Some(Box::new(ErrorLocation { pipelines: [at.pipelines, pipelines].concat(), ..at }));
+    pub fn at(mut self, mut at: ErrorLocation) -> Self {
+        at.pipelines.extend(self.at.take().map(|at| at.pipelines).unwrap_or_default());
+        self.at = Some(Box::new(at));
         self
     }
 }

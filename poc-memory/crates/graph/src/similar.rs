@@ -21,6 +21,12 @@ pub fn closest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<
     }
     let mut best: Option<(f64, &str)> = None;
     for name in known {
+        // Most names are too long or too short, and most are in ASCII, where characters need not be counted.
+        if name.is_ascii()
+            && max_similarity(counts.count.abs_diff(name.len()), counts.count, name.len()) < MIN_SIMILARITY
+        {
+            continue;
+        }
         let folded = lower(name);
         let max = counts.max_similarity(&CharacterCounts::of(&folded));
         if max < MIN_SIMILARITY || best.is_some_and(|(greatest, _)| max <= greatest) {
@@ -61,9 +67,13 @@ impl CharacterCounts {
         let more = |a: &CharacterCounts, b: &CharacterCounts| -> usize {
             a.kinds.iter().zip(&b.kinds).map(|(a, b)| usize::from(a.saturating_sub(*b))).sum()
         };
-        let edits = more(self, other).max(more(other, self));
-        1.0 - edits as f64 / self.count.max(other.count).max(1) as f64
+        max_similarity(more(self, other).max(more(other, self)), self.count, other.count)
     }
+}
+
+/// The maximum similarity of two texts that are at least `edits` edits apart. `a` and `b` are their numbers of characters.
+fn max_similarity(edits: usize, a: usize, b: usize) -> f64 {
+    1.0 - edits as f64 / a.max(b).max(1) as f64
 }
 
 #[cfg(test)]
@@ -86,6 +96,17 @@ mod tests {
         fn the_bound_is_never_below_the_similarity(a in "[a-eä]{0,12}", b in "[a-eä]{0,12}") {
             let max = CharacterCounts::of(&a).max_similarity(&CharacterCounts::of(&b));
             prop_assert!(max >= strsim::normalized_damerau_levenshtein(&a, &b) - 1e-12);
+        }
+
+        #[test]
+        fn the_closest_name_is_the_most_similar_one_of_all(
+            wrong in "[a-cä]{0,6}",
+            known in prop::collection::vec("[a-cÄ]{0,10}", 0..6),
+        ) {
+            let similarity = |name: &str| strsim::normalized_damerau_levenshtein(&wrong, &name.to_lowercase());
+            let greatest = known.iter().map(|name| similarity(name)).fold(0.0, f64::max);
+            let first = known.iter().find(|name| greatest >= MIN_SIMILARITY && similarity(name) == greatest);
+            prop_assert_eq!(closest(&wrong, known.iter().map(String::as_str)), first.map(String::as_str));
         }
     }
 }

@@ -21,13 +21,16 @@ pub fn pipeline(text: &str) {
         let completions = complete(text, at, &NAMES, &["linker"]);
         assert!(text.get(completions.offset..completions.offset + completions.length).is_some());
     }
-    check(Pipeline::parse(text, &NAMES));
-    check(Pipeline::template(text, &NAMES));
-    check(Pipeline::from_parts(&["two".into(), "words".into()], &[text.to_owned()], &NAMES));
+    let parsed = Pipeline::parse(text, &NAMES);
+    let template = Pipeline::template(text, &NAMES);
     let parameters = Pipeline::parameters(text);
     let values: BTreeMap<String, String> =
         parameters.into_iter().map(|name| (name, "a | b: \"c\"".to_owned())).collect();
-    check(Pipeline::with_values(text, &NAMES, &values));
+    let with_values = Pipeline::with_values(text, &NAMES, &values);
+    check(Pipeline::from_parts(&["two".into(), "words".into()], &[text.to_owned()], &NAMES));
+    // Most texts have no parameters and are no templates. What is equal is checked once.
+    [template, with_values].into_iter().filter(|other| *other != parsed).for_each(check);
+    check(parsed);
 }
 
 fn check(parsed: poc_graph::error::Result<Pipeline>) {

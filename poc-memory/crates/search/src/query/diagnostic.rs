@@ -118,7 +118,9 @@ fn several(texts: &[SourceDiagnostics]) -> Error {
 
 /// Converts the diagnostics of a text to data, with offsets in characters.
 fn as_data(text: SourceDiagnostics) -> PipelineDiagnostics {
-    let characters = |bytes: usize| text.text.char_indices().take_while(|(at, _)| *at < bytes).count();
+    // A long text may have a problem at each character.
+    let starts: Vec<usize> = text.text.char_indices().map(|(at, _)| at).collect();
+    let characters = |bytes: usize| starts.partition_point(|at| *at < bytes);
     let diagnostics = text.problems.iter().map(|problem| {
         let offset = characters(problem.span.start);
         let length = characters(problem.span.end).saturating_sub(offset);
@@ -154,15 +156,13 @@ impl<'a> Line<'a> {
 
     /// The part around a span if the line is too long to show.
     fn around(self, span: &Range<usize>) -> Self {
-        if self.text.chars().count() <= MAX_LINE_CHARS {
+        if self.text.chars().nth(MAX_LINE_CHARS).is_none() {
             return self;
         }
-        let at = span.start - self.start;
-        let offsets: Vec<usize> = self.text.char_indices().map(|(offset, _)| offset).collect();
-        let here = offsets.partition_point(|&offset| offset < at);
-        let first = here.saturating_sub(MAX_LINE_CHARS / 2);
-        let from = offsets.get(first).copied().unwrap_or(0);
-        let to = offsets.get(first + MAX_LINE_CHARS).copied().unwrap_or(self.text.len());
+        let before = self.text.get(..span.start - self.start).unwrap_or(self.text);
+        let from = before.char_indices().rev().nth(MAX_LINE_CHARS / 2 - 1).map_or(0, |(offset, _)| offset);
+        let shown = self.text.get(from..).unwrap_or("").char_indices().nth(MAX_LINE_CHARS);
+        let to = shown.map_or(self.text.len(), |(length, _)| from + length);
         Line {
             start: self.start + from,
             text: self.text.get(from..to).unwrap_or(""),

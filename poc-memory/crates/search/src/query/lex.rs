@@ -74,6 +74,11 @@ pub(super) fn stages(
     }
 }
 
+/// Whether the name of a parameter may contain a character.
+pub(super) fn is_part_of_name(char: char) -> bool {
+    char.is_alphanumeric() || matches!(char, '-' | '_')
+}
+
 struct Lexer<'a, 'p> {
     rest: std::iter::Peekable<std::str::CharIndices<'a>>,
     base: usize,
@@ -104,9 +109,7 @@ impl Lexer<'_, '_> {
         self.rest.next();
         self.rest.next();
         let mut name = String::new();
-        while let Some((_, char)) =
-            self.rest.next_if(|(_, char)| char.is_alphanumeric() || "-_".contains(*char))
-        {
+        while let Some((_, char)) = self.rest.next_if(|(_, char)| is_part_of_name(*char)) {
             name.push(char);
         }
         if self.take('}').is_none() {

@@ -69,8 +69,9 @@ impl Pipeline {
         let mut rest = text;
         while let Some(at) = rest.find("${") {
             let (before, behind) = (rest.get(..at).unwrap_or(""), rest.get(at + 2..).unwrap_or(""));
-            let name = behind.split('}').next().unwrap_or("");
-            if !before.ends_with('$') {
+            let end = behind.find(|char| !lex::is_part_of_name(char)).unwrap_or(behind.len());
+            let (name, behind) = behind.split_at_checked(end).unwrap_or((behind, ""));
+            if !before.ends_with('$') && behind.starts_with('}') {
                 names.insert(name.to_owned());
             }
             rest = behind;
