@@ -96,13 +96,16 @@ pub fn parse<T: serde::de::DeserializeOwned>(front: &str) -> Result<T> {
 /// Parses front matter of any kind. If a property occurs several times, its last value counts, and the second result is
 /// a warning.
 pub(crate) fn parse_with_warning(front: &str) -> Result<(Option<Value>, Option<Error>)> {
+    if front.is_empty() {
+        return Ok((None, None));
+    }
     let refused = match parse::<Option<UniqueFields>>(front) {
         Ok(value) => return Ok((value.map(|UniqueFields(value)| value), None)),
         Err(error) => error,
     };
-    // Fails for any other reason than a repeated property.
+    let Some(name) = repeated_field(&refused) else { return Err(refused) };
+    // Fails if it is invalid after the repeated property.
     let value = parse(front)?;
-    let Some(name) = repeated_field(&refused) else { return Ok((value, Some(refused))) };
     let line = line_of_second(front, &name);
     let warning = Error::invalid("the property occurs several times, and only its last value was read")
         .hint("keep one of them")

@@ -4,6 +4,7 @@ use super::location::SourceLocation;
 use crate::regular_file;
 use poc_graph::error::{Code, Error, Result};
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,10 @@ pub(super) struct Sample {
     pub bytes: Vec<u8>,
     /// Whether the sample is the whole file.
     pub is_whole: bool,
+    objects: OnceCell<Vec<Value>>,
+    /// The names of fields in the text, each with its depth, if a format has searched for them; `None` if the text is not
+    /// JSON.
+    pub names: OnceCell<Option<Vec<(usize, String)>>>,
 }
 
 impl<'a> SourceFile<'a> {
@@ -139,7 +144,8 @@ impl<'a> SourceFile<'a> {
         let extension = Path::new(&self.name).extension();
         let extension = extension.map(|extension| extension.to_string_lossy().to_lowercase());
         let is_whole = (bytes.len() as u64) < SAMPLE_BYTES;
-        Ok(Sample { extension: extension.unwrap_or_default(), bytes, is_whole })
+        let (objects, names) = (OnceCell::new(), OnceCell::new());
+        Ok(Sample { extension: extension.unwrap_or_default(), bytes, is_whole, objects, names })
     }
 
     /// The error for a file that cannot be read.
@@ -190,10 +196,12 @@ impl Sample {
     }
 
     /// The JSON objects of the first lines; lines that are truncated or not objects are left out.
-    pub(super) fn objects(&self) -> Vec<Value> {
-        let Some(text) = self.text() else { return Vec::new() };
-        let lines = text.lines().filter(|line| line.trim_start().starts_with('{')).take(SAMPLE_LINES);
-        lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+    pub(super) fn objects(&self) -> &[Value] {
+        self.objects.get_or_init(|| {
+            let text = self.text().unwrap_or_default();
+            let lines = text.lines().filter(|line| line.trim_start().starts_with('{')).take(SAMPLE_LINES);
+            lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+        })
     }
 
     /// The first character that is not a space.

@@ -7,6 +7,10 @@ use rustc_hash::FxHashSet;
 /// target of `[[note|label]]` is `note`.
 pub(super) fn targets(body: &str) -> Vec<String> {
     let mut targets: Vec<String> = Vec::new();
+    // Most texts have none, and need not be parsed.
+    if !body.contains("[[") {
+        return targets;
+    }
     let mut known = FxHashSet::default();
     for event in Parser::new_ext(body, Options::ENABLE_WIKILINKS | Options::ENABLE_TABLES) {
         if let Event::Start(Tag::Link { link_type: LinkType::WikiLink { .. }, dest_url, .. }) = event {

@@ -138,8 +138,8 @@ fn telegram_tokens(text: &str, secrets: &mut Vec<DetectedSecret>) {
         let follows = head.as_bytes().last().copied().is_some_and(is_part) && !head.ends_with("bot");
         let rest = text.get(at + 1..).unwrap_or_default();
         let length = rest.bytes().take_while(|&byte| is_part(byte)).count();
-        let is_random = entropy(rest.get(..length).unwrap_or_default()) >= 3.0;
-        if (5..=16).contains(&digits) && !follows && length == 35 && is_random {
+        let is_random = || entropy(rest.get(..length).unwrap_or_default()) >= 3.0;
+        if (5..=16).contains(&digits) && !follows && length == 35 && is_random() {
             secrets.push(DetectedSecret { kind: "telegram-token", at: start..at + 1 + length });
         }
     }

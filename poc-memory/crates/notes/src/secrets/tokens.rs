@@ -5,6 +5,7 @@
 //! lengths are lower bounds, because providers lengthen their tokens from time to time.
 
 use super::{DetectedSecret, entropy};
+use std::sync::LazyLock;
 
 /// A form of tokens.
 struct TokenForm {
@@ -300,6 +301,14 @@ const FORMS: &[TokenForm] = &[
     form("adobe-secret", &["p8e-"], Alphabet::Letters, (32, 32), "gitleaks adobe-client-secret"),
 ];
 
+/// The forms by the first byte of their prefixes. A text has many words, and most begin none of them.
+static BY_FIRST_BYTE: LazyLock<[Vec<&TokenForm>; 256]> = LazyLock::new(|| {
+    let begins = |form: &&TokenForm, byte: u8| {
+        form.prefixes.iter().any(|prefix| prefix.as_bytes().first() == Some(&byte))
+    };
+    std::array::from_fn(|byte| FORMS.iter().filter(|form| begins(form, byte as u8)).collect())
+});
+
 /// Minimum entropy of what follows a prefix, in bits per character: `ghp_xxxxxxxxxxxx` is a placeholder. A random
 /// token of 16 characters of `0-9a-f` has 3.1 on average; of a million, none was below 1.9.
 const MIN_ENTROPY: f64 = 1.9;
@@ -331,10 +340,10 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
 }
 
 fn token_at(text: &str, at: usize, first: u8) -> Option<DetectedSecret> {
+    let forms = BY_FIRST_BYTE.get(usize::from(first)).filter(|forms| !forms.is_empty())?;
     let rest = text.get(at..)?;
-    FORMS.iter().find_map(|form| {
-        let fits = |prefix: &&&str| prefix.as_bytes().first() == Some(&first) && rest.starts_with(**prefix);
-        let prefix = form.prefixes.iter().find(fits)?;
+    forms.iter().find_map(|form| {
+        let prefix = form.prefixes.iter().find(|prefix| rest.starts_with(**prefix))?;
         let token = rest.get(prefix.len()..)?;
         let mut length = token.bytes().take_while(|byte| form.alphabet.has(*byte)).count();
         // A full stop or a dash after a token belongs to the sentence.

@@ -10,6 +10,7 @@ use crate::import::references;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::Result;
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 /// basic-memory.
@@ -56,10 +57,13 @@ pub(super) fn read_note(text: &str, file: &SourceFile<'_>, import: &Import<'_>) 
             }
             let tags = body.lines().flat_map(observation_tags);
             foreign.draft.keywords.get_or_insert_default().extend(tags);
-            for line in body.lines() {
-                let Some(relation) = relation(line) else { continue };
-                let link = foreign.links.iter_mut().find(|link| link.target == relation.target);
-                if let Some(link) = link {
+            let mut places: FxHashMap<String, usize> = FxHashMap::default();
+            for (place, link) in foreign.links.iter().enumerate() {
+                places.entry(link.target.clone()).or_insert(place);
+            }
+            for relation in body.lines().filter_map(relation) {
+                let place = places.get(&relation.target);
+                if let Some(link) = place.and_then(|place| foreign.links.get_mut(*place)) {
                     link.reason = relation.reason;
                 }
             }

@@ -11,6 +11,7 @@ use crate::import::references::without_extension;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::{Error, Result};
+use rustc_hash::FxHashSet;
 use serde::Deserialize;
 use serde_json::Map;
 use std::collections::HashMap;
@@ -104,12 +105,13 @@ pub(super) fn read_canvas(text: &str, file: &SourceFile<'_>, import: &Import<'_>
         .filter(|card| !card.file.is_empty())
         .map(|card| (card.id.as_str(), without_extension(&card.file)))
         .collect();
+    let mut known: FxHashSet<NoteLink> = note.links.iter().cloned().collect();
     for arrow in &canvas.edges {
         let ends = (files.get(arrow.from_node.as_str()), files.get(arrow.to_node.as_str()));
         if let (Some(&from), Some(&to)) = ends {
             let reason = if arrow.label.is_empty() { format!("canvas {name}") } else { arrow.label.clone() };
             let link = NoteLink { reason, from: Some(from.to_owned()), ..NoteLink::from(to.to_owned()) };
-            if !note.links.contains(&link) {
+            if known.insert(link.clone()) {
                 note.links.push(link);
             }
         }

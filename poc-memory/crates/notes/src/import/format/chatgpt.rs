@@ -29,7 +29,7 @@ impl Format for ChatGpt {
 
     fn recognizes(&self, sample: &Sample) -> bool {
         json::sample_names(sample).is_some_and(|names| {
-            json::has(&names, 1, &["mapping"])
+            json::has(names, 1, &["mapping"])
                 && (names.iter().any(|(depth, name)| *depth > 1 && name == "message"))
         })
     }

@@ -31,8 +31,8 @@ impl Format for ClaudeAi {
 
     fn recognizes(&self, sample: &Sample) -> bool {
         json::sample_names(sample).is_some_and(|names| {
-            json::has(&names, 1, &["uuid", "chat_messages"])
-                || json::has(&names, 1, &["uuid", "docs", "prompt_template"])
+            json::has(names, 1, &["uuid", "chat_messages"])
+                || json::has(names, 1, &["uuid", "docs", "prompt_template"])
         })
     }
 

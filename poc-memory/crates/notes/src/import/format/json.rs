@@ -167,9 +167,9 @@ pub(super) fn names(text: &str) -> Vec<(usize, String)> {
 }
 
 /// The [`names`] of a sample; `None` if it does not begin as an array or an object of JSON.
-pub(super) fn sample_names(sample: &Sample) -> Option<Vec<(usize, String)>> {
-    let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
-    text.map(names)
+pub(super) fn sample_names(sample: &Sample) -> Option<&[(usize, String)]> {
+    let text = || sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
+    sample.names.get_or_init(|| text().map(names)).as_deref()
 }
 
 /// Whether a list of names has all of these at a depth.

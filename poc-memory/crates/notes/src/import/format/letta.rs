@@ -32,11 +32,11 @@ impl Format for Letta {
     fn recognizes(&self, sample: &Sample) -> bool {
         json::sample_names(sample).is_some_and(|names| {
             let is_block = ["limit", "description", "read_only", "is_template"];
-            json::has(&names, 1, &["label", "value"])
-                && is_block.iter().any(|name| json::has(&names, 1, &[name]))
-                || json::has(&names, 1, &["agents", "blocks"])
-                || json::has(&names, 1, &["agents"]) && json::has(&names, 2, &["block_ids"])
-                || json::has(&names, 1, &["core_memory"])
+            json::has(names, 1, &["label", "value"])
+                && is_block.iter().any(|name| json::has(names, 1, &[name]))
+                || json::has(names, 1, &["agents", "blocks"])
+                || json::has(names, 1, &["agents"]) && json::has(names, 2, &["block_ids"])
+                || json::has(names, 1, &["core_memory"])
         })
     }
 

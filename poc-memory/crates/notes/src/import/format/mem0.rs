@@ -29,12 +29,12 @@ impl Format for Mem0 {
     fn recognizes(&self, sample: &Sample) -> bool {
         json::sample_names(sample).is_some_and(|names| {
             let is_memory = |depth| {
-                json::has(&names, depth, &["memory"])
+                json::has(names, depth, &["memory"])
                     && ["hash", "user_id", "agent_id", "run_id", "created_at", "categories", "score"]
                         .iter()
-                        .any(|name| json::has(&names, depth, &[name]))
+                        .any(|name| json::has(names, depth, &[name]))
             };
-            is_memory(1) || json::has(&names, 1, &["results"]) && is_memory(2)
+            is_memory(1) || json::has(names, 1, &["results"]) && is_memory(2)
         })
     }
 
