@@ -10,7 +10,7 @@ const OWN_FORMATS: [&str; 8] = ["uint", "uint8", "uint16", "uint32", "uint64", "
 
 /// The input schema of a tool. Optional fields are omitted rather than null, so no type is `null`.
 pub(super) fn input(op: &OpDef, tenants: Option<&TenantSchema>) -> Map<String, Value> {
-    let mut schema = strict((op.request_schema)().to_value());
+    let mut schema = strict(Value::clone(&(op.shared_request_schema)()));
     // Added unchanged: [`strict`] would change its meaning.
     if let Some(tenants) = tenants {
         op.add_tenant(&mut schema, tenants);

@@ -138,7 +138,8 @@ impl OfferedTool {
     pub(super) fn input(&self, tenants: Option<&TenantSchema>) -> Map<String, Value> {
         match self.source {
             ToolSource::Default(tool) => {
-                let mut schema = schema::without_defaults(schema::strict((tool.arguments_schema)()));
+                let mut schema =
+                    schema::without_defaults(schema::strict(Value::clone(&(tool.arguments_schema)())));
                 if let Some(tenants) = tenants {
                     ops::tenancy::describe(&mut schema, tenants, TenantScope::One);
                 }

@@ -2,6 +2,7 @@
 
 use super::json_schema::schema;
 use super::request::{self, FormerText};
+use super::schema_cache::SchemaCache;
 use super::tenancy::{self, TenantScope};
 use super::terminal::{StyledText, Terminal};
 use super::{Ctx, Principal, min_seq, schema_defaults};
@@ -13,6 +14,10 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// The schemas of requests that were needed so far.
+static REQUEST_SCHEMAS: SchemaCache = SchemaCache::new();
 
 /// The field of an answer with the reasons why it is incomplete.
 const DEGRADED: &str = "degraded";
@@ -325,6 +330,8 @@ pub struct OpDef {
     pub decode: fn(&Value) -> Result<Box<dyn OpOutput>>,
     /// JSON Schema of the request.
     pub request_schema: fn() -> Schema,
+    /// The same schema, which is generated once.
+    pub(crate) shared_request_schema: fn() -> Arc<Value>,
     /// JSON Schema of the answer.
     pub answer_schema: fn() -> Schema,
 }
@@ -361,7 +368,8 @@ impl OpDef {
             },
             decode_request: decode_request::<O>,
             decode: decode_output::<O>,
-            request_schema: || schema_defaults::extract(schema::<O>()),
+            request_schema: request_schema::<O>,
+            shared_request_schema: || REQUEST_SCHEMAS.schema_of::<O>(|| request_schema::<O>().to_value()),
             answer_schema: answer_schema::<O>,
         }
     }
@@ -438,7 +446,7 @@ impl OpDef {
             request::rename_text(former, fields)?;
         }
         (self.decode_request)(&request).or_else(|_| {
-            let schema = (self.request_schema)().to_value();
+            let schema = (self.shared_request_schema)();
             (self.decode_request)(&request::lenient(request, &schema))
         })
     }
@@ -453,6 +461,10 @@ fn add_degradation(answer: &mut Value, reason: String) {
     {
         reasons.insert(0, reason.into());
     }
+}
+
+fn request_schema<O: Op>() -> Schema {
+    schema_defaults::extract(schema::<O>())
 }
 
 /// The JSON Schema of an answer, with the field `degraded`, which is added if the store accepts no writes.

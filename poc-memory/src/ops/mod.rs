@@ -53,6 +53,7 @@ mod reinforce;
 mod rename;
 pub(crate) mod request;
 mod retrieve;
+pub(crate) mod schema_cache;
 mod schema_defaults;
 mod search;
 mod secret_check;

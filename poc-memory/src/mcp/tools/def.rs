@@ -2,16 +2,21 @@
 
 use crate::mcp::recent_searches::RecentSearches;
 use crate::mcp::{OpExecutor, arguments};
+use crate::ops::schema_cache::SchemaCache;
 use crate::ops::{self, Access, FormerText, ToolEffect, min_seq, request, tenancy};
 use poc_graph::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// The schemas of arguments that were needed so far.
+static ARGUMENT_SCHEMAS: SchemaCache = SchemaCache::new();
 
 /// A tool that every model sees by default. The implementing type has its arguments. Its doc comments are
 /// what the model reads, so they state bounds and defaults in words, because some clients drop them from
 /// schemas.
-pub(super) trait DefaultTool: DeserializeOwned + JsonSchema {
+pub(super) trait DefaultTool: DeserializeOwned + JsonSchema + 'static {
     /// Its name.
     const NAME: &'static str;
     /// Its name for a person.
@@ -72,7 +77,7 @@ pub(in crate::mcp) struct DefaultToolDef {
     pub(super) ops: &'static [&'static str],
     pub(super) access: Access,
     pub(super) effect: ToolEffect,
-    pub(super) arguments_schema: fn() -> Value,
+    pub(super) arguments_schema: fn() -> Arc<Value>,
     pub(super) answer_schema: fn() -> Value,
     pub(super) run: fn(&dyn OpExecutor, &RecentSearches, Map<String, Value>) -> Result<Value>,
 }
@@ -85,7 +90,7 @@ impl DefaultToolDef {
             ops: T::OPS,
             access: T::ACCESS,
             effect: T::EFFECT,
-            arguments_schema: || ops::schema::<T>().to_value(),
+            arguments_schema: arguments_schema::<T>,
             answer_schema: T::answer_schema,
             run: |caller, searches, mut given| {
                 let tenant = given.shift_remove(tenancy::FIELD);
@@ -93,13 +98,17 @@ impl DefaultToolDef {
                 for former in T::FORMER_TEXT {
                     request::rename_text(*former, &mut given)?;
                 }
-                let schema = ops::schema::<T>().to_value();
+                let schema = arguments_schema::<T>();
                 arguments::refuse_unknown(&given, &schema)?;
                 let tool: T = request::decode(&request::lenient(given.into(), &schema))?;
                 tool.run(&OpCalls { caller, tenant, min_seq, searches })
             },
         }
     }
+}
+
+fn arguments_schema<T: DefaultTool>() -> Arc<Value> {
+    ARGUMENT_SCHEMAS.schema_of::<T>(|| ops::schema::<T>().to_value())
 }
 
 /// The fields of an object; empty for any other value.
