@@ -19,6 +19,10 @@ impl Timestamp {
     /// `27.3.2023`, in UTC, and dates of e-mails with their time zone. Numbers separated by slashes are accepted only
     /// if the year comes first, because the order of day and month differs between countries.
     pub fn parse_written(text: &str) -> Option<Timestamp> {
+        // Most names of files are no dates, and many formats are tried.
+        if !text.bytes().any(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
         let mail = DateTime::parse_from_rfc2822(text.trim()).ok().map(|at| at.timestamp_millis());
         let at = Timestamp(mail.or_else(|| written(&words(text).join(" ")))?);
         (Timestamp::EARLIEST..=Timestamp::LATEST).contains(&at).then_some(at)
@@ -27,8 +31,10 @@ impl Timestamp {
 
 /// A day, or a day and a time of day in either order, in milliseconds since 1970.
 fn written(text: &str) -> Option<i64> {
+    // Every time of day has a colon.
+    let times: &[&str] = if text.contains(':') { &TIMES } else { &[] };
     let timed =
-        DAYS.iter().flat_map(|day| TIMES.iter().map(move |time| (day, time))).find_map(|(day, time)| {
+        DAYS.iter().flat_map(|day| times.iter().map(move |time| (day, time))).find_map(|(day, time)| {
             let parse = |format: String| NaiveDateTime::parse_from_str(text, &format).ok();
             parse(format!("{day} {time}")).or_else(|| parse(format!("{time} {day}")))
         });

@@ -62,7 +62,9 @@ impl Fuzzed {
     pub fn vault_note(&self, text: &str) {
         let parts = front_matter::split(text);
         assert!(parts.front.len() + parts.body.len() <= text.len());
-        let _ = front_matter::parse::<serde_json::Value>(parts.front);
+        if !parts.front.is_empty() {
+            let _ = front_matter::parse::<serde_json::Value>(parts.front);
+        }
         for name in ["notes/note.md", "notes/drawing.canvas"] {
             let _ = read_vault_note(&self.memory, &self.file, name, text, "vault:notes");
         }
