@@ -55,8 +55,10 @@ impl<'a> AgentFileReader<'a> {
         characters: usize,
         diagnostic: impl Into<FileDiagnostic>,
     ) {
-        let at = self.document.location_in_string(offset, characters);
-        self.report_located(diagnostic.into().at(at));
+        if self.has_room() {
+            let at = self.document.location_in_string(offset, characters);
+            self.report_located(diagnostic.into().at(at));
+        }
     }
 
     /// Adds a diagnostic that already has a position.
