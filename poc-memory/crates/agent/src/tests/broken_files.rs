@@ -63,6 +63,10 @@ fn a_file_has_a_bounded_number_of_diagnostics() {
     let one_more: String = (0..101).map(|number| format!("key{number} = 1\n")).collect();
     let errors = parse(&format!("{one_more}{GOOD}")).err().unwrap();
     assert_eq!(errors.last().unwrap().message, "there is 1 more problem");
+    // The placeholder is not used, and none of the variables exists.
+    let variables: String = (0..300).map(|number| format!("{{{{ v{number} }}}}")).collect();
+    let errors = parse(&GOOD.replacen("{{ NODES }}", &variables, 1)).err().unwrap();
+    assert_eq!((errors.len(), errors[100].message.as_str()), (101, "there are 201 more problems"));
 }
 
 #[test]

@@ -92,3 +92,12 @@ proptest! {
         prop_assert_eq!(parse(&pipeline.to_string()), Ok(pipeline));
     }
 }
+
+/// Not in time that grows with the square of their number, which would be minutes.
+#[test]
+fn a_mistake_at_each_character_is_reported() {
+    let at = parse(&"!".repeat(60_000)).unwrap_err().at.unwrap();
+    let problems = &at.pipelines[0].problems;
+    assert_eq!(problems.len(), 60_000);
+    assert_eq!(problems.iter().map(|problem| problem.offset).max(), Some(59_999));
+}
