@@ -9,6 +9,13 @@ use super::stage;
 use super::stage::definition::StageDef;
 use super::value::quoted;
 use poc_graph::similar;
+use std::sync::LazyLock;
+
+/// The hint for a word that is like no other.
+static ALL_STAGES: LazyLock<String> = LazyLock::new(|| {
+    let words = stage::vocabulary().iter().map(|stage| format!("`{}`", stage.word));
+    format!("the stages are {}", words.collect::<Vec<_>>().join(", "))
+});
 
 /// The definition of a stage; `None` after adding an error to `problems`. `alone` tells whether the pipeline has no
 /// other stage.
@@ -48,8 +55,7 @@ pub(super) fn look_up(
         } else if let Some(near) = near() {
             format!("did you mean `{near}`?")
         } else {
-            let words = stage::vocabulary().iter().map(|stage| format!("`{}`", stage.word));
-            format!("the stages are {}", words.collect::<Vec<_>>().join(", "))
+            ALL_STAGES.clone()
         }));
     }
     found
