@@ -16,8 +16,8 @@ impl<'t> PositionCursor<'t> {
         PositionCursor { text, offset: 0, line: 1, column: 1 }
     }
 
-    /// Line and column of a byte offset, as [`ErrorLocation::offset`] returns them. Each offset must be at least the one
-    /// before.
+    /// Line and column of a byte offset, as [`ErrorLocation::offset`] returns them. Each offset must be at least the
+    /// one before.
     pub(super) fn location(&mut self, offset: usize) -> ErrorLocation {
         let offset = self.text.floor_char_boundary(offset);
         let passed = self.text.get(self.offset..offset).unwrap_or_default();
