@@ -71,7 +71,8 @@ impl CharacterCounts {
     }
 }
 
-/// The maximum similarity of two texts that are at least `edits` edits apart. `a` and `b` are their numbers of characters.
+/// The maximum similarity of two texts that are at least `edits` edits apart. `a` and `b` are their numbers of
+/// characters.
 fn max_similarity(edits: usize, a: usize, b: usize) -> f64 {
     1.0 - edits as f64 / a.max(b).max(1) as f64
 }

@@ -37,8 +37,8 @@ pub(super) struct Sample {
     /// Whether the sample is the whole file.
     pub is_whole: bool,
     objects: OnceCell<Vec<Value>>,
-    /// The names of fields in the text, each with its depth, if a format has searched for them; `None` if the text is not
-    /// JSON.
+    /// The names of fields in the text, each with its depth, if a format has searched for them; `None` if the text is
+    /// not JSON.
     pub names: OnceCell<Option<Vec<(usize, String)>>>,
 }
 
