@@ -100,7 +100,7 @@ impl SnapshotStore for PostgresLog {
                  WHERE id = $1 AND head >= $3 AND dropped < $3 AND EXISTS ( \
                    SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2) \
                  AND EXISTS ( \
-                   SELECT 1 FROM poc_memory_snapshot_part WHERE store = $1 AND seq = $3 \
+                   SELECT 1 FROM poc_memory_snapshot_part WHERE store = $1 AND seq = $3 AND part < $4 \
                    HAVING count(*) = $4 AND sum(octet_length(bytes)) = $5)",
                 &[&connection.store, &writer, &seq, &parts, &bytes],
             )?;

@@ -101,8 +101,8 @@ pub use repair::{
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{
-    AppendOutcome, DroppedHistory, NewSharedRecord, PEER_HEARTBEAT, Peer, SharedLog, SharedRecord,
-    SharedSnapshot, SnapshotStore, WriterId,
+    AppendOutcome, DroppedHistory, FIRST_FILE_PART, NewSharedRecord, PEER_HEARTBEAT, Peer, SharedLog,
+    SharedRecord, SharedSnapshot, SnapshotStore, WriterId,
 };
 pub use shared_log_status::SharedLogStatus;
 pub use shared_snapshot::CopyStart;

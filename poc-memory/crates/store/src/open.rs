@@ -24,7 +24,7 @@ use super::read_only::ReadOnlyReason;
 use super::rebuilt_files::RebuiltFiles;
 use super::shared_log::SharedLog;
 use super::shared_log_copy::{CopyError, SharedLogCopy};
-use super::shared_snapshot::{self, CopyStart};
+use super::shared_snapshot::{self, CopyStart, SnapshotFiles};
 use super::shared_state::StoreState;
 use super::suspect_log::SuspectLog;
 use super::tenant_counts::TenantCounts;
@@ -105,7 +105,7 @@ pub(super) fn open(
     log::check_format(&log_directory)?;
     let (is_copy, heartbeat_timeout) = (options.shared_log.is_some(), options.heartbeat_timeout);
     let lock = Arc::new(lock_directory(directory)?);
-    let saved = start_reading_views(directory)?;
+    let mut saved = start_reading_views(directory)?;
     let folder = directory.join("records");
     // Without records, the whole log is replayed anyway, so all of it is checked.
     let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
@@ -123,17 +123,26 @@ pub(super) fn open(
     }
     let rebuilt = Arc::new(damaged_files(directory, is_copy));
     create_log_directory(&log_directory, directory, options.disk.as_ref())?;
+    let mut fetched = None;
     if let Some((shared, start)) = &options.shared_log
         && log.last() == 0
         && prefix_end.is_none()
-        && shared_snapshot::fetch(directory, options.disk.as_ref(), shared.as_ref(), *start)?
     {
-        (log, prefix_end) = log::inspect(&log_directory, true)?;
+        fetched = shared_snapshot::fetch(directory, options.disk.as_ref(), shared.as_ref(), *start)?;
+        if fetched.is_some() {
+            (log, prefix_end) = log::inspect(&log_directory, true)?;
+        }
     }
     let quarantine = Arc::new(QuarantineFolder::new(directory, options.disk.clone()));
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
-    let resumed =
+    let mut resumed =
         ResumedLog::resume(directory, Arc::new(log), tail, &options)?.renewed(directory, &options)?;
+    let files = resumed.files.take().or(fetched.and_then(|snapshot| snapshot.files));
+    // The copy of the log now has all changes that the files have.
+    if files.is_some_and(|files| files.install(directory, &resumed.log, options.disk.as_ref())) {
+        let _ = saved.join();
+        saved = start_reading_views(directory)?;
+    }
     let records = RecordFolder {
         folder,
         log: resumed.log.clone(),
@@ -173,6 +182,8 @@ struct ResumedLog {
     messages: Vec<String>,
     /// Why the store can accept no writes, if so.
     reason: Option<ReadOnlyReason>,
+    /// The derived files of the snapshot that has replaced the log, if any.
+    files: Option<SnapshotFiles>,
 }
 
 impl ResumedLog {
@@ -205,7 +216,7 @@ impl ResumedLog {
         {
             tracing::warn!("no space can be reserved for a full disk: {error}");
         }
-        Ok(ResumedLog { log, appender, reserve, shared_log, messages, reason })
+        Ok(ResumedLog { log, appender, reserve, shared_log, messages, reason, files: None })
     }
 
     /// If the shared log begins after the end of this copy of it, replaces the copy with a snapshot, as for a new copy.
@@ -224,11 +235,11 @@ impl ResumedLog {
         let last = copy.last();
         let fetched = shared.dropped().and_then(|dropped| {
             let disk = options.disk.as_ref();
-            let is_fetched = shared_snapshot::fetch(directory, disk, shared.as_ref(), *start)?;
-            Ok(is_fetched.then_some(dropped.erased))
+            let snapshot = shared_snapshot::fetch(directory, disk, shared.as_ref(), *start)?;
+            Ok(snapshot.map(|snapshot| (snapshot.files, dropped.erased)))
         });
-        let erased = match fetched {
-            Ok(Some(erased)) => erased,
+        let (files, erased) = match fetched {
+            Ok(Some(fetched)) => fetched,
             Ok(None) if last == 0 => return Err(copy.outdated(last)),
             Ok(None) => return Ok(self),
             Err(error) if error.code == Code::Unavailable && last > 0 => return Ok(self),
@@ -242,6 +253,7 @@ impl ResumedLog {
         let (log, _) = log::inspect(&directory.join("log"), true)?;
         let mut renewed = ResumedLog::resume(directory, Arc::new(log), None, options)?;
         renewed.messages.splice(..0, messages);
+        renewed.files = files;
         if erased >= last {
             // The copy had the texts, but not the record that names what was erased.
             renewed.messages.push(
@@ -270,7 +282,7 @@ impl RecoveredStore<'_> {
     fn start(self, followers: Vec<Arc<dyn Follower>>, options: &StoreOptions) -> Result<StoreState> {
         // After an error, these drop in reverse order: the lock must be released after everything else is closed.
         let RecoveredStore { directory, embedder, lock, resumed, opener, views, rebuilt } = self;
-        let ResumedLog { log, appender, reserve, shared_log, messages, reason } = resumed;
+        let ResumedLog { log, appender, reserve, shared_log, messages, reason, files: _ } = resumed;
         let LoadedViews { views, unsaved, saved_seq } = views;
         let (seq, engine, retry_delay) = (log.last(), opener.engine(), options.retry_delay);
         let view_files = TenantViewFiles::new(directory, log.clone(), rebuilt.clone(), options.large_tenant);

@@ -145,10 +145,13 @@ impl Store {
             // Another writer may have deleted more in the meantime, or have stored the same state.
             if copy.dropped()?.last < last && copy.snapshots(|snapshots| snapshots.find(last + 1))?.is_none()
             {
-                let Some((segment, seq)) = work.prepare_snapshot(folder, last + 1)? else {
+                // Nearly all new copies begin with the newest snapshot.
+                let newest = copy.snapshots(|snapshots| snapshots.newest())?;
+                let has_files = newest.is_none_or(|newest| newest.seq <= last);
+                let Some(prepared) = work.prepare_snapshot(folder, last + 1, has_files)? else {
                     return Ok(Some(false));
                 };
-                upload(&segment, seq, copy, callbacks)?;
+                upload(&prepared, copy, callbacks)?;
             }
             let origin = self.shared.log.origin()?.unwrap_or_default();
             let deleted = copy.drop_until(DroppedHistory { origin, ..dropped })?;

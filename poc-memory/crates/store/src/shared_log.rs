@@ -73,16 +73,21 @@ impl Peer {
 }
 
 /// A snapshot of a shared log, stored beside it so that a new store need not read the whole log. Its bytes are a
-/// compacted segment: a state, and the last transaction.
+/// compacted segment: a state, and the last transaction. Files that are derived from them may be stored with it, in
+/// parts from [`FIRST_FILE_PART`] on, which are not counted here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedSnapshot {
     /// The number of the last record that it contains.
     pub seq: u64,
     /// The number of parts in which it is stored.
     pub parts: u64,
-    /// The total size of all parts, in bytes.
+    /// The total size of these parts, in bytes.
     pub bytes: u64,
 }
+
+/// The number of the first part with derived files. Programs that do not know these files read only the parts that a
+/// snapshot counts.
+pub const FIRST_FILE_PART: u64 = 1 << 32;
 
 /// The beginning of a shared log that was deleted. A snapshot contains the state that it led to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +108,8 @@ pub trait SnapshotStore: Send + Sync {
     /// The complete snapshot whose last record is `seq`; `None` if there is none.
     fn find(&self, seq: u64) -> Result<Option<SharedSnapshot>>;
 
-    /// A part of a snapshot, counted from 0; `None` if the snapshot was deleted in the meantime.
+    /// A part of a snapshot, counted from 0, or from [`FIRST_FILE_PART`]; `None` if there is no such part, or the
+    /// snapshot was deleted in the meantime.
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>>;
 
     /// Claims for `duration` the exclusive right to write a snapshot, and deletes incomplete snapshots. Returns `false`
@@ -116,7 +122,8 @@ pub trait SnapshotStore: Send + Sync {
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool>;
 
     /// Completes a snapshot after its parts were written. Returns `false` and changes nothing if this writer has lost
-    /// the claim, parts of the snapshot were deleted, or the log does not have the last record or has deleted it.
+    /// the claim, parts that the snapshot counts were deleted, or the log does not have the last record or has deleted
+    /// it.
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool>;
 
     /// Deletes incomplete snapshots, and the complete ones that are not needed. The newest two are needed, and the one

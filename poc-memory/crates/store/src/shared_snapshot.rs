@@ -1,18 +1,24 @@
 //! Snapshots of a shared log, from which new stores can start.
 //!
 //! A snapshot is a compacted segment whose base is the transaction before its last one. The last transaction is kept
-//! unchanged, because a copy is compared with the shared log by its last record.
+//! unchanged, because a copy is compared with the shared log by its last record. The files that are derived from the
+//! log are stored with it, so that a new store need not build them.
+
+mod files;
 
 use super::Store;
 use super::compact::state::BaseState;
 use super::compact::{CompactionCallbacks, CompactionJob, FOLDER, OLD_RECORDS, SNAPSHOT_FOLDER};
 use super::compaction_error::CompactionError;
 use super::disk::{self, Disk, remove_folder};
+use super::engine::{Engine, Watermark};
 use super::log::{self, CompactedSegment, PartialSegment, frame};
 use super::logged_transaction::LogBase;
 use super::shared_log::{SharedLog, SharedSnapshot, SnapshotStore};
 use super::shared_log_copy::SharedLogCopy;
 use super::{derived_files, tenant_view_files, view_file};
+use files::RECORDS;
+pub(super) use files::SnapshotFiles;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::cell::Cell;
@@ -103,10 +109,10 @@ impl Store {
             if !is_due()? {
                 return Ok(None);
             }
-            let Some((segment, seq)) = work.prepare_snapshot(folder, shared.log.last())? else {
+            let Some(prepared) = work.prepare_snapshot(folder, shared.log.last(), true)? else {
                 return Ok(None);
             };
-            let made = upload(&segment, seq, copy, callbacks)?;
+            let made = upload(&prepared, copy, callbacks)?;
             if let Err(error) = delete_unneeded(copy) {
                 tracing::debug!("older snapshots cannot be deleted: {error}");
             }
@@ -167,53 +173,89 @@ impl Store {
     }
 }
 
+/// A snapshot that is ready to be stored.
+pub(super) struct PreparedSnapshot {
+    segment: CompactedSegment,
+    /// The last record of the segment.
+    seq: u64,
+    files: Option<SnapshotFiles>,
+}
+
 impl CompactionJob<'_> {
-    /// A segment with a state and the transaction `last` after it, and the number of that transaction; `None` if the
-    /// log has too few.
+    /// A segment with a state and the transaction `last` after it, and if `has_files`, the derived files, which it
+    /// prepares in the empty `folder`. `None` if the log has too few transactions.
     pub(super) fn prepare_snapshot(
         &self,
         folder: &Path,
         last: u64,
-    ) -> Result<Option<(CompactedSegment, u64)>> {
+        has_files: bool,
+    ) -> Result<Option<PreparedSnapshot>> {
         let log = self.shared.log.as_ref();
         let before = log.last_before(Timestamp::LATEST, last - 1, self.callbacks.check_cancelled)?;
         let (Some((seq, at)), Some(origin)) = (before, log.origin()?) else { return Ok(None) };
         let base = LogBase { seq, at, origin };
-        let engine = self.prepare(folder, base.seq)?;
+        let engine = self.prepare(&folder.join(RECORDS), base.seq)?;
         let state = BaseState::new(&engine, base, self.callbacks.check_cancelled);
         let Some(first) = state.first()? else { return Ok(None) };
-        let (segment, _) = self.write_segment(&state, first, last)?;
-        Ok(Some((segment, last)))
+        let (segment, checksum) = self.write_segment(&state, first, last)?;
+        if !has_files {
+            return Ok(Some(PreparedSnapshot { segment, seq: last, files: None }));
+        }
+        // A store that begins with the segment would build the same records.
+        state.prune(Watermark { seq: base.seq, checksum })?;
+        self.catch_up(&engine, last)?;
+        // Otherwise they would have deleted and overwritten texts.
+        engine.rewrite(self.callbacks.check_cancelled)?;
+        engine.flush()?;
+        drop(engine);
+        let files = self.snapshot_files(folder).unwrap_or_else(|error| {
+            tracing::debug!("the snapshot is stored without derived files: {error}");
+            None
+        });
+        Ok(Some(PreparedSnapshot { segment, seq: last, files }))
     }
 }
 
-/// Uploads a segment that ends with record `seq`, part by part.
+/// Uploads a snapshot part by part.
 pub(super) fn upload(
-    segment: &CompactedSegment,
-    seq: u64,
+    prepared: &PreparedSnapshot,
     copy: &SharedLogCopy,
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<SharedSnapshot> {
+    let PreparedSnapshot { segment, seq, files } = prepared;
     let unread = |source| SharedSnapshotError::Read { path: segment.path().to_owned(), source };
     let mut file = File::open(segment.path()).map_err(unread)?;
-    let mut snapshot = SharedSnapshot { seq, parts: 0, bytes: 0 };
+    let mut snapshot = SharedSnapshot { seq: *seq, parts: 0, bytes: 0 };
     loop {
-        (callbacks.check_cancelled)()?;
         let mut part = Vec::with_capacity(PART);
         file.by_ref().take(PART as u64).read_to_end(&mut part).map_err(unread)?;
         if part.is_empty() {
             break;
         }
-        let number = snapshot.parts;
-        let written = copy.snapshots(|snapshots| snapshots.write_part(seq, number, &part, CLAIM))?;
-        written.then_some(()).ok_or(SharedSnapshotError::Abandoned)?;
+        write_part(copy, callbacks, *seq, snapshot.parts, &part)?;
         snapshot.parts += 1;
         snapshot.bytes += part.len() as u64;
+    }
+    if let Some(files) = files {
+        files.upload(*seq, copy, callbacks)?;
     }
     // The shared log may have been replaced with one that lacks the record.
     copy.check_again()?;
     let completed = copy.snapshots(|snapshots| snapshots.complete(snapshot))?;
     Ok(completed.then_some(snapshot).ok_or(SharedSnapshotError::Abandoned)?)
+}
+
+/// Stores a part of the snapshot that ends with record `seq`.
+fn write_part(
+    copy: &SharedLogCopy,
+    callbacks: &CompactionCallbacks<'_>,
+    seq: u64,
+    number: u64,
+    part: &[u8],
+) -> Result<()> {
+    (callbacks.check_cancelled)()?;
+    let written = copy.snapshots(|snapshots| snapshots.write_part(seq, number, part, CLAIM))?;
+    Ok(written.then_some(()).ok_or(SharedSnapshotError::Abandoned)?)
 }
 
 /// Deletes the snapshots that are not needed. Those that cannot be deleted now are deleted with the next one.
@@ -234,8 +276,14 @@ fn first_of(shared: &dyn SharedLog, start: CopyStart) -> Result<Option<SharedSna
     }
 }
 
-/// Downloads a snapshot into the folder of a store whose log is empty or is replaced by it. Returns whether there was a
-/// snapshot that is intact and belongs to the shared log. Otherwise nothing has changed.
+/// A snapshot with which the log of a store begins.
+pub(super) struct FetchedSnapshot {
+    /// The derived files, which are not in use yet.
+    pub(super) files: Option<SnapshotFiles>,
+}
+
+/// Downloads a snapshot into the folder of a store whose log is empty or is replaced by it. Returns `None` if there is
+/// no snapshot that is intact and belongs to the shared log. Then nothing has changed.
 ///
 /// # Errors
 /// Errors of the shared log and of the disk.
@@ -244,7 +292,7 @@ pub(super) fn fetch(
     disk: &dyn Disk,
     shared: &dyn SharedLog,
     start: CopyStart,
-) -> Result<bool> {
+) -> Result<Option<FetchedSnapshot>> {
     let folder = directory.join("log");
     let (mut start, mut last_tried) = (start, None);
     for _ in 0..ATTEMPTS {
@@ -263,11 +311,14 @@ pub(super) fn fetch(
         if let Some(checksum) = checksum
             && segment.is_intact(snapshot.seq, checksum)?
         {
+            let staged = directory.join(SNAPSHOT_FOLDER);
+            let files = SnapshotFiles::download(&staged, shared.snapshots(), snapshot.seq)?;
             // Files of the copy that it replaces do not fit to it. They are deleted before, so that after an
             // interruption the copy is empty.
             remove_derived(directory)?;
             log::remove_segments(&folder).map_err(CompactionError::Write)?;
-            return segment.publish(snapshot.seq, checksum, disk);
+            let is_published = segment.publish(snapshot.seq, checksum, disk)?;
+            return Ok(is_published.then_some(FetchedSnapshot { files }));
         }
         // A shortened log has another one.
         start = start.other();
@@ -277,13 +328,12 @@ pub(super) fn fetch(
             "the snapshot at change {seq} is not used, because it is damaged or belongs to another log; the log is read from its beginning"
         );
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// Deletes the records, the saved views, the derived files and what an interrupted compaction has prepared.
 fn remove_derived(directory: &Path) -> Result<()> {
-    let folders =
-        ["records", OLD_RECORDS, FOLDER, SNAPSHOT_FOLDER, tenant_view_files::FOLDER, derived_files::FOLDER];
+    let folders = [RECORDS, OLD_RECORDS, FOLDER, tenant_view_files::FOLDER, derived_files::FOLDER];
     for name in folders {
         remove_folder(&directory.join(name)).map_err(CompactionError::Write)?;
     }

@@ -2,12 +2,13 @@
 
 use super::{segment_contains, transaction_contains};
 use crate::shared_log::{
-    AppendOutcome, DroppedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SharedSnapshot,
-    SnapshotStore, WriterId,
+    AppendOutcome, DroppedHistory, FIRST_FILE_PART, NewSharedRecord, Peer, SharedLog, SharedRecord,
+    SharedSnapshot, SnapshotStore, WriterId,
 };
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ struct Contents {
     alive: BTreeSet<WriterId>,
     /// The parts of snapshots by their last record, and the description given when they were
     /// completed.
-    snapshots: BTreeMap<u64, (Vec<Vec<u8>>, Option<SharedSnapshot>)>,
+    snapshots: BTreeMap<u64, (BTreeMap<u64, Vec<u8>>, Option<SharedSnapshot>)>,
     /// The writer that has claimed to write a snapshot.
     claim: Option<WriterId>,
     /// The records that were deleted from the beginning of `records`.
@@ -75,19 +76,29 @@ impl MemoryLog {
         contents.records.truncate(kept as usize);
     }
 
-    /// Flips a bit of the byte at a position of every snapshot.
+    /// Flips a bit of the byte at a position of every snapshot. The derived files follow the segment.
     pub fn damage_snapshots(&self, position: usize) {
         for (parts, _) in self.contents.lock().snapshots.values_mut() {
-            let damaged = parts.iter_mut().flatten().nth(position);
+            let damaged = parts.values_mut().flatten().nth(position);
             damaged.into_iter().for_each(|byte| *byte ^= 1);
         }
     }
 
     /// Deletes a part of every snapshot.
-    pub fn lose_part(&self, part: usize) {
+    pub fn lose_part(&self, part: u64) {
         for (parts, _) in self.contents.lock().snapshots.values_mut() {
-            parts.remove(part);
+            parts.remove(&part);
         }
+    }
+
+    /// Deletes the derived files of every snapshot, as if earlier versions had made them. Returns their size in the
+    /// newest snapshot, in bytes.
+    pub fn lose_files(&self) -> usize {
+        let mut bytes = 0;
+        for (parts, _) in self.contents.lock().snapshots.values_mut() {
+            bytes = parts.split_off(&FIRST_FILE_PART).values().map(Vec::len).sum();
+        }
+        bytes
     }
 
     /// Ends the claim to write a snapshot, as if it had expired.
@@ -110,11 +121,19 @@ impl MemoryLog {
         self.contents.lock().snapshots.keys().copied().collect()
     }
 
-    /// Whether a transaction or a snapshot contains a text.
+    /// Whether a transaction or a snapshot contains a text. In tables of records, only a text that is too short to be
+    /// compressed is found.
     pub fn has_text(&self, text: &[u8]) -> bool {
         let contents = self.contents.lock();
+        let concat = |parts: &BTreeMap<u64, Vec<u8>>, range: Range<u64>| -> Vec<u8> {
+            parts.range(range).flat_map(|(_, part)| part).copied().collect()
+        };
         contents.records.iter().any(|record| transaction_contains(&record.payload, text))
-            || contents.snapshots.values().any(|(parts, _)| segment_contains(&parts.concat(), text))
+            || contents.snapshots.values().any(|(parts, _)| {
+                let files = concat(parts, FIRST_FILE_PART..u64::MAX);
+                segment_contains(&concat(parts, 0..FIRST_FILE_PART), text)
+                    || files.windows(text.len()).any(|window| window == text)
+            })
     }
 
     /// All records.
@@ -302,7 +321,7 @@ impl SnapshotStore for MemoryLogWriter {
     }
 
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>> {
-        self.call(|contents| contents.snapshots.get(&seq)?.0.get(part as usize).cloned())
+        self.call(|contents| contents.snapshots.get(&seq)?.0.get(&part).cloned())
     }
 
     fn claim(&self, _: Duration) -> Result<bool> {
@@ -325,8 +344,9 @@ impl SnapshotStore for MemoryLogWriter {
             if complete.is_some() {
                 return false;
             }
-            assert_eq!(parts.len() as u64, part);
-            parts.push(bytes.to_vec());
+            let next = parts.last_key_value().map_or(0, |(last, _)| last + 1);
+            assert!(part == next || part == FIRST_FILE_PART, "part {part} follows part {next}");
+            parts.insert(part, bytes.to_vec());
             true
         })
     }
@@ -338,7 +358,7 @@ impl SnapshotStore for MemoryLogWriter {
                 return false;
             }
             let (parts, complete) = contents.snapshots.entry(snapshot.seq).or_default();
-            let has_parts = parts.len() as u64 == snapshot.parts;
+            let has_parts = parts.range(..snapshot.parts).count() as u64 == snapshot.parts;
             if has_parts {
                 *complete = Some(snapshot);
             }

@@ -66,6 +66,9 @@ fn a_new_store_begins_with_the_newest_snapshot() {
 fn a_copy_whose_end_was_cut_off_is_completed() {
     let (log, first) = with_snapshot();
     let mut second = Daemon::new(&log);
+    // No saved file has this change.
+    put(second.store(), 30);
+    first.catch_up(&log);
     second.close();
     tear(&second.folder);
     second.open().unwrap();
@@ -195,9 +198,9 @@ fn an_interrupted_snapshot_does_not_count_and_two_stay() {
     fill(first.store(), &log);
     snapshot(first.store(), 1).unwrap().unwrap();
     put(first.store(), 30);
-    // Each of the nine calls to the log fails once: two that read the newest snapshot, four that compare the store with
-    // the log, and those that claim, write and complete the snapshot.
-    for failing in 0..9 {
+    // Each of the ten calls to the log fails once: two that read the newest snapshot, four that compare the store with
+    // the log, and those that claim the snapshot, write its segment and its files, and complete it.
+    for failing in 0..10 {
         let mut faults = vec![Some(LogFault::Unreachable)];
         faults.resize(failing + 1, None);
         first.writer.plan(faults);
