@@ -1,5 +1,7 @@
 //! Inserting, updating, superseding, linking, weighting and deleting single notes.
 
+mod shared_snapshot;
+
 use super::link::{self, Link, LinkOutcome};
 use super::testing::{TestMemory, draft};
 use super::weight::{self, WeightChange};

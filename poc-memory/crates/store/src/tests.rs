@@ -38,6 +38,7 @@ mod read_only;
 mod shared_history;
 mod shared_log;
 mod shared_snapshot;
+mod snapshot_files;
 mod tenant_memory;
 mod tenant_view_files;
 mod tenants;

@@ -1,8 +1,9 @@
 //! The derived files of a snapshot: the records, the saved views and the indexes of the store that made it. A new store
 //! copies them instead of building them again.
 //!
-//! All of them are optional. A file that does not arrive intact is left out, and what a store does not find or cannot
-//! use, it builds as without a snapshot. `schema/store.md` describes the stream in which the files are stored.
+//! All of them are optional. A file that does not arrive intact is left out with the others of its folder, and what a
+//! store does not find or cannot use, it builds as without a snapshot. `schema/store.md` describes the stream in which
+//! the files are stored.
 
 use super::{PART, SharedSnapshotError, write_part};
 use crate::compact::{CompactionCallbacks, CompactionJob};
@@ -13,6 +14,7 @@ use crate::shared_log::{FIRST_FILE_PART, SnapshotStore};
 use crate::shared_log_copy::SharedLogCopy;
 use crate::{tenant_view_files, view_file};
 use poc_graph::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -40,6 +42,8 @@ pub(crate) struct SnapshotFiles {
 enum DownloadError {
     SharedLog(Error),
     Disk(io::Error),
+    /// The stream is missing, incomplete, damaged or in another layout.
+    Unreadable,
 }
 
 impl From<Error> for DownloadError {
@@ -207,24 +211,33 @@ impl SnapshotFiles {
     ) -> Result<Option<SnapshotFiles>> {
         let mut parts =
             FilePartReader { snapshots, seq, next: FIRST_FILE_PART, part: Vec::new(), position: 0 };
-        let mut download = || -> Result<Option<Watermark>, DownloadError> {
+        let mut download = || -> Result<Watermark, DownloadError> {
             remove_folder(folder)?;
-            let header = parts.array::<HEADER>()?;
-            let Some(last) = header.and_then(|header| SnapshotFiles::read_header(&header)) else {
-                return Ok(None);
-            };
-            while parts.download_file(folder)? {}
-            Ok(Some(last))
-        };
-        match download() {
-            Ok(last) => Ok(last.map(|last| SnapshotFiles { folder: folder.to_owned(), last })),
-            Err(DownloadError::SharedLog(error)) => Err(error),
-            Err(DownloadError::Disk(error)) => {
-                tracing::warn!("the files of a snapshot cannot be written, and are built instead: {error}");
-                let _ = remove_folder(folder);
-                Ok(None)
+            let last = SnapshotFiles::read_header(&parts.array()?).ok_or(DownloadError::Unreadable)?;
+            let mut damaged = BTreeSet::new();
+            while parts.download_file(folder, &mut damaged)? {}
+            // Files of an index, and tables of records, are of no use without the others.
+            for path in damaged {
+                match path.parent().filter(|parent| *parent != folder) {
+                    Some(parent) => remove_folder(parent)?,
+                    None => fs::remove_file(&path)?,
+                }
             }
+            Ok(last)
+        };
+        let error = match download() {
+            Ok(last) => return Ok(Some(SnapshotFiles { folder: folder.to_owned(), last })),
+            Err(error) => error,
+        };
+        let _ = remove_folder(folder);
+        match error {
+            DownloadError::SharedLog(error) => return Err(error),
+            DownloadError::Disk(error) => {
+                tracing::warn!("the files of a snapshot cannot be written, and are built instead: {error}");
+            }
+            DownloadError::Unreadable => tracing::debug!("the snapshot has no files that can be used"),
         }
+        Ok(None)
     }
 
     /// Moves the files into the folder of a store that has nothing else to use, if its log is on disk and is the one
@@ -326,17 +339,17 @@ struct FilePartReader<'a> {
 }
 
 impl FilePartReader<'_> {
-    /// Passes the next `length` bytes to `each`, in pieces. Returns `false` if the stream ends before.
+    /// Passes the next `length` bytes to `each`, in pieces.
     fn read(
         &mut self,
         length: u64,
         each: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<bool, DownloadError> {
+    ) -> Result<(), DownloadError> {
         let mut left = length;
         while left > 0 {
             if self.position == self.part.len() {
                 let part = self.snapshots.read_part(self.seq, self.next)?;
-                let Some(part) = part.filter(|part| !part.is_empty()) else { return Ok(false) };
+                let part = part.filter(|part| !part.is_empty()).ok_or(DownloadError::Unreadable)?;
                 (self.part, self.position, self.next) = (part, 0, self.next + 1);
             }
             let rest = self.part.get(self.position..).unwrap_or_default();
@@ -345,50 +358,55 @@ impl FilePartReader<'_> {
             self.position += piece.len();
             left -= piece.len() as u64;
         }
-        Ok(true)
+        Ok(())
     }
 
-    fn bytes(&mut self, length: usize) -> Result<Option<Vec<u8>>, DownloadError> {
+    fn bytes(&mut self, length: usize) -> Result<Vec<u8>, DownloadError> {
         let mut bytes = Vec::with_capacity(length);
-        let is_complete = self.read(length as u64, &mut |piece| {
+        self.read(length as u64, &mut |piece| {
             bytes.extend_from_slice(piece);
             Ok(())
         })?;
-        Ok(is_complete.then_some(bytes))
+        Ok(bytes)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<Option<[u8; N]>, DownloadError> {
-        Ok(self.bytes(N)?.and_then(|bytes| bytes.try_into().ok()))
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DownloadError> {
+        self.bytes(N)?.try_into().map_err(|_| DownloadError::Unreadable)
     }
 
-    /// Downloads the next file into a folder, and deletes it again if it is not intact. Returns whether others may
-    /// follow.
-    fn download_file(&mut self, folder: &Path) -> Result<bool, DownloadError> {
-        let Some(length) = self.array::<2>()? else { return Ok(false) };
-        let Some(name) = self.bytes(usize::from(u16::from_le_bytes(length)))? else { return Ok(false) };
+    /// Downloads the next file into a folder, and adds its path to `damaged` if it is not intact. Returns `false` at
+    /// the end of the stream.
+    fn download_file(
+        &mut self,
+        folder: &Path,
+        damaged: &mut BTreeSet<PathBuf>,
+    ) -> Result<bool, DownloadError> {
+        let length = self.array::<2>()?;
+        let name = self.bytes(usize::from(u16::from_le_bytes(length)))?;
         if name.is_empty() {
             return Ok(false);
         }
-        let Some(size) = self.array::<8>()? else { return Ok(false) };
+        let size = self.array::<8>()?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(&length).update(&name).update(&size);
         let size = u64::from_le_bytes(size);
         let name = std::str::from_utf8(&name).ok().map(Path::new).filter(|name| is_included(name));
         let path = name.map(|name| folder.join(name));
         let mut file = path.as_deref().map(create).transpose()?;
-        let is_complete = self.read(size, &mut |piece| {
+        self.read(size, &mut |piece| {
             hasher.update(piece);
             file.as_mut().map_or(Ok(()), |file| file.write_all(piece))
         })?;
-        let hash = if is_complete { self.array::<32>()? } else { None };
-        let is_intact = hash.is_some_and(|hash| hash == *hasher.finalize().as_bytes());
+        let is_intact = self.array::<32>()? == *hasher.finalize().as_bytes();
         match (file, path) {
             // What a power failure takes from a smaller file is quickly built again.
             (Some(file), _) if is_intact && size >= PART as u64 => file.sync_all()?,
-            (_, Some(path)) if !is_intact => fs::remove_file(path)?,
+            (_, Some(path)) if !is_intact => drop(damaged.insert(path)),
+            // It is not known which of the files is missing.
+            (_, None) if !is_intact => return Err(DownloadError::Unreadable),
             _ => {}
         }
-        Ok(is_complete)
+        Ok(true)
     }
 }
 

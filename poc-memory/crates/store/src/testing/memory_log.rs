@@ -91,14 +91,18 @@ impl MemoryLog {
         }
     }
 
-    /// Deletes the derived files of every snapshot, as if earlier versions had made them. Returns their size in the
-    /// newest snapshot, in bytes.
-    pub fn lose_files(&self) -> usize {
-        let mut bytes = 0;
+    /// Deletes the derived files of every snapshot, as if earlier versions had made them.
+    pub fn lose_files(&self) {
         for (parts, _) in self.contents.lock().snapshots.values_mut() {
-            bytes = parts.split_off(&FIRST_FILE_PART).values().map(Vec::len).sum();
+            parts.retain(|part, _| *part < FIRST_FILE_PART);
         }
-        bytes
+    }
+
+    /// The size of the derived files of the newest snapshot, in bytes.
+    pub fn file_bytes(&self) -> usize {
+        let contents = self.contents.lock();
+        let newest = contents.snapshots.values().next_back();
+        newest.map_or(0, |(parts, _)| parts.range(FIRST_FILE_PART..).map(|(_, part)| part.len()).sum())
     }
 
     /// Ends the claim to write a snapshot, as if it had expired.

@@ -6,7 +6,7 @@ use crate::testing::{LogFault, MemoryLog};
 use std::time::Duration;
 
 /// Notes, changes and deletions of two tenants.
-fn fill(store: &Store, log: &MemoryLog) {
+pub(super) fn fill(store: &Store, log: &MemoryLog) {
     let tuple = Tuple::new([("user", "ada")]).unwrap();
     for number in 1..=20 {
         put(store, number);

@@ -1,0 +1,221 @@
+//! The derived files of a snapshot: a store that begins with them equals one that builds them, and what is damaged,
+//! missing or of another log is built.
+
+use super::shared_log::{drop_history, snapshot};
+use super::shared_snapshot::fill;
+use super::verify::QUIET;
+use super::*;
+use crate::engine::lsm::{each_intact_record, is_table, record_files};
+use crate::shared_log::FIRST_FILE_PART;
+use crate::testing::{LogFault, MemoryLog, count_by_scan, counts_of_view};
+use crate::watchdog::HEARTBEAT_TIMEOUT;
+
+/// A store that writes a table for every few records and saves the views of tenants with few notes.
+fn over(folder: &TempDir, log: Arc<dyn SharedLog>) -> Result<Store> {
+    let parts = StoreOptions {
+        engine: with_small_tables,
+        buffer: 2000,
+        large_tenant: 5,
+        shared_log: Some((log, CopyStart::Snapshot)),
+        ..StoreOptions::default()
+    };
+    open_in(folder, parts)
+}
+
+fn open(folder: &TempDir, log: &Arc<MemoryLog>) -> Store {
+    over(folder, log.writer()).unwrap()
+}
+
+/// A new store over a log, in a folder of its own.
+fn new(log: &Arc<MemoryLog>) -> (TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder, log);
+    (folder, store)
+}
+
+/// A log with a snapshot at its last record, and the store that made it.
+fn with_files() -> (Arc<MemoryLog>, TempDir, Store) {
+    let log = Arc::new(MemoryLog::default());
+    let (folder, store) = new(&log);
+    fill(&store, &log);
+    snapshot(&store, 1).unwrap().unwrap();
+    (log, folder, store)
+}
+
+fn exists(folder: &TempDir, name: &str) -> bool {
+    folder.path().join(name).exists()
+}
+
+/// Fails unless two stores have the same records, notes and counts of all tenants.
+fn require_equal(one: &Store, other: &Store) {
+    let tenants = |store: &Store| -> Vec<Tuple> {
+        store.tenants().unwrap().into_iter().map(|(tuple, _)| tuple).collect()
+    };
+    assert_eq!(tenants(one), tenants(other));
+    for tuple in tenants(one) {
+        let [one, other] = [one, other].map(|store| store.for_tenant(&tuple));
+        assert_eq!(contents_without_changes(&one), contents_without_changes(&other));
+        assert_eq!(numbers(&one), numbers(&other));
+        assert_eq!(counts_of_view(&one.view()), counts_of_view(&other.view()));
+        assert_eq!(counts_of_view(&one.view()), count_by_scan(&one));
+    }
+}
+
+#[test]
+fn a_store_with_the_files_equals_one_that_builds_them() {
+    let (log, _folder, first) = with_files();
+    let (folder, with) = new(&log);
+    let tables = record_files(&folder.path().join("records"));
+    assert!(tables.len() == 1 && is_table(&tables[0]), "{tables:?}");
+    assert!(exists(&folder, "view") && fs::read_dir(folder.path().join("views")).unwrap().count() == 1);
+    log.lose_files();
+    let (other_folder, without) = new(&log);
+    assert!(!exists(&other_folder, "view") && !exists(&other_folder, "views"));
+    for store in [&with, &without] {
+        require_equal(store, &first);
+        assert_eq!(store.verify(&QUIET).unwrap(), vec![]);
+        assert_eq!(store.recovery().lines(), Vec::<String>::new());
+    }
+    assert_eq!(contents(&with), contents(&without));
+    // Both go on from there.
+    put(&with, 30);
+    assert!([&first, &without].iter().all(|store| store.wait_published(log.head(), HEARTBEAT_TIMEOUT)));
+    drop((with, without));
+    for folder in [&folder, &other_folder] {
+        let store = open(folder, &log);
+        require_equal(&store, &first);
+        assert_eq!(store.verify(&QUIET).unwrap(), vec![]);
+        assert!(!exists(folder, "snapshot"));
+    }
+}
+
+#[test]
+fn files_that_are_damaged_or_missing_are_built() {
+    let (log, _folder, first) = with_files();
+    let segment = first.newest_snapshot().unwrap().unwrap().bytes as usize;
+    let bytes = log.file_bytes();
+    for position in (0..bytes).step_by(bytes / 40).chain([bytes - 1]) {
+        log.damage_snapshots(segment + position);
+        let (folder, store) = new(&log);
+        require_equal(&store, &first);
+        assert_eq!(store.recovery().lines(), Vec::<String>::new(), "{position}");
+        assert!(!exists(&folder, "snapshot"));
+        log.damage_snapshots(segment + position);
+    }
+    let (folder, store) = new(&log);
+    assert!(exists(&folder, "view"));
+    drop(store);
+    log.lose_part(FIRST_FILE_PART);
+    let (folder, store) = new(&log);
+    require_equal(&store, &first);
+    assert!(store.history_base().is_some() && !exists(&folder, "view"));
+}
+
+#[test]
+fn an_interrupted_download_leaves_nothing() {
+    let (log, _folder, first) = with_files();
+    let mut interrupted = 0;
+    for failing in 0..12 {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = log.writer();
+        let mut faults = vec![Some(LogFault::Unreachable)];
+        faults.resize(failing + 1, None);
+        writer.plan(faults);
+        match over(&folder, writer) {
+            Ok(store) => require_equal(&store, &first),
+            Err(error) => {
+                assert_eq!(error.code, Code::Unavailable, "{failing}: {error}");
+                assert_eq!(segment_files(&folder), Vec::<PathBuf>::new());
+                assert!(["view", "views", "records"].iter().all(|name| !exists(&folder, name)));
+                interrupted += 1;
+            }
+        }
+        let store = open(&folder, &log);
+        require_equal(&store, &first);
+        assert!(exists(&folder, "view") && !exists(&folder, "snapshot"));
+    }
+    // Four calls: the newest snapshot, its segment, its last record, its files.
+    assert_eq!(interrupted, 4);
+}
+
+/// The files have the changes up to the last one, and the segment ends earlier.
+#[test]
+fn files_with_changes_of_a_log_that_was_replaced_are_not_used() {
+    let log = Arc::new(MemoryLog::default());
+    let (folder, first) = new(&log);
+    for number in 1..=20 {
+        let cause = Cause::new(Timestamp(number as i64), "manual", "test");
+        first.transact(cause, |tx| tx.put_node(&node(number))).unwrap();
+    }
+    assert_eq!(drop_history(&first, 11, 1).unwrap(), Some(10));
+    let (copied, second) = new(&log);
+    require_equal(&second, &first);
+    assert!(exists(&copied, "view"));
+    drop((first, second, folder));
+    // A replica that lacked the last records replaces the log.
+    log.forget_after(15);
+    for count in [15, 20] {
+        let (folder, store) = new(&log);
+        assert_eq!(store.history_base().unwrap().seq, 10);
+        assert!(!exists(&folder, "view") && !exists(&folder, "snapshot"));
+        assert_eq!(store.last_seq(), count);
+        assert_eq!(store.verify(&QUIET).unwrap(), vec![]);
+        (store.last_seq() + 1..=20).for_each(|number| {
+            put(&store, 100 + number);
+        });
+        assert_eq!(numbers(&store), (1..=15).chain(116..=120).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_copy_that_is_replaced_gets_the_files() {
+    let log = Arc::new(MemoryLog::default());
+    let (_folder, first) = new(&log);
+    let (folder, second) = new(&log);
+    put(&first, 1);
+    assert!(second.wait_published(1, HEARTBEAT_TIMEOUT));
+    second.checkpoint().unwrap();
+    drop(second);
+    (2..=20).for_each(|number| {
+        put(&first, number);
+    });
+    assert_eq!(drop_history(&first, i64::MAX, 1).unwrap(), Some(19));
+    let second = open(&folder, &log);
+    assert_eq!((second.read_only(), second.history_base().unwrap().seq), (None, 19));
+    assert!(exists(&folder, "view") && !exists(&folder, "snapshot"));
+    require_equal(&second, &first);
+    assert_eq!(second.verify(&QUIET).unwrap(), vec![]);
+}
+
+/// The history of the store that makes the snapshot still has the text.
+#[test]
+fn a_deleted_text_is_not_in_the_files() {
+    const SECRET: &[u8] = b"the secret of the harbour";
+    let log = Arc::new(MemoryLog::default());
+    let (_folder, first) = new(&log);
+    let set = |value: Option<&[u8]>| {
+        let value = value.map(<[u8]>::to_vec);
+        first.transact(cause(), |tx| tx.put_raw(Table::Meta, b"text", value.clone())).unwrap();
+    };
+    set(Some(SECRET));
+    (1..=20).for_each(|number| {
+        put(&first, number);
+    });
+    set(None);
+    (21..=30).for_each(|number| {
+        put(&first, number);
+    });
+    snapshot(&first, 1).unwrap().unwrap();
+    let (folder, _second) = new(&log);
+    let has_secret = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET);
+    for file in record_files(&folder.path().join("records")) {
+        let mut records = 0;
+        let read = each_intact_record(&file, HEARTBEAT_TIMEOUT, &mut |_, key, value| {
+            assert!(value.is_some() && !has_secret(value.unwrap_or_default()), "{key:?}");
+            records += 1;
+        });
+        read.unwrap();
+        assert!(records >= 30, "{records}");
+    }
+    assert!(!has_secret(&fs::read(folder.path().join("view")).unwrap()));
+}
