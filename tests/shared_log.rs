@@ -372,6 +372,13 @@ fn a_new_daemon_begins_with_a_snapshot() {
     for world in [&second, &whole] {
         assert_eq!(world.run(&["export"]).stdout, export);
     }
+    // A copy that reads the whole log builds what the other one has copied.
+    let files = ["view", "text/snapshot", "vectors/manifest", "mentions/snapshot"];
+    let copied = |world: &World| files.map(|name| world.home().join("store").join(name).exists());
+    assert_eq!((copied(&second), copied(&whole)), ([true; 4], [false; 4]));
+    let found = |world: &World| world.json(&["search", "the harbour of note-3"])["results"].clone();
+    assert!(!found(&second).as_array().unwrap().is_empty());
+    assert_eq!(found(&second), found(&whole));
     let changes = |world: &World| world.json(&["history", "note-3"])["changes"].as_array().unwrap().len();
     assert_eq!((changes(&whole), changes(&first)), (2, 2));
     assert!(changes(&second) < 2, "its history begins with the snapshot");

@@ -3,8 +3,8 @@
 //! Stores over one log insert small records with 1, 8 and 32 clients in all. The peer commits the same bytes with an
 //! `INSERT` of as many rows as the store's groups have on average, on one connection. The bench then measures the time
 //! from a commit of one store until another store shows it, compared with `NOTIFY` and the receipt of the notification,
-//! and how fast a new store follows. Finally, it measures how long a new memory takes to begin with a snapshot,
-//! compared with copying the bytes of the snapshot into a file.
+//! and how fast a new store follows. Finally, it measures how long a new memory takes to begin with a snapshot until it
+//! is complete, compared with copying the bytes of the snapshot, including its derived files, into a file.
 //!
 //! `cargo bench -p poc-bench --bench shared_log [-- WRITES [NOTES]]`, with the notes of the snapshot
 
@@ -28,7 +28,7 @@ use poc_graph::time::{ManualClock, Timestamp};
 use poc_notes::Memory;
 use poc_postgres::testing::TestServer;
 use poc_postgres::{LogLocation, LogSettings, PostgresLog, init};
-use poc_store::{Cause, CompactionCallbacks, CopyStart, SnapshotStore, Store};
+use poc_store::{Cause, CompactionCallbacks, CopyStart, FIRST_FILE_PART, SnapshotStore, Store};
 use postgres::fallible_iterator::FallibleIterator;
 use std::fs::File;
 use std::io::Write;
@@ -193,7 +193,7 @@ fn visibility(report: &mut Report, server: &TestServer) {
     ));
 }
 
-/// Times until a new memory has begun with a snapshot of `notes` notes and accepts a write.
+/// Times until a new memory has begun with a snapshot of `count` notes, accepts a write and has all indexes.
 fn beginning(report: &mut Report, server: &TestServer, count: u64) {
     let name = "beginning";
     init(&location(server, name)).unwrap();
@@ -216,18 +216,25 @@ fn beginning(report: &mut Report, server: &TestServer, count: u64) {
 
     let log = PostgresLog::new(location(server, name), [9; 16], "bench".into());
     let copied = tempfile::tempdir().unwrap();
-    let (copying, ()) = timed(|| {
+    let (copying, bytes) = timed(|| {
         let mut file = File::create(copied.path().join("snapshot")).unwrap();
-        for part in 0..made.parts {
-            file.write_all(&log.read_part(made.seq, part).unwrap().unwrap()).unwrap();
+        let parts = (0..made.parts).chain(FIRST_FILE_PART..);
+        for part in parts.map_while(|part| log.read_part(made.seq, part).unwrap()) {
+            file.write_all(&part).unwrap();
         }
         file.sync_all().unwrap();
+        file.metadata().unwrap().len()
     });
     let folder = tempfile::tempdir().unwrap();
     let (reading, second) = timed(|| memory(&folder, 2));
     let (writing, _) = timed(|| put(&second.store, 1));
-    let mebibytes = made.bytes >> 20;
-    let line = Measurement::time("a new memory begins with a snapshot", count as usize, reading + writing);
-    let note = format!("{mebibytes} MiB, opened in {reading:.1} s, made in {making:.1} s");
+    let (completing, ()) = timed(|| second.store.settle());
+    let (all, segment) = (bytes >> 20, made.bytes >> 20);
+    let total = reading + writing + completing;
+    let line = Measurement::time("a new memory begins with a snapshot", count as usize, total);
+    let note = format!(
+        "{all} MiB, {segment} MiB without files; opened in {reading:.1} s, writable after {:.1} s, made in {making:.1} s",
+        reading + writing
+    );
     report.add(line.with_peer("copy", Some(copying)).within(60.0).note(note));
 }

@@ -104,6 +104,8 @@ impl Store {
         if !is_due()? {
             return Ok(None);
         }
+        // Only indexes that are up to date are stored.
+        shared.index_workers.settle();
         self.with_claim(callbacks, &|work, folder| {
             // Another writer may have written a snapshot before the claim.
             if !is_due()? {
@@ -208,7 +210,7 @@ impl CompactionJob<'_> {
         engine.rewrite(self.callbacks.check_cancelled)?;
         engine.flush()?;
         drop(engine);
-        let files = self.snapshot_files(folder).unwrap_or_else(|error| {
+        let files = self.snapshot_files(folder, last).unwrap_or_else(|error| {
             tracing::debug!("the snapshot is stored without derived files: {error}");
             None
         });

@@ -195,6 +195,21 @@ impl TenantViewFiles {
         Ok(tenants.map(|tenant| format!("{FOLDER}/{tenant}")).collect())
     }
 
+    /// The tenants whose file has all of their transactions up to `seq`. `counts` returns the counts of a tenant.
+    pub(super) fn tenants_with_all(
+        &self,
+        seq: u64,
+        counts: &dyn Fn(Tenant) -> Option<TenantCounts>,
+    ) -> Result<Vec<Tenant>> {
+        let mut tenants: Vec<Tenant> = self.list()?.iter().filter_map(|path| tenant_of(path)).collect();
+        tenants.retain(|tenant| {
+            let saved = atomic_file::claimed_seq(&self.path(*tenant), fingerprint(*tenant));
+            let last = counts(*tenant).map(|counts| counts.seq);
+            saved.is_some_and(|saved| saved >= seq || Some(saved) == last)
+        });
+        Ok(tenants)
+    }
+
     fn list(&self) -> Result<Vec<PathBuf>> {
         let paths: io::Result<Vec<PathBuf>> = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -19,6 +19,12 @@ impl CommitQueue {
         writer.delete_unusable(&|tenant| self.counts(tenant))
     }
 
+    /// The tenants whose saved view has all of their transactions up to `seq`.
+    pub(crate) fn tenants_with_saved_view(&self, seq: u64) -> Result<Vec<Tenant>> {
+        let Some(files) = &self.view_files else { return Ok(Vec::new()) };
+        files.tenants_with_all(seq, &|tenant| self.counts(tenant))
+    }
+
     /// Saves the view of a tenant that is to be unloaded, if it has changed since it was saved. Returns whether it may
     /// be unloaded now: it may not while other files are written, because that may take long.
     pub(crate) fn save_view(&self, tenant: Tenant) -> Result<bool> {

@@ -13,9 +13,9 @@ use crate::log::Log;
 use crate::shared_log::{FIRST_FILE_PART, SnapshotStore};
 use crate::shared_log_copy::SharedLogCopy;
 use crate::{tenant_view_files, view_file};
+use poc_graph::Tenant;
 use poc_graph::error::{Error, Result};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
@@ -59,11 +59,11 @@ impl From<io::Error> for DownloadError {
 }
 
 impl CompactionJob<'_> {
-    /// Saves the views and the indexes, and adds their files to a folder that already has the records. `None` if they
-    /// cannot be saved now.
-    pub(super) fn snapshot_files(&self, folder: &Path) -> Result<Option<SnapshotFiles>> {
+    /// Saves the views and the indexes, and adds their files to a folder that already has the records up to transaction
+    /// `last`. `None` if they cannot be saved now.
+    pub(super) fn snapshot_files(&self, folder: &Path, last: u64) -> Result<Option<SnapshotFiles>> {
         let (store, log) = (self.shared, self.shared.log.as_ref());
-        // The file of an index that is not up to date may contain a text that was erased since.
+        // A file that lacks any transaction up to the last one may contain a text that was erased since.
         let were_current = store.index_workers.are_current();
         store.checkpoint()?;
         // No checkpoint replaces files while this is held.
@@ -72,7 +72,8 @@ impl CompactionJob<'_> {
             return Ok(None);
         }
         let has_indexes = were_current && store.index_workers.are_current();
-        link_derived(&store.directory, folder, has_indexes)
+        let tenants = store.commits.tenants_with_saved_view(last)?;
+        link_derived(&store.directory, folder, &tenants, has_indexes)
             .map_err(|source| SharedSnapshotError::Write { directory: folder.to_owned(), source })?;
         let seq = log.last();
         let last = log.read(seq)?.map(|(_, checksum)| Watermark { seq, checksum });
@@ -80,43 +81,44 @@ impl CompactionJob<'_> {
     }
 }
 
-/// Links the saved views, and with `has_indexes` the indexes, of a store into another folder. Of tenants, only those
-/// with a saved view are included: the data of the others is built when it is needed.
-fn link_derived(store: &Path, folder: &Path, has_indexes: bool) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    link(&store.join(view_file::NAME), &folder.join(view_file::NAME))?;
+/// Links the saved views, and with `has_indexes` the indexes, of the default tenant and some others into another folder.
+/// The data of all other tenants is built when it is needed.
+fn link_derived(store: &Path, folder: &Path, tenants: &[Tenant], has_indexes: bool) -> io::Result<()> {
     let views = tenant_view_files::FOLDER;
-    let tenants = link_files(&store.join(views), &folder.join(views))?;
+    fs::create_dir_all(folder.join(views))?;
+    link(&store.join(view_file::NAME), &folder.join(view_file::NAME))?;
+    for tenant in tenants {
+        let name = Path::new(views).join(tenant.to_string());
+        link(&store.join(&name), &folder.join(&name))?;
+    }
     for index in INDEXES.iter().filter(|_| has_indexes) {
         let (from, to) = (store.join(index), folder.join(index));
         link_files(&from, &to)?;
         let (from, to) = (from.join(TENANTS), to.join(TENANTS));
         link_files(&from, &to)?;
-        for tenant in &tenants {
-            link_files(&from.join(tenant), &to.join(tenant))?;
+        for tenant in tenants.iter().map(Tenant::to_string) {
+            link_files(&from.join(&tenant), &to.join(&tenant))?;
         }
     }
     Ok(())
 }
 
-/// Links the complete files of a folder, but not those of the folders in it, into another folder. Returns their names.
-fn link_files(from: &Path, to: &Path) -> io::Result<Vec<OsString>> {
+/// Links the complete files of a folder, but not those of the folders in it, into another folder.
+fn link_files(from: &Path, to: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(from) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
     fs::create_dir_all(to)?;
-    let mut names = Vec::new();
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
         let is_complete = Path::new(&name).extension().is_none_or(|extension| extension != "partial");
         if is_complete && entry.file_type()?.is_file() {
             link(&entry.path(), &to.join(&name))?;
-            names.push(name);
         }
     }
-    Ok(names)
+    Ok(())
 }
 
 /// Links a file, or copies it if the file system has no links. The link stays as it is, because the files are replaced
