@@ -3,7 +3,7 @@
 use super::testing::{Proxy, TestServer};
 use super::*;
 use poc_graph::error::Code;
-use poc_store::SharedSnapshot;
+use poc_store::{FIRST_FILE_PART, SharedSnapshot};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -211,10 +211,11 @@ fn statements_that_the_database_rolls_back_are_repeated() {
     assert!(logs[0].newest().unwrap().is_some());
 }
 
-/// Writes a snapshot of two parts.
+/// Writes a snapshot of two parts, and a part with files.
 fn write_snapshot(log: &PostgresLog, seq: u64) -> bool {
     log.write_part(seq, 0, b"one", MINUTE).unwrap()
         && log.write_part(seq, 1, b"two", MINUTE).unwrap()
+        && log.write_part(seq, FIRST_FILE_PART, b"files", MINUTE).unwrap()
         && log.complete(SharedSnapshot { seq, parts: 2, bytes: 6 }).unwrap()
         && log.delete_unneeded(1).is_ok()
 }
@@ -235,6 +236,8 @@ fn the_newest_two_snapshots_stay_and_an_incomplete_one_does_not_count() {
     }
     let part = |seq, part| log.read_part(seq, part).unwrap();
     assert_eq!((part(3, 0), part(9, 1), part(9, 2)), (None, Some(b"two".to_vec()), None));
+    let files = [3, 9].map(|seq| part(seq, FIRST_FILE_PART));
+    assert_eq!(files, [None, Some(b"files".to_vec())], "they are deleted with their snapshot");
     assert_eq!(part(5, 0), Some(b"one".to_vec()), "a store may be reading it");
     assert!(log.claim(MINUTE).unwrap());
     assert!(log.write_part(12, 0, b"one", MINUTE).unwrap());
