@@ -308,7 +308,8 @@ impl FilePartWriter<'_> {
         self.add(&beginning)?;
         while left > 0 {
             let mut bytes = Vec::new();
-            let read = file.by_ref().take(left.min(PART as u64)).read_to_end(&mut bytes).map_err(unread)?;
+            let mut piece = Read::by_ref(&mut file).take(left.min(PART as u64));
+            let read = piece.read_to_end(&mut bytes).map_err(unread)?;
             if read == 0 {
                 return Err(unread(ErrorKind::UnexpectedEof.into()).into());
             }

@@ -219,3 +219,24 @@ fn a_deleted_text_is_not_in_the_files() {
     }
     assert!(!has_secret(&fs::read(folder.path().join("view")).unwrap()));
 }
+
+#[test]
+fn large_files_have_several_parts() {
+    let log = Arc::new(MemoryLog::default());
+    let (_folder, first) = new(&log);
+    for number in 1..=3u64 {
+        // No two blocks are alike, so that it is not compressed.
+        let value: Vec<u8> = (0..25_000u64)
+            .flat_map(|block| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
+            .collect();
+        let key = number.to_le_bytes();
+        first.transact(cause(), |tx| tx.put_raw(Table::Meta, &key, Some(value.clone()))).unwrap();
+    }
+    snapshot(&first, 1).unwrap().unwrap();
+    assert!(log.file_bytes() > 2 << 20);
+    let (folder, second) = new(&log);
+    let tables = record_files(&folder.path().join("records"));
+    assert!(fs::metadata(&tables[0]).unwrap().len() > 2 << 20, "{tables:?}");
+    require_equal(&second, &first);
+    assert_eq!(second.verify(&QUIET).unwrap(), vec![]);
+}
