@@ -84,7 +84,8 @@ const ATTEMPTS: usize = 3;
 
 impl Store {
     /// Writes a snapshot of the shared log if the log has at least `every` transactions more than the newest snapshot.
-    /// Returns the snapshot; `None` if none is due, another writer is writing one, or there is no shared log.
+    /// Returns the snapshot; `None` if none is due, another writer is writing one, or there is no shared log. The derived
+    /// files of this store are stored with it, so it first waits until every follower has caught up or failed.
     ///
     /// # Errors
     /// `locked` while the store is being compacted, `conflict` if the copy differs from the shared log or another
