@@ -30,7 +30,7 @@ enum DistillError {
     Rank(f64),
     #[error("a table cannot have {dimensions} dimensions")]
     Dimensions { dimensions: usize, max: usize },
-    #[error("the vocabulary is too large")]
+    #[error("the vocabulary has more tokens than a 32-bit id can number")]
     TooManyTokens,
     #[error(
         "the principal axes of the vocabulary cannot be computed: the hidden states of the model are not finite"
@@ -63,7 +63,7 @@ pub struct DistillOptions {
     pub model: String,
     /// The licence of the model; empty if unknown.
     pub licence: String,
-    /// The command line, recorded in the table.
+    /// The command line that creates the table, recorded in it.
     pub made_by: String,
 }
 
@@ -79,6 +79,9 @@ pub struct DistilledTable {
 }
 
 /// Creates a table from the model in a folder. `progress` is called with the number of tokens done and their total.
+///
+/// # Errors
+/// `invalid_argument` if an option is out of range, and errors of the model and its files.
 pub fn distill(
     folder: &Path,
     options: &DistillOptions,
@@ -128,11 +131,11 @@ fn project(rows: &[Vec<f32>], dimensions: usize) -> Result<(Vec<Vec<f32>>, f64)>
         f64::from(rows.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0.0))
     };
     let matrix = Mat::from_fn(rows.len(), width, value);
-    let energy = matrix.transpose() * &matrix;
-    let eigen = energy.self_adjoint_eigen(Side::Lower).map_err(|_| DistillError::NotFinite)?;
+    let gram = matrix.transpose() * &matrix;
+    let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| DistillError::NotFinite)?;
     // Eigenvalues are in ascending order.
-    let (axes, sizes) = (eigen.U(), eigen.S().column_vector());
-    let sum = |from: usize| (from..width).map(|at| sizes.get(at).max(0.0)).sum::<f64>();
+    let (axes, eigenvalues) = (eigen.U(), eigen.S().column_vector());
+    let sum = |from: usize| (from..width).map(|at| eigenvalues.get(at).max(0.0)).sum::<f64>();
     let leading = Mat::from_fn(width, dimensions, |row, column| {
         let axis = width - 1 - column;
         let greatest = (0..width)
@@ -155,9 +158,9 @@ fn weights(words: &VocabularyInfo, common: f64) -> Vec<f64> {
         return vec![1.0; tokens.len()];
     }
     let is_word = |token: &String| {
-        let is_mark = token.starts_with('[') && token.ends_with(']');
+        let is_marker = token.starts_with('[') && token.ends_with(']');
         let letters = token.strip_prefix(&words.continues).unwrap_or(token);
-        !is_mark && letters.chars().nth(1).is_some()
+        !is_marker && letters.chars().nth(1).is_some()
     };
     let first = tokens.iter().position(is_word).unwrap_or(tokens.len());
     let rank = |id: usize| (id + 1).saturating_sub(first).max(1) as f64;

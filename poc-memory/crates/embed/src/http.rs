@@ -18,14 +18,16 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 64;
 /// The maximum number of attempts per request.
 const ATTEMPTS: u32 = 4;
+/// The delays between attempts.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), max: Duration::from_secs(2) };
-const CONNECT: Duration = Duration::from_secs(10);
+/// Time limit for establishing a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a response, in bytes: enough for thousands of decimal numbers per text of a batch.
 const MAX_RESPONSE: u64 = 64 << 20;
 /// Maximum number of characters quoted from an error response.
 const MAX_EXCERPT: usize = 200;
-/// Minimum length in bytes of a key that is removed from messages. Servers on one's own machine take any key, so people
-/// give them words such as `x`, which occur in every message.
+/// Minimum length in bytes of a key that is removed from messages. A server on one's own machine accepts any key, so people
+/// give it words such as `x`, which occur in every message.
 const MIN_REMOVED_KEY: usize = 8;
 
 /// The embedder `http`.
@@ -73,7 +75,7 @@ enum HttpEmbedderError {
     NoAddress(String),
     #[error("the address contains a user or a password")]
     Credentials,
-    #[error("no model is named")]
+    #[error("no model is configured")]
     NoModel,
     /// The environment variable that should contain the key is not set.
     #[error("the variable `{0}` is not set")]
@@ -122,7 +124,7 @@ impl HttpEmbedder {
         config: &poc_config::EmbedderConfig,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<HttpEmbedder> {
-        let base = endpoint::parse(&config.url).map_err(|unfit| match unfit {
+        let base = endpoint::parse(&config.url).map_err(|error| match error {
             EndpointError::NoAddress => HttpEmbedderError::NoAddress(config.url.clone()),
             EndpointError::Credentials => HttpEmbedderError::Credentials,
         })?;
@@ -145,19 +147,20 @@ impl HttpEmbedder {
             key,
             dimensions: config.dimensions,
             timeout: config.timeout.std(),
-            // A request that is not answered within the timeout fails, so a shorter patience could give up on a server
-            // that is healthy but slow.
+            // A request that is not answered within the timeout fails, so a limiter that waits less could give
+            // up on a server that is healthy but slow.
             limiter: CallLimiter::new(config.concurrency, config.timeout.std()),
         })
     }
 
     fn client(&self) -> Result<Client> {
-        let client = endpoint::client(&self.address).connect_timeout(CONNECT);
+        let client = endpoint::client(&self.address).connect_timeout(CONNECT_TIMEOUT);
         Ok(client.build().map_err(HttpEmbedderError::Client)?)
     }
 
     #[expect(clippy::disallowed_methods, reason = "nothing reports when a busy server is free again")]
-    fn batch(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    /// The vectors of one batch of texts, in the order of the texts.
+    fn embed_batch(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         // The permit is per request, so that a caller with many requests does not starve the others.
         let permit = self.limiter.acquire().ok_or_else(|| HttpEmbedderError::Busy {
             address: self.address.clone(),
@@ -173,10 +176,11 @@ impl HttpEmbedder {
                 }
                 None => Err(failure.problem),
             };
-        let vectors = retry(|| self.ask(client, texts, left()), before_retry).map_err(|problem| {
-            let problem = self.without_key(&problem);
-            HttpEmbedderError::NoVectors { address: self.address.clone(), problem }
-        })?;
+        let vectors =
+            retry(|| self.request_vectors(client, texts, left()), before_retry).map_err(|problem| {
+                let problem = self.without_key(&problem);
+                HttpEmbedderError::NoVectors { address: self.address.clone(), problem }
+            })?;
         permit.succeed();
         Ok(vectors)
     }
@@ -189,7 +193,8 @@ impl HttpEmbedder {
         }
     }
 
-    fn ask(
+    /// Sends one request and checks the response.
+    fn request_vectors(
         &self,
         client: &Client,
         texts: &[&str],
@@ -224,7 +229,7 @@ impl HttpEmbedder {
             if embedding.len() != self.dimensions {
                 let (found, wanted) = (embedding.len(), self.dimensions);
                 return Err(permanent(format!(
-                    "its vectors have {found} numbers, `embedder.dimensions` says {wanted}"
+                    "its vectors have {found} numbers, but `embedder.dimensions` is {wanted}"
                 )));
             }
             if !embedding.iter().all(|value| value.is_finite()) {
@@ -236,12 +241,15 @@ impl HttpEmbedder {
             }
         }
         match vectors.iter().any(Vec::is_empty) {
-            true => Err(permanent(format!("it gave fewer than {}", plural(texts.len() as u64, "vector")))),
+            true => {
+                Err(permanent(format!("it returned fewer than {}", plural(texts.len() as u64, "vector"))))
+            }
             false => Ok(vectors),
         }
     }
 }
 
+/// Reads the body of a response.
 fn read(response: Response) -> Result<Vec<u8>, RequestFailure> {
     let mut body = Vec::new();
     response
@@ -278,19 +286,19 @@ impl Embedder for HttpEmbedder {
         }
         // The call runs on a separate thread, because the blocking client must not run on a thread of an async
         // executor.
-        let made = std::thread::scope(|scope| {
+        let embedded = std::thread::scope(|scope| {
             let work = || -> Result<Vec<Vec<f32>>> {
                 let client = self.client()?;
-                let mut made = Vec::with_capacity(with_text.len());
+                let mut embedded = Vec::with_capacity(with_text.len());
                 for batch in with_text.chunks(BATCH) {
                     let batch: Vec<&str> = batch.iter().filter_map(|&at| texts.get(at).copied()).collect();
-                    made.extend(self.batch(&client, &batch)?);
+                    embedded.extend(self.embed_batch(&client, &batch)?);
                 }
-                Ok(made)
+                Ok(embedded)
             };
             scope.spawn(work).join().unwrap_or_else(|_| Err(HttpEmbedderError::Panicked.into()))
         })?;
-        for (at, vector) in with_text.into_iter().zip(made) {
+        for (at, vector) in with_text.into_iter().zip(embedded) {
             if let Some(slot) = vectors.get_mut(at) {
                 *slot = vector;
             }

@@ -1,5 +1,4 @@
-//! Ranking formulas, one per file. Each file names the source of its formula and tests the
-//! properties it must have.
+//! Ranking formulas, one per file. Each file names the source of its formula and tests the properties it must have.
 
 pub mod activation;
 pub mod beam;

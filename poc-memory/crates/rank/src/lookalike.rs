@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// The minimum Jaccard similarity of the plain words of two texts for which the texts count as alike.
-const ALIKE: f64 = 0.9;
+/// The minimum Jaccard similarity of the plain words of two texts whose words count as the same.
+const MIN_SIMILARITY: f64 = 0.9;
 
 /// The identifiers of a text: numbers, names in code and abbreviations. These are the tokens that contain a digit, or
 /// that have a capital letter or a joining character after the first character.
@@ -49,7 +49,7 @@ impl<'a> WordProfile<'a> {
     /// Whether the texts are look-alikes: their identifiers differ, and the Jaccard similarity of their plain words is
     /// at least 0.9. The relation is symmetric, and no text is a look-alike of itself.
     pub fn is_lookalike_of(&self, other: &WordProfile<'_>) -> bool {
-        self.identifiers != other.identifiers && self.has_words_of(other)
+        self.identifiers != other.identifiers && self.has_similar_words(other)
     }
 
     /// Whether two texts are near-duplicates as far as a third text `about` is concerned: the Jaccard similarity of
@@ -59,7 +59,7 @@ impl<'a> WordProfile<'a> {
         let known = |of: &WordProfile<'_>| -> BTreeSet<&str> {
             about.identifiers.iter().filter(|name| of.identifiers.contains(*name)).copied().collect()
         };
-        self.has_words_of(other) && known(self) == known(other)
+        self.has_similar_words(other) && known(self) == known(other)
     }
 
     /// Whether this text repeats the other and adds little: it contains nine of ten words of the other, and has at most
@@ -68,18 +68,18 @@ impl<'a> WordProfile<'a> {
         let both = self.words.iter().filter(|word| other.words.binary_search(word).is_ok()).count();
         !other.words.is_empty()
             && self.words.len() <= 2 * other.words.len()
-            && both as f64 >= ALIKE * other.words.len() as f64
+            && both as f64 >= MIN_SIMILARITY * other.words.len() as f64
     }
 
     /// Whether the Jaccard similarity of the words is at least 0.9.
-    fn has_words_of(&self, other: &WordProfile<'_>) -> bool {
+    fn has_similar_words(&self, other: &WordProfile<'_>) -> bool {
         let (a, b) = (&self.words, &other.words);
         let (fewer, more) = (a.len().min(b.len()), a.len().max(b.len()));
-        if (fewer as f64) < ALIKE * more as f64 {
+        if (fewer as f64) < MIN_SIMILARITY * more as f64 {
             return false;
         }
         let both = a.iter().filter(|word| b.binary_search(word).is_ok()).count();
-        both as f64 >= ALIKE * (a.len() + b.len() - both) as f64
+        both as f64 >= MIN_SIMILARITY * (a.len() + b.len() - both) as f64
     }
 }
 

@@ -6,7 +6,7 @@
 //!   the words of a question are often spread over several turns of a conversation.
 //! - A note that was derived from others (a fact, a digest) passes a share to each of them, because it may use the
 //!   words of the question where they use others. If they were derived from others as well, these get a share of it.
-//! - A note without mentions and session receives from its nearest notes, in proportion to their cosine.
+//! - A note that has no mentions and is in no session receives from its nearest notes, in proportion to their cosine.
 //!
 //! Otherwise, scores propagate only one step, because further steps add more unrelated notes than related ones. If
 //! several notes mention a note, only the best one counts; with their sum, a note mentioned everywhere would rank high
@@ -22,7 +22,7 @@ pub struct PropagationWeights {
     pub mentioning: f64,
     /// Weight for a note that shares a name with a good note, if no other note has the name.
     pub sharing: f64,
-    /// The number of further notes with the name from which the name passes no score.
+    /// The name passes no score if at least this many notes have it besides the two that it relates.
     pub shared_by: usize,
     /// Weight for the previous and the next note in a session.
     pub beside: f64,
@@ -61,14 +61,14 @@ impl PropagationWeights {
 /// The highest contribution of one relation, and the note that it comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct BestContribution {
-    worth: f64,
+    score: f64,
     from: usize,
 }
 
 impl BestContribution {
-    fn raise(&mut self, worth: f64, from: usize) {
-        if worth > self.worth {
-            *self = BestContribution { worth, from };
+    fn raise(&mut self, score: f64, from: usize) {
+        if score > self.score {
+            *self = BestContribution { score, from };
         }
     }
 }
@@ -134,11 +134,11 @@ impl PropagatedScore {
 
     /// The contribution of the best note derived from this one.
     pub fn derived_share(&self, weights: PropagationWeights) -> f64 {
-        weights.derived * self.derived.worth
+        weights.derived * self.derived.score
     }
 
-    /// The note that this contribution comes from; `None` if there is none.
-    pub fn leading_derived(&self, weights: PropagationWeights) -> Option<usize> {
+    /// The note that [`PropagatedScore::derived_share`] comes from; `None` if the share is 0.
+    pub fn derived_source(&self, weights: PropagationWeights) -> Option<usize> {
         (self.derived_share(weights) > 0.0).then_some(self.derived.from)
     }
 
@@ -153,11 +153,11 @@ impl PropagatedScore {
     /// the score of the best note that it has a link with: a note is not a better answer than all those that lead to
     /// it.
     pub fn link_share(&self, unlinked: f64) -> f64 {
-        self.link.worth.min(self.linked_score - unlinked).max(0.0)
+        self.link.score.min(self.linked_score - unlinked).max(0.0)
     }
 
     /// The note at the other end of the best link; `None` if [`PropagatedScore::link_share`] is 0.
-    pub fn linking_source(&self, unlinked: f64) -> Option<usize> {
+    pub fn link_source(&self, unlinked: f64) -> Option<usize> {
         (self.link_share(unlinked) > 0.0).then_some(self.link.from)
     }
 
@@ -169,23 +169,24 @@ impl PropagatedScore {
     /// The contributions of mentions (in the better direction) and of shared names. Only the higher one counts and the
     /// other is 0; if they are equal, mentions count.
     pub fn name_shares(&self, weights: PropagationWeights) -> [f64; 2] {
-        let (mention, shared) = (self.by_mention(weights).worth, self.shares.worth);
+        let (mention, shared) = (self.by_mention(weights).score, self.shares.score);
         if mention >= shared { [mention, 0.0] } else { [0.0, shared] }
     }
 
-    /// The note that the higher of these contributions comes from; `None` if there is none.
-    pub fn leading_source(&self, weights: PropagationWeights) -> Option<usize> {
+    /// The note that the higher of the [`PropagatedScore::name_shares`] comes from; `None` if both are 0.
+    pub fn name_source(&self, weights: PropagationWeights) -> Option<usize> {
         let mention = self.by_mention(weights);
-        let greater = if mention.worth >= self.shares.worth { mention } else { self.shares };
-        (greater.worth > 0.0).then_some(greater.from)
+        let greater = if mention.score >= self.shares.score { mention } else { self.shares };
+        (greater.score > 0.0).then_some(greater.from)
     }
 
+    /// The higher of the weighted contributions in the two directions of a mention.
     fn by_mention(&self, weights: PropagationWeights) -> BestContribution {
-        let weighed =
-            |weight: f64, max: BestContribution| BestContribution { worth: weight * max.worth, ..max };
-        let mut best = weighed(weights.mentioned, self.mentioned_by);
-        let back = weighed(weights.mentioning, self.mentions);
-        best.raise(back.worth, back.from);
+        let weighted =
+            |weight: f64, best: BestContribution| BestContribution { score: weight * best.score, ..best };
+        let mut best = weighted(weights.mentioned, self.mentioned_by);
+        let reverse = weighted(weights.mentioning, self.mentions);
+        best.raise(reverse.score, reverse.from);
         best
     }
 
@@ -227,28 +228,16 @@ mod tests {
     #[test]
     fn results_match_values_computed_by_hand() {
         let mut propagated = PropagatedScore::default();
-        assert_eq!(propagated.leading_source(WEIGHTS), None);
+        assert_eq!(propagated.name_source(WEIGHTS), None);
         propagated.add_mentioned_by(10.0, 3);
         propagated.add_mentioned_by(4.0, 4);
-        assert_eq!(
-            (propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)),
-            ([3.5, 0.0], Some(3))
-        );
+        assert_eq!((propagated.name_shares(WEIGHTS), propagated.name_source(WEIGHTS)), ([3.5, 0.0], Some(3)));
         propagated.add_mention_of(20.0, 5);
-        assert_eq!(
-            (propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)),
-            ([6.0, 0.0], Some(5))
-        );
+        assert_eq!((propagated.name_shares(WEIGHTS), propagated.name_source(WEIGHTS)), ([6.0, 0.0], Some(5)));
         propagated.add_shared_name(WEIGHTS.of_shared_name(12, 20.0), 6);
-        assert_eq!(
-            (propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)),
-            ([6.0, 0.0], Some(5))
-        );
+        assert_eq!((propagated.name_shares(WEIGHTS), propagated.name_source(WEIGHTS)), ([6.0, 0.0], Some(5)));
         propagated.add_shared_name(WEIGHTS.of_shared_name(2, 20.0), 7);
-        assert_eq!(
-            (propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)),
-            ([0.0, 7.0], Some(7))
-        );
+        assert_eq!((propagated.name_shares(WEIGHTS), propagated.name_source(WEIGHTS)), ([0.0, 7.0], Some(7)));
         propagated.add_adjacent(10.0);
         propagated.add_adjacent(2.0);
         propagated.add_second_adjacent(4.0);
@@ -257,16 +246,16 @@ mod tests {
         assert_eq!(propagated.window_share(WEIGHTS), 0.0);
         [-3.0, 10.0, 8.0].into_iter().for_each(|score| propagated.add_window(score));
         assert_eq!(propagated.window_share(WEIGHTS), 7.0);
-        assert_eq!((propagated.derived_share(WEIGHTS), propagated.leading_derived(WEIGHTS)), (0.0, None));
+        assert_eq!((propagated.derived_share(WEIGHTS), propagated.derived_source(WEIGHTS)), (0.0, None));
         [(-3.0, 1), (10.0, 8), (8.0, 2)]
             .into_iter()
             .for_each(|(score, from)| propagated.add_derived(score, from));
-        assert_eq!((propagated.derived_share(WEIGHTS), propagated.leading_derived(WEIGHTS)), (5.0, Some(8)));
-        assert_eq!((propagated.link_share(0.0), propagated.linking_source(0.0)), (0.0, None));
+        assert_eq!((propagated.derived_share(WEIGHTS), propagated.derived_source(WEIGHTS)), (5.0, Some(8)));
+        assert_eq!((propagated.link_share(0.0), propagated.link_source(0.0)), (0.0, None));
         for (strength, degree, score) in [(1.0, 24, 12.0), (0.5, 6, 20.0), (0.9, 1, -4.0)] {
             propagated.add_link(WEIGHTS.of_link(strength, degree, score), degree, score);
         }
-        assert_eq!([0.0, 21.0].map(|unlinked| propagated.linking_source(unlinked)), [Some(6), None]);
+        assert_eq!([0.0, 21.0].map(|unlinked| propagated.link_source(unlinked)), [Some(6), None]);
         assert_eq!(
             [0.0, 15.0, 17.0, 21.0].map(|unlinked| propagated.link_share(unlinked)),
             [5.0, 5.0, 3.0, 0.0]
@@ -296,7 +285,7 @@ mod tests {
             let best = scores.iter().fold(0.0f64, |best, score| best.max(*score));
             prop_assert!(share >= 0.0 && share <= best);
             let first = scores.iter().position(|&score| score == best && score > 0.0);
-            prop_assert_eq!(of(&scores).leading_source(WEIGHTS), first);
+            prop_assert_eq!(of(&scores).name_source(WEIGHTS), first);
         }
 
         /// The fewer notes have a name, the more it contributes, but at most the score of the contributing note.

@@ -1,5 +1,4 @@
-//! Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): merges rankings whose scores are not
-//! comparable.
+//! Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): merges rankings whose scores are not comparable.
 
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
@@ -11,13 +10,13 @@ pub const K: f64 = 60.0;
 /// that contain it, with ranks from 1. Items are returned best first; equal scores are ordered by item. The maximum
 /// score with three lists of weight 1 is 3/61. No list may repeat an item. Lists of weight 0 are ignored.
 pub fn rrf<T: Copy + Eq + Hash + Ord>(lists: &[(f64, &[T])]) -> Vec<(T, f64)> {
-    let mut worth: FxHashMap<T, f64> = FxHashMap::default();
+    let mut scores: FxHashMap<T, f64> = FxHashMap::default();
     for &(weight, list) in lists.iter().filter(|(weight, _)| *weight > 0.0) {
         for (before, &item) in list.iter().enumerate() {
-            *worth.entry(item).or_default() += weight / (K + 1.0 + before as f64);
+            *scores.entry(item).or_default() += weight / (K + 1.0 + before as f64);
         }
     }
-    let mut fused: Vec<(T, f64)> = worth.into_iter().collect();
+    let mut fused: Vec<(T, f64)> = scores.into_iter().collect();
     fused.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     fused
 }
@@ -47,12 +46,12 @@ mod tests {
         #[test]
         fn a_score_equals_its_definition_and_is_bounded(lists in lists()) {
             let fused = rrf(&lists.iter().map(|list| (1.0, list.as_slice())).collect::<Vec<_>>());
-            prop_assert!(fused.iter().all(|(_, worth)| *worth > 0.0 && *worth <= 3.0 / 61.0));
+            prop_assert!(fused.iter().all(|(_, score)| *score > 0.0 && *score <= 3.0 / 61.0));
             prop_assert!(fused.windows(2).all(|pair| pair[0].1 > pair[1].1 || (pair[0].1 == pair[1].1 && pair[0].0 < pair[1].0)));
             for item in 0u8..12 {
                 let ranks = lists.iter().filter_map(|list| list.iter().position(|other| *other == item));
                 let expected: f64 = ranks.map(|before| 1.0 / (61.0 + before as f64)).sum();
-                let found = fused.iter().find(|(other, _)| *other == item).map_or(0.0, |(_, worth)| *worth);
+                let found = fused.iter().find(|(other, _)| *other == item).map_or(0.0, |(_, score)| *score);
                 prop_assert!((found - expected).abs() < 1e-12);
             }
         }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The `k` nodes nearest to the seeds with their distances (0 or more), nearest first. Equal distances are ordered by
-/// id. Only nodes that `accepts` allows and that are in the component of a seed are considered. Weights must be above
+/// id. Only nodes that `accepts` accepts and that are in the component of a seed are returned. Weights must be above
 /// 0; seeds without coordinates are ignored.
 pub fn nearest(
     view: &View,
@@ -89,8 +89,8 @@ impl Seed<'_> {
 /// Rounds a distance to six digits, the precision of the coordinates. Nodes that are equally far by symmetry are then
 /// ordered by id and not by rounding errors.
 fn rounded(distance: f64) -> f64 {
-    const DROPPED: u32 = 32;
-    f64::from_bits((distance.to_bits() + (1 << (DROPPED - 1))) >> DROPPED << DROPPED)
+    const DROPPED_BITS: u32 = 32;
+    f64::from_bits((distance.to_bits() + (1 << (DROPPED_BITS - 1))) >> DROPPED_BITS << DROPPED_BITS)
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// It equals the brute-force definition for any `k`.
+        /// The neighbours equal those of a brute-force search, for any `k`.
         #[test]
         fn neighbors_equal_their_definition(links in connected(), seeds in seeds(), k in 1usize..11) {
             let view = view(10, &links);

@@ -28,6 +28,7 @@ pub(super) struct BertNetwork {
     width: usize,
 }
 
+/// A layer of the encoder.
 struct Layer {
     heads: usize,
     // The weights of query, key and value side by side.
@@ -48,12 +49,13 @@ struct Linear {
 }
 
 impl Linear {
+    /// A layer from a weight with one row per output, as model files have it.
     fn of(weight: &Tensor, bias: &Tensor) -> Result<Linear> {
         Ok(Linear { weight: weight.t()?.contiguous()?, bias: bias.to_vec1()? })
     }
 
-    fn load(weights: &VarBuilder<'_>, out: usize, inner: usize) -> Result<Linear> {
-        Linear::of(&weights.get((out, inner), "weight")?, &weights.get(out, "bias")?)
+    fn load(weights: &VarBuilder<'_>, outputs: usize, inputs: usize) -> Result<Linear> {
+        Linear::of(&weights.get((outputs, inputs), "weight")?, &weights.get(outputs, "bias")?)
     }
 
     fn product(&self, states: &Tensor) -> Result<Tensor> {
@@ -105,6 +107,7 @@ impl BertNetwork {
         states.flatten_all()?.to_vec1()
     }
 
+    /// The sum of word, position and segment embedding of each token, normalised; one row per token.
     fn embedded(&self, texts: &[TokenSequence<'_>]) -> Result<Vec<f32>> {
         let count: usize = texts.iter().map(|text| text.ids.len()).sum();
         let mut rows = Vec::with_capacity(count * self.width);
@@ -121,10 +124,11 @@ impl BertNetwork {
         Ok(rows)
     }
 
+    /// Row `at` of a table whose rows have the width of the network.
     fn row<'a>(&self, table: &'a [f32], at: usize) -> Result<&'a [f32]> {
         match table.get(at * self.width..(at + 1) * self.width) {
             Some(row) => Ok(row),
-            None => bail!("it has no row {at} in a table of {}", table.len() / self.width.max(1)),
+            None => bail!("an embedding table has {} rows and no row {at}", table.len() / self.width.max(1)),
         }
     }
 }
@@ -168,14 +172,14 @@ impl Layer {
         )?;
         let inner = self.intermediate.product(&attended)?;
         inner.inplace_op1(&InPlace(|rows: &mut [f32]| (self.activation)(rows, &self.intermediate.bias)))?;
-        let done = self.output.product(&inner)?;
-        done.inplace_op2(
+        let output = self.output.product(&inner)?;
+        output.inplace_op2(
             &attended,
             &InPlaceWith(|rows: &mut [f32], before: &[f32]| {
                 elementwise::normalize(rows, before, &self.output.bias, &self.output_norm);
             }),
         )?;
-        Ok(done)
+        Ok(output)
     }
 
     /// The attention output of each token, over the tokens of its text.
@@ -204,7 +208,7 @@ struct InPlace<F>(F);
 
 impl<F: Fn(&mut [f32])> InplaceOp1 for InPlace<F> {
     fn name(&self) -> &'static str {
-        "each"
+        "in-place"
     }
 
     fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
@@ -218,7 +222,7 @@ struct InPlaceWith<F>(F);
 
 impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for InPlaceWith<F> {
     fn name(&self) -> &'static str {
-        "both"
+        "in-place-with"
     }
 
     fn cpu_fwd(
@@ -230,16 +234,17 @@ impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for InPlaceWith<F> {
     ) -> Result<()> {
         let other = match (other, at.contiguous_offsets()) {
             (CpuStorage::F32(values), Some((from, to))) => values.get(from..to).unwrap_or_default(),
-            _ => bail!("the tensor is not contiguous"),
+            _ => bail!("the tensor is not a contiguous block of 32-bit floats"),
         };
         (self.0)(floats(storage, layout)?, other);
         Ok(())
     }
 }
 
+/// The values of a contiguous tensor.
 fn floats<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [f32]> {
     match (storage, layout.contiguous_offsets()) {
         (CpuStorage::F32(values), Some((from, to))) => Ok(values.get_mut(from..to).unwrap_or_default()),
-        _ => bail!("the tensor is not contiguous"),
+        _ => bail!("the tensor is not a contiguous block of 32-bit floats"),
     }
 }

@@ -58,7 +58,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_between_its_signals_and_grows_with_each(
+        fn the_mean_is_between_its_signals_and_grows_with_each(
             cosine in 0.0f64..1.0,
             trigrams in 0.0f64..1.0,
             likelihood in proptest::option::of(0.0f64..1.0),

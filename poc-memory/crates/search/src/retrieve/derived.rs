@@ -13,7 +13,7 @@ use poc_graph::{Ix, NodeId, View};
 /// and lead to notes that answer something else. A question that a derived note answered also passes its score to the
 /// notes that this note was derived from, because they represent it among the hits.
 ///
-/// Returns the derived notes; [`poc_rank::propagation::PropagatedScore::leading_derived`] is a position in this list.
+/// Returns the derived notes; [`poc_rank::propagation::PropagatedScore::derived_source`] is a position in this list.
 pub(super) fn propagate(
     question: &RetrievalQuery<'_>,
     weights: &ScoreFusionConfig,

@@ -11,7 +11,7 @@ use poc_rank::propagation::PropagationWeights;
 /// Notes that were not candidates become candidates. Links of quarantined notes pass no score, even in a search that
 /// includes these notes, because their untrusted author may have chosen the targets.
 ///
-/// Returns the source notes; [`poc_rank::propagation::PropagatedScore::linking_source`] is a position in this list.
+/// Returns the source notes; [`poc_rank::propagation::PropagatedScore::link_source`] is a position in this list.
 pub(super) fn propagate(
     question: &RetrievalQuery<'_>,
     config: &ScoreFusionConfig,

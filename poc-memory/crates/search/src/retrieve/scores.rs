@@ -52,10 +52,10 @@ pub(super) fn find(
             score,
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
             shares: candidate.shares(flow),
-            led_by: propagated.leading_source(flow).and_then(|at| sources.structure.get(at)).copied(),
-            derived: propagated.leading_derived(flow).and_then(|at| sources.derived.get(at)).copied(),
+            led_by: propagated.name_source(flow).and_then(|at| sources.structure.get(at)).copied(),
+            derived: propagated.derived_source(flow).and_then(|at| sources.derived.get(at)).copied(),
             linked_from: propagated
-                .linking_source(candidate.unlinked_score(flow))
+                .link_source(candidate.unlinked_score(flow))
                 .and_then(|at| sources.linking.get(at))
                 .copied(),
             by_key: candidate.key > 0.0,

@@ -14,7 +14,7 @@ use poc_rank::propagation::PropagationWeights;
 /// the best `shared-from` pass one to the notes that share a name with them. Names in the query do not count, because
 /// text search already finds them.
 ///
-/// Returns the source notes; [`poc_rank::propagation::PropagatedScore::leading_source`] is a position in this list.
+/// Returns the source notes; [`poc_rank::propagation::PropagatedScore::name_source`] is a position in this list.
 pub(super) fn propagate(
     question: &RetrievalQuery<'_>,
     retriever: &Retriever<'_>,
