@@ -26,8 +26,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_RESPONSE: u64 = 64 << 20;
 /// Maximum number of characters quoted from an error response.
 const MAX_EXCERPT: usize = 200;
-/// Minimum length in bytes of a key that is removed from messages. A server on one's own machine accepts any key, so people
-/// give it words such as `x`, which occur in every message.
+/// Minimum length in bytes of a key that is removed from messages. A server on one's own machine accepts any key, so
+/// people give it words such as `x`, which occur in every message.
 const MIN_REMOVED_KEY: usize = 8;
 
 /// The embedder `http`.

@@ -139,7 +139,8 @@ impl View {
     /// graph the result depends on the graph alone.
     fn compute_communities(&self, options: &StructureOptions) -> Communities {
         let latest = self.structure.communities.latest(self.generation());
-        let near = |changes: u64| changes as f64 <= Communities::CONTINUED * self.edge_count() as f64;
+        let near =
+            |changes: u64| changes as f64 <= Communities::MAX_CONTINUED_DRIFT * self.edge_count() as f64;
         match latest.filter(|(_, changes)| self.is_large(options) && near(*changes)) {
             Some((earlier, _)) => Communities::continued(self, &earlier),
             None => Communities::compute(self),

@@ -110,8 +110,8 @@ fn transient_failures_are_retried_and_permanent_ones_reported() {
     insta::assert_snapshot!(all.join("\n"), @r"
     `URL/embeddings` returned no vectors: 401 Unauthorized: the key … is wrong
     `URL/embeddings` returned no vectors: its answer is not a list of embeddings: expected value at line 1 column 1
-    `URL/embeddings` returned no vectors: it gave fewer than 1 vector
-    `URL/embeddings` returned no vectors: its vectors have 3 numbers, `embedder.dimensions` says 2
+    `URL/embeddings` returned no vectors: it returned fewer than 1 vector
+    `URL/embeddings` returned no vectors: its vectors have 3 numbers, but `embedder.dimensions` is 2
     `URL/embeddings` returned no vectors: 302 Found: elsewhere
     ");
 }

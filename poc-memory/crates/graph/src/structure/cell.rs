@@ -26,13 +26,14 @@ pub(crate) struct StructureCell {
 /// Loads the structure saved by an earlier process, at most once.
 #[derive(Default)]
 struct LazyLoader {
-    recall: Arc<OnceLock<StructureLoader>>,
-    asked: OnceLock<()>,
+    loader: Arc<OnceLock<StructureLoader>>,
+    /// Set by the first call of the loader.
+    was_called: OnceLock<()>,
 }
 
 impl fmt::Debug for LazyLoader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory").field("asked", &self.asked).finish_non_exhaustive()
+        f.debug_struct("LazyLoader").field("was_called", &self.was_called).finish_non_exhaustive()
     }
 }
 
@@ -64,29 +65,29 @@ impl StructureCell {
             embedding: self.embedding.fork(),
             outliers: self.outliers.fork(),
             graph_metrics: self.graph_metrics.fork(),
-            saved: Arc::new(LazyLoader { recall: self.saved.recall.clone(), asked: OnceLock::new() }),
+            saved: Arc::new(LazyLoader { loader: self.saved.loader.clone(), was_called: OnceLock::new() }),
         }
     }
 
     /// Sets the loader of the saved structure. Only the first call has an effect.
-    pub(super) fn set_loader(&self, recall: StructureLoader) {
-        let _ = self.saved.recall.set(recall);
+    pub(super) fn set_loader(&self, loader: StructureLoader) {
+        let _ = self.saved.loader.set(loader);
     }
 
     /// Loads the saved structure on the first call and passes it to `take`; later calls do nothing.
     pub(super) fn load_saved(&self, take: impl FnOnce(SavedStructure)) {
-        self.saved.asked.get_or_init(|| {
-            if let Some(saved) = self.saved.recall.get().and_then(|recall| recall()) {
+        self.saved.was_called.get_or_init(|| {
+            if let Some(saved) = self.saved.loader.get().and_then(|loader| loader()) {
                 take(saved);
             }
         });
     }
 
     fn is_empty(&self) -> bool {
-        self.communities.here.get().is_none()
-            && self.embedding.here.get().is_none()
-            && self.outliers.here.get().is_none()
-            && self.graph_metrics.here.get().is_none()
+        self.communities.exact.get().is_none()
+            && self.embedding.exact.get().is_none()
+            && self.outliers.exact.get().is_none()
+            && self.graph_metrics.exact.get().is_none()
     }
 
     /// The number of graph changes that led to this state.
@@ -102,18 +103,20 @@ struct Versioned<T> {
     value: Arc<T>,
 }
 
-/// One derived value: for this state of the graph, and the latest for any state.
+/// One derived value, for this state of the graph and for the latest state that it was computed for.
 #[derive(Debug)]
 pub(super) struct DerivedValue<T> {
-    here: OnceLock<Arc<T>>,
+    /// The value for exactly this state.
+    exact: OnceLock<Arc<T>>,
+    /// The latest value for any state. All cells of a view and its later states share it.
     latest: Arc<ArcSwapOption<Versioned<T>>>,
     /// Held while a value is computed, so that concurrent callers compute it once.
-    turn: Mutex<()>,
+    computing: Mutex<()>,
 }
 
 impl<T> Default for DerivedValue<T> {
     fn default() -> Self {
-        DerivedValue { here: OnceLock::new(), latest: Arc::default(), turn: Mutex::default() }
+        DerivedValue { exact: OnceLock::new(), latest: Arc::default(), computing: Mutex::default() }
     }
 }
 
@@ -126,12 +129,12 @@ impl<T> DerivedValue<T> {
     /// The value for a fork of the same state.
     fn fork(&self) -> Self {
         let latest = ArcSwapOption::new(self.latest.load_full());
-        DerivedValue { here: self.here.clone(), latest: Arc::new(latest), turn: Mutex::default() }
+        DerivedValue { exact: self.exact.clone(), latest: Arc::new(latest), computing: Mutex::default() }
     }
 
-    /// The number of changes since the latest value was computed; `None` without one.
+    /// The number of graph changes since the latest value was computed; `None` if there is no value.
     pub(super) fn changes(&self, generation: i64) -> Option<u64> {
-        if self.here.get().is_some() {
+        if self.exact.get().is_some() {
             return Some(0);
         }
         self.latest.load().as_ref().map(|latest| generation.abs_diff(latest.generation))
@@ -144,18 +147,18 @@ impl<T> DerivedValue<T> {
     }
 
     /// The value, reused or computed as [`decide`] decides. `None` if it would have to be computed for a large graph
-    /// and `must` is false.
+    /// and `is_required` is false.
     pub(super) fn get(
         &self,
         generation: i64,
         (nodes, edges): (usize, usize),
         options: &StructureOptions,
-        must: bool,
+        is_required: bool,
         compute: impl FnOnce() -> T,
     ) -> Option<(Arc<T>, StructureSource)> {
         let status = GraphStatus { nodes, edges, changes: self.changes(generation) };
         match decide(status, options) {
-            RefreshDecision::ComputeLarge if !must => None,
+            RefreshDecision::ComputeLarge if !is_required => None,
             RefreshDecision::Reuse(changes) => {
                 let latest = self.latest.load();
                 latest.as_ref().map(|latest| (latest.value.clone(), StructureSource::Reused(changes)))
@@ -169,37 +172,37 @@ impl<T> DerivedValue<T> {
     /// The value for exactly this state, computed if necessary. Concurrent callers wait for a single computation. A
     /// cancelled computation returns an incomplete value to its own caller only; it is not stored.
     pub(super) fn fresh(&self, generation: i64, compute: impl FnOnce() -> T) -> (Arc<T>, StructureSource) {
-        let found = || self.here.get().map(|value| (value.clone(), StructureSource::Fresh));
+        let found = || self.exact.get().map(|value| (value.clone(), StructureSource::Fresh));
         if let Some(found) = found() {
             return found;
         }
-        let _turn = self.turn.lock();
+        let _computing = self.computing.lock();
         if let Some(found) = found() {
             return found;
         }
         let started = Instant::now();
         let value = Arc::new(compute());
         if !cancellation::is_requested() {
-            let _ = self.here.set(value.clone());
+            let _ = self.exact.set(value.clone());
             self.publish(generation, value.clone());
         }
         (value, StructureSource::Computed(started.elapsed()))
     }
 
-    /// Stores a value that was computed for the state `then`.
-    pub(super) fn put(&self, generation: i64, then: i64, value: Arc<T>) {
-        if then == generation {
-            let _ = self.here.set(value.clone());
+    /// Stores a value that was computed for the generation `computed_for`. `generation` is that of this state.
+    pub(super) fn put(&self, generation: i64, computed_for: i64, value: Arc<T>) {
+        if computed_for == generation {
+            let _ = self.exact.set(value.clone());
         }
-        self.publish(then, value);
+        self.publish(computed_for, value);
     }
 
     /// Makes a value the latest unless there is a later one.
     fn publish(&self, generation: i64, value: Arc<T>) {
-        let dated = Arc::new(Versioned { generation, value });
+        let versioned = Arc::new(Versioned { generation, value });
         self.latest.rcu(|latest| match latest {
             Some(latest) if latest.generation > generation => Some(latest.clone()),
-            _ => Some(dated.clone()),
+            _ => Some(versioned.clone()),
         });
     }
 }

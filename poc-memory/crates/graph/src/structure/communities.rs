@@ -20,7 +20,7 @@ impl Communities {
     pub const MIN_STRENGTH: f64 = 0.3;
 
     /// Maximum share of changed edges, 0–1, up to which communities are continued rather than computed from scratch.
-    pub(super) const CONTINUED: f64 = 0.2;
+    pub(super) const MAX_CONTINUED_DRIFT: f64 = 0.2;
 
     /// The seed of the random choices. It is arbitrary: other seeds give nearly the same modularity.
     const SEED: u64 = 0x1E1D_E4A1;
@@ -44,6 +44,7 @@ impl Communities {
         Self::starting_from(view, |ix| earlier.of(ix))
     }
 
+    /// Computes communities, starting from an earlier community of each node; `None` means that a node starts alone.
     fn starting_from(view: &View, earlier: impl Fn(Ix) -> Option<u32>) -> Self {
         let strong = Adjacency::of(view, Self::MIN_STRENGTH);
         // Numbered by a hash of the ids, so that the result does not depend on the order of insertion.
@@ -56,8 +57,8 @@ impl Communities {
         let mut positions = Vec::new();
         let part = strong.part(&order, &mut positions);
         let rows = part.rows_in(0..order.len());
-        let network = CsrGraph::new(rows.map(|row| row.iter().map(|end| (end.ix, f64::from(end.strength)))));
-        let labels = leiden(&network, &start(&order, earlier), Self::SEED);
+        let graph = CsrGraph::new(rows.map(|row| row.iter().map(|end| (end.ix, f64::from(end.strength)))));
+        let labels = leiden(&graph, &starting_labels(&order, earlier), Self::SEED);
         let label = |ix: Ix| positions.get(ix as usize).and_then(|&position| labels.get(position as usize));
         let parts = Partition::of(view, &strong, |ix| view.is_live(ix), |a, b| label(a) == label(b));
         Communities { parts }
@@ -96,7 +97,7 @@ impl Communities {
 }
 
 /// A starting label for each node of `order`: the first node of the same earlier community, or itself.
-fn start(order: &[Ix], earlier: impl Fn(Ix) -> Option<u32>) -> Vec<u32> {
+fn starting_labels(order: &[Ix], earlier: impl Fn(Ix) -> Option<u32>) -> Vec<u32> {
     let mut first: FxHashMap<u32, u32> = FxHashMap::default();
     let label =
         |(position, &ix)| earlier(ix).map_or(position, |number| *first.entry(number).or_insert(position));
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn communities_that_hold_together_stay() {
+    fn communities_that_are_well_connected_stay() {
         let mut view = view(&(0..400).collect::<Vec<_>>(), &groups());
         let before = Communities::compute(&view);
         let added =
@@ -197,10 +198,10 @@ mod tests {
     }
 
     proptest! {
-        /// Every live node is in exactly one community, communities are connected by strong edges, and the
-        /// order of the nodes does not matter.
+        /// Every live node is in exactly one community, communities are connected by strong edges, and the order of the
+        /// nodes does not matter.
         #[test]
-        fn a_partition_of_the_graph_alone(
+        fn communities_are_a_partition_that_depends_only_on_the_graph(
             edges in proptest::collection::vec((0u64..14, 0u64..14, 0.0f64..1.0), 0..50),
             order in Just((0..14).collect::<Vec<u64>>()).prop_shuffle(),
         ) {

@@ -3,7 +3,7 @@
 //!
 //! A level moves nodes between communities while modularity grows ([`local_moving`]), splits every community into
 //! well-connected parts ([`refinement`]) and merges each part into one node. The next level continues with the smaller
-//! network, whose nodes start in the communities they were split from. A pass ends when every community is a single
+//! graph, whose nodes start in the communities they were split from. A pass ends when every community is a single
 //! node. The next pass starts from the communities of the previous one.
 
 mod csr_graph;
@@ -27,16 +27,16 @@ const MAX_PASSES: usize = 4;
 
 /// The community of every node. `start` has the initial community of each node; its labels must be below the number of
 /// nodes. Modularity never decreases from `start`. All random choices follow from `seed`.
-pub(super) fn leiden(network: &CsrGraph, start: &[u32], seed: u64) -> Vec<u32> {
+pub(super) fn leiden(graph: &CsrGraph, start: &[u32], seed: u64) -> Vec<u32> {
     let random = SeededRng::new(seed);
     let mut communities = start.to_vec();
-    if network.total() <= 0.0 {
+    if graph.total() <= 0.0 {
         return communities;
     }
-    let mut modularity = network.modularity(&communities);
+    let mut modularity = graph.modularity(&communities);
     for _ in 0..MAX_PASSES {
-        pass(network, &mut communities, &random);
-        let before = std::mem::replace(&mut modularity, network.modularity(&communities));
+        pass(graph, &mut communities, &random);
+        let before = std::mem::replace(&mut modularity, graph.modularity(&communities));
         if modularity - before < MIN_GAIN || cancellation::is_requested() {
             break;
         }
@@ -44,15 +44,15 @@ pub(super) fn leiden(network: &CsrGraph, start: &[u32], seed: u64) -> Vec<u32> {
     communities
 }
 
-/// One pass over all levels.
-fn pass(network: &CsrGraph, communities: &mut [u32], random: &SeededRng) {
-    // The node of the present level that contains each node of the network, and the community of each node of the
+/// Runs one pass over all levels and updates the community of each node.
+fn pass(graph: &CsrGraph, communities: &mut [u32], random: &SeededRng) {
+    // The node of the present level that contains each node of the graph, and the community of each node of the
     // present level.
-    let mut merged_into: Vec<u32> = (0..network.len() as u32).collect();
+    let mut merged_into: Vec<u32> = (0..graph.len() as u32).collect();
     let mut labels = communities.to_vec();
     let mut level: Option<CsrGraph> = None;
     loop {
-        let present = level.as_ref().unwrap_or(network);
+        let present = level.as_ref().unwrap_or(graph);
         move_nodes(present, &mut labels, random);
         if cancellation::is_requested() {
             break;
@@ -83,7 +83,7 @@ fn pass(network: &CsrGraph, communities: &mut [u32], random: &SeededRng) {
     }
 }
 
-/// Renumbers labels in the order of their first use and returns how many there are. Labels must be below their number.
+/// Renumbers labels in the order of their first use and returns how many there are. Every label must be less than `labels.len()`.
 fn number_consecutively(labels: &mut [u32]) -> usize {
     let mut numbers = vec![u32::MAX; labels.len()];
     let mut count = 0;

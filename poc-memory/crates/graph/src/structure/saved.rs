@@ -1,8 +1,8 @@
 //! The serializable form of derived structure, saved next to the log.
 //!
-//! Nodes are identified by id, because their indexes change when the store is reopened. The number of changes since is
-//! found by comparing the graphs themselves. This also works if the log has lost its latest transactions, and for an
-//! unrelated graph.
+//! Nodes are identified by id, because their indexes change when the store is reopened. The number of changes since the
+//! structure was saved is found by comparing the two graphs. This also works if the log has lost its latest
+//! transactions, and for an unrelated graph.
 
 use super::id_hash::{hash_ids, mixed};
 use super::source::StructureSource;
@@ -81,8 +81,8 @@ impl SavedStructure {
 
     /// Converts to the node indexes of a view; `None` if the values are inconsistent.
     pub(super) fn restore(self, view: &View) -> Option<RestoredStructure> {
-        let parts = self.graph.nodes.len();
-        if [self.communities.len(), self.components.len(), self.outliers.len()] != [parts; 3] {
+        let nodes = self.graph.nodes.len();
+        if [self.communities.len(), self.components.len(), self.outliers.len()] != [nodes; 3] {
             return None;
         }
         let slots = view.slots() as usize;
@@ -98,11 +98,11 @@ impl SavedStructure {
                 NONE => 0,
                 number => self.spaces.get(number as usize)?.eigenvalues.len(),
             };
-            if *community != NONE && *community as usize >= parts {
+            if *community != NONE && *community as usize >= nodes {
                 return None;
             }
-            let (row, behind) = rest.split_at_checked(dimensions)?;
-            rest = behind;
+            let (row, tail) = rest.split_at_checked(dimensions)?;
+            rest = tail;
             // Nodes deleted since then are skipped.
             let Some(ix) = view.find(id) else { continue };
             *communities.get_mut(ix as usize)? = *community;
@@ -146,13 +146,14 @@ impl GraphFingerprint {
     /// The minimum number of changes between two graphs: nodes added or removed, and edges added, removed or
     /// changed in strength. 0 only for equal graphs.
     fn changes_since(&self, before: &GraphFingerprint) -> u64 {
-        let (came, went) = differing(self.nodes.iter().copied(), before.nodes.iter().copied());
+        let (new_nodes, lost_nodes) = differing(self.nodes.iter().copied(), before.nodes.iter().copied());
         let (added, removed) = differing(running_sum(&self.edges), running_sum(&before.edges));
         // A changed strength counts as one removed and one added edge, hence the maximum.
-        came + went + added.max(removed)
+        new_nodes + lost_nodes + added.max(removed)
     }
 }
 
+/// Decodes delta-encoded numbers.
 fn running_sum(gaps: &[u32]) -> impl Iterator<Item = u32> {
     gaps.iter().scan(0u32, |sum, &gap| {
         *sum = sum.wrapping_add(gap);
@@ -163,16 +164,16 @@ fn running_sum(gaps: &[u32]) -> impl Iterator<Item = u32> {
 /// Counts the elements that are only in the first list and only in the second. Both lists must be ascending.
 fn differing<T: Ord>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>) -> (u64, u64) {
     let (mut first, mut second) = (first.peekable(), second.peekable());
-    let (mut alone, mut other_alone) = (0, 0);
+    let (mut only_first, mut only_second) = (0, 0);
     loop {
         let order = match (first.peek(), second.peek()) {
             (Some(a), Some(b)) => a.cmp(b),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (None, None) => return (alone, other_alone),
+            (None, None) => return (only_first, only_second),
         };
-        alone += u64::from(order.is_lt());
-        other_alone += u64::from(order.is_gt());
+        only_first += u64::from(order.is_lt());
+        only_second += u64::from(order.is_gt());
         if order.is_le() {
             first.next();
         }
@@ -194,13 +195,13 @@ impl View {
 
     /// Makes the saved structure the latest.
     pub(super) fn restore(&self, saved: SavedStructure) {
-        let Some(recalled) = saved.restore(self) else { return };
+        let Some(restored) = saved.restore(self) else { return };
         let generation = self.generation();
-        let then = generation.saturating_sub_unsigned(recalled.changes);
+        let computed_for = generation.saturating_sub_unsigned(restored.changes);
         let structure = &self.structure;
-        structure.communities.put(generation, then, Arc::new(recalled.communities));
-        structure.embedding.put(generation, then, Arc::new(recalled.embedding));
-        structure.outliers.put(generation, then, Arc::new(recalled.outliers));
-        structure.graph_metrics.put(generation, then, Arc::new(recalled.graph_metrics));
+        structure.communities.put(generation, computed_for, Arc::new(restored.communities));
+        structure.embedding.put(generation, computed_for, Arc::new(restored.embedding));
+        structure.outliers.put(generation, computed_for, Arc::new(restored.outliers));
+        structure.graph_metrics.put(generation, computed_for, Arc::new(restored.graph_metrics));
     }
 }

@@ -121,8 +121,7 @@ impl SpectralEmbedding {
         self.spaces.get(component as usize).map_or(&[], |space| &space.eigenvalues)
     }
 
-    /// The number of components with fewer dimensions than requested, because the computation did not
-    /// converge.
+    /// The number of components with fewer dimensions than requested, because the computation did not converge.
     pub fn unfinished(&self) -> usize {
         self.spaces.iter().filter(|space| !space.converged).count()
     }
@@ -159,8 +158,8 @@ pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(square).sum::<f64>().sqrt()
 }
 
-/// Appends the coordinates of the nodes of one component, node by node. Every node must have an edge. Returns the space
-/// of the component. `random` returns one pseudo-random number per node; different arguments give different numbers.
+/// Embeds one component and appends the coordinates of its nodes, node by node. Every node must have an edge. Returns
+/// the space of the component. `random` returns one pseudo-random number per node; different arguments give different numbers.
 pub(super) fn write_coordinates(
     links: Adjacency,
     random: &dyn Fn(u64) -> Vec<f64>,
@@ -169,25 +168,25 @@ pub(super) fn write_coordinates(
 ) -> Space {
     let walk = Walk::new(links);
     let Spectrum { pairs, converged } = spectrum::smallest(&walk, random, dimensions);
-    write(&walk, &random(0), &pairs, coordinates);
+    append_coordinates(&walk, &random(0), &pairs, coordinates);
     Space { eigenvalues: pairs.iter().map(|pair| pair.value).collect(), converged }
 }
 
-/// Appends the coordinates of a component, node by node. The sign of an eigenvector is arbitrary; it is chosen so that
-/// the eigenvector points in the direction of `random`.
-fn write(walk: &Walk, random: &[f64], pairs: &[Eigenpair], coordinates: &mut Vec<f32>) {
+/// Appends the coordinates that eigenvectors give, node by node. The sign of an eigenvector is arbitrary; it is chosen
+/// so that the eigenvector points in the direction of `random`.
+fn append_coordinates(walk: &Walk, random: &[f64], pairs: &[Eigenpair], coordinates: &mut Vec<f32>) {
     let scales: Vec<f64> = pairs
         .iter()
         .map(|pair| {
-            let along: f64 = pair.vector.iter().zip(random).map(|(v, c)| v * c).sum();
-            (walk.volume() / pair.value).sqrt().copysign(along)
+            let projection: f64 = pair.vector.iter().zip(random).map(|(v, c)| v * c).sum();
+            (walk.volume() / pair.value).sqrt().copysign(projection)
         })
         .collect();
     coordinates.reserve(walk.len() * pairs.len());
     for (row, degree) in walk.degrees().iter().enumerate() {
         for (pair, scale) in pairs.iter().zip(&scales) {
-            let component = pair.vector.get(row).copied().unwrap_or(0.0);
-            coordinates.push((scale * component / degree.sqrt()) as f32);
+            let entry = pair.vector.get(row).copied().unwrap_or(0.0);
+            coordinates.push((scale * entry / degree.sqrt()) as f32);
         }
     }
 }

@@ -1,3 +1,5 @@
+//! Derived structure: when it is computed, reused, saved and restored.
+
 use super::*;
 use crate::Delta;
 use crate::EdgeKind;
@@ -17,24 +19,24 @@ fn link(view: &mut View, a: u64, b: u64) {
     view.apply(view.seq + 1, &[Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5))]);
 }
 
-fn computed(source: StructureSource) -> bool {
+fn is_computed(source: StructureSource) -> bool {
     matches!(source, StructureSource::Computed(_))
 }
 
 #[test]
 fn a_small_graph_is_answered_exactly() {
     let mut view = ring();
-    assert!(computed(view.embedding(&EXACT).1));
+    assert!(is_computed(view.embedding(&EXACT).1));
     assert_eq!(view.embedding(&EXACT).1, StructureSource::Fresh);
     assert_eq!(view.clone().embedding(&EXACT).1, StructureSource::Fresh);
     let before = view.clone();
     link(&mut view, 0, 4);
-    assert!(computed(view.embedding(&EXACT).1));
+    assert!(is_computed(view.embedding(&EXACT).1));
     // The old view still has its own results.
     assert_eq!(before.embedding(&EXACT).1, StructureSource::Fresh);
     assert_eq!(view.embedding(&EXACT).1, StructureSource::Fresh);
-    let far = |view: &View| view.embedding(&EXACT).0.distance(0, 4).unwrap();
-    assert!(far(&view) < far(&before));
+    let distance = |view: &View| view.embedding(&EXACT).0.distance(0, 4).unwrap();
+    assert!(distance(&view) < distance(&before));
 }
 
 #[test]
@@ -42,7 +44,7 @@ fn a_large_graph_reuses_results_until_it_has_drifted() {
     let mut view = ring();
     // Scores and figures are not computed on request in a large graph.
     assert!(view.outliers(&LARGE).is_none() && view.graph_metrics(&LARGE).is_none());
-    assert!(computed(view.communities(&LARGE).1));
+    assert!(is_computed(view.communities(&LARGE).1));
     assert_eq!(view.drift(), None);
     view.refresh(&LARGE);
     assert_eq!(view.drift(), Some(0));
@@ -63,7 +65,7 @@ fn a_large_graph_reuses_results_until_it_has_drifted() {
     // Eight changes, sixteen edges.
     assert_eq!(view.embedding(&LARGE).1, StructureSource::Reused(8));
     link(&mut view, 3, 7);
-    assert!(computed(view.embedding(&LARGE).1));
+    assert!(is_computed(view.embedding(&LARGE).1));
     assert!(view.outliers(&LARGE).is_none());
 }
 
@@ -84,10 +86,10 @@ fn changes_outside_the_graph_do_not_invalidate_results() {
 fn concurrent_requests_share_one_computation() {
     let view = ring();
     let sources: Vec<StructureSource> = std::thread::scope(|scope| {
-        let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| view.communities(&EXACT).1)).collect();
-        asking.into_iter().map(|thread| thread.join().unwrap()).collect()
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| view.communities(&EXACT).1)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(sources.into_iter().filter(|source| computed(*source)).count(), 1);
+    assert_eq!(sources.into_iter().filter(|source| is_computed(*source)).count(), 1);
 }
 
 /// A result for an older view does not replace that of a newer one.
@@ -118,8 +120,8 @@ fn a_fork_has_its_own_results() {
     assert_eq!(view.embedding(&LARGE).1, StructureSource::Reused(1));
     view.refresh(&LARGE);
     assert_eq!((view.drift(), other.drift()), (Some(0), Some(0)));
-    let far = |view: &View| view.embedding(&LARGE).0.distance(0, 4).unwrap();
-    assert_ne!(far(&view), far(&other));
+    let distance = |view: &View| view.embedding(&LARGE).0.distance(0, 4).unwrap();
+    assert_ne!(distance(&view), distance(&other));
 }
 
 /// A view of the same store as after reopening: different indexes and an empty cell.
@@ -140,7 +142,7 @@ fn saved() -> SavedStructure {
 
 #[test]
 fn saved_structure_is_restored() {
-    let (old, view) = (ring(), reopened(&around()));
+    let (old, view) = (ring(), reopened(&ring_edges()));
     let saved = saved();
     view.set_structure_loader(move || Some(saved.clone()));
     let (embedding, source) = view.embedding(&LARGE);
@@ -160,7 +162,7 @@ fn saved_structure_is_restored() {
 }
 
 /// Edges of the ring.
-fn around() -> Vec<(u64, u64)> {
+fn ring_edges() -> Vec<(u64, u64)> {
     (0..8).map(|a| (a, (a + 1) % 8)).collect()
 }
 
@@ -173,7 +175,7 @@ fn restored(edges: &[(u64, u64)]) -> StructureSource {
 
 #[test]
 fn the_age_of_restored_structure_is_the_number_of_changes_since() {
-    let ring = around();
+    let ring = ring_edges();
     assert_eq!(restored(&ring), StructureSource::Fresh);
     assert_eq!(restored(&[ring.as_slice(), &[(0, 4), (1, 4)]].concat()), StructureSource::Reused(2));
     // This simulates a log that has lost its last transaction.
@@ -181,50 +183,50 @@ fn the_age_of_restored_structure_is_the_number_of_changes_since() {
     // One edge was replaced by another.
     assert_eq!(restored(&[&ring[1..], &[(0, 4)]].concat()), StructureSource::Reused(1));
     // With most of its edges missing, the saved structure is not reused.
-    assert!(computed(restored(&ring[..3])));
+    assert!(is_computed(restored(&ring[..3])));
     // A changed strength counts as a change, and so do a deleted note and a new one.
     let saved = saved();
     let after = |delta| {
-        let (mut view, saved) = (reopened(&around()), saved.clone());
+        let (mut view, saved) = (reopened(&ring_edges()), saved.clone());
         view.apply(2, &[delta]);
         view.set_structure_loader(move || Some(saved.clone()));
         view.embedding(&LARGE).1
     };
     assert_eq!(after(Delta::Edge(testing::edge(0, 1, EdgeKind::Link, 0.25))), StructureSource::Reused(1));
     assert_eq!(after(Delta::Node(Arc::new(testing::node(8)))), StructureSource::Reused(1));
-    let gone = Node { state: State::Superseded, ..testing::node(3) };
-    assert_eq!(after(Delta::Node(Arc::new(gone))), StructureSource::Reused(3));
+    let superseded = Node { state: State::Superseded, ..testing::node(3) };
+    assert_eq!(after(Delta::Node(Arc::new(superseded))), StructureSource::Reused(3));
 }
 
 #[test]
 fn structure_saved_for_another_store_is_not_reused() {
     let saved = saved();
-    let numbers: Vec<(u64, u64, f64)> = around().iter().map(|&(a, b)| (a + 8, b + 8, 0.5)).collect();
+    let numbers: Vec<(u64, u64, f64)> = ring_edges().iter().map(|&(a, b)| (a + 8, b + 8, 0.5)).collect();
     let mut view = testing::view(16, &numbers);
     for number in 0..8 {
-        let gone = Node { state: State::Superseded, ..testing::node(number) };
-        view.apply(2, &[Delta::Node(Arc::new(gone))]);
+        let superseded = Node { state: State::Superseded, ..testing::node(number) };
+        view.apply(2, &[Delta::Node(Arc::new(superseded))]);
     }
     view.set_structure_loader(move || Some(saved.clone()));
     assert!(view.outliers(&LARGE).is_none());
-    assert!(computed(view.embedding(&LARGE).1));
+    assert!(is_computed(view.embedding(&LARGE).1));
 }
 
 #[test]
 fn saved_structure_is_loaded_once_and_only_for_large_graphs() {
-    let view = reopened(&around());
+    let view = reopened(&ring_edges());
     view.set_structure_loader(|| panic!("the structure of a small graph is not loaded"));
-    assert!(computed(view.embedding(&EXACT).1), "a small graph loads nothing");
-    let view = reopened(&around());
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counter = asked.clone();
+    assert!(is_computed(view.embedding(&EXACT).1), "a small graph loads nothing");
+    let view = reopened(&ring_edges());
+    let loads = Arc::new(AtomicUsize::new(0));
+    let counter = loads.clone();
     view.set_structure_loader(move || {
         counter.fetch_add(1, Ordering::Relaxed);
         None
     });
     assert!(view.graph_metrics(&LARGE).is_none() && view.outliers(&LARGE).is_none());
-    assert!(computed(view.communities(&LARGE).1));
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert!(is_computed(view.communities(&LARGE).1));
+    assert_eq!(loads.load(Ordering::Relaxed), 1);
 }
 
 /// Enough nodes that every computation takes many steps.

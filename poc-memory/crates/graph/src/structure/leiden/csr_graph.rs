@@ -1,22 +1,22 @@
-//! A weighted network without loops, and its modularity.
+//! A weighted graph without loops, and its modularity.
 
 use crate::counting_sort::{grouped, row_starts};
 
-/// An undirected network in compressed sparse rows: the edges of node `i` are at `starts[i]..starts[i + 1]`, sorted by
+/// An undirected graph in compressed sparse rows: the edges of node `i` are at `starts[i]..starts[i + 1]`, sorted by
 /// target. An edge is stored at both ends.
 #[derive(Clone, Debug, Default)]
 pub(in crate::structure) struct CsrGraph {
     starts: Vec<usize>,
     targets: Vec<u32>,
     weights: Vec<f64>,
-    // The sum of weights at each node. In a merged network it includes the edges inside the node, twice.
+    // The sum of weights at each node. In a merged graph it includes the edges inside the node, twice.
     degrees: Vec<f64>,
     // The sum of all degrees.
     total: f64,
 }
 
 impl CsrGraph {
-    /// Creates a network from the edges of every node, given as the other end and a positive weight. Both ends must
+    /// Creates a graph from the edges of every node, given as the other end and a positive weight. Both ends must
     /// list an edge, and no node may list itself.
     pub(in crate::structure) fn new<R>(rows: impl ExactSizeIterator<Item = R> + Clone) -> CsrGraph
     where
@@ -37,11 +37,11 @@ impl CsrGraph {
                 *index += 1;
             }
         }
-        let mut network = CsrGraph { starts, targets, weights, degrees: Vec::new(), total: 0.0 };
-        network.degrees =
-            (0..nodes as u32).map(|node| network.edges(node).map(|(_, weight)| weight).sum()).collect();
-        network.total = network.degrees.iter().sum();
-        network
+        let mut graph = CsrGraph { starts, targets, weights, degrees: Vec::new(), total: 0.0 };
+        graph.degrees =
+            (0..nodes as u32).map(|node| graph.edges(node).map(|(_, weight)| weight).sum()).collect();
+        graph.total = graph.degrees.iter().sum();
+        graph
     }
 
     /// How many nodes there are.
@@ -84,7 +84,7 @@ impl CsrGraph {
     }
 
     /// Modularity (Newman and Girvan 2004) of communities, −½ to 1: the share of weight inside communities minus the
-    /// share expected by chance. A merged network has the modularity of the network it was merged from.
+    /// share expected by chance. A merged graph has the modularity of the graph it was merged from.
     pub(in crate::structure) fn modularity(&self, labels: &[u32]) -> f64 {
         if self.total <= 0.0 {
             return 0.0;
@@ -98,7 +98,7 @@ impl CsrGraph {
         1.0 - between / self.total - chance
     }
 
-    /// The network with each part merged into one node, and all edges between two parts merged into one edge. `parts`
+    /// The graph with each part merged into one node, and all edges between two parts merged into one edge. `parts`
     /// has the part of every node, below `count`.
     pub(super) fn merged(&self, parts: &[u32], count: usize) -> CsrGraph {
         let (first, members) = grouped(count, parts.iter().copied().zip(0u32..));

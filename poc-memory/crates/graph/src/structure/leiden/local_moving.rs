@@ -10,13 +10,13 @@ use std::collections::VecDeque;
 pub(super) const MIN_MOVE: f64 = 1e-9;
 
 /// The number of nodes visited between two checks for cancellation.
-pub(super) const SLICE: u32 = 1024;
+const CHECK_INTERVAL: u32 = 1024;
 
-/// Moves nodes until no move raises modularity. Labels must be below the number of nodes. A node is visited again only
-/// after a neighbour has moved to another community than its own.
-pub(super) fn move_nodes(network: &CsrGraph, labels: &mut [u32], random: &SeededRng) {
-    let nodes = network.len();
-    let mut degrees = network.degrees_by(labels);
+/// Moves nodes until no move raises modularity. Every label must be less than the number of nodes. A node is visited again
+/// only after a neighbour has moved to a community other than the node's own.
+pub(super) fn move_nodes(graph: &CsrGraph, labels: &mut [u32], random: &SeededRng) {
+    let nodes = graph.len();
+    let mut degrees = graph.degrees_by(labels);
     let mut sizes = vec![0u32; nodes];
     for &label in labels.iter() {
         if let Some(size) = sizes.get_mut(label as usize) {
@@ -31,20 +31,20 @@ pub(super) fn move_nodes(network: &CsrGraph, labels: &mut [u32], random: &Seeded
     let mut visits = 0u32;
     while let Some(node) = queue.pop_front() {
         visits = visits.wrapping_add(1);
-        if visits.is_multiple_of(SLICE) && cancellation::is_requested() {
+        if visits.is_multiple_of(CHECK_INTERVAL) && cancellation::is_requested() {
             break;
         }
         if let Some(queued) = queued.get_mut(node as usize) {
             *queued = false;
         }
         let Some(&own) = labels.get(node as usize) else { continue };
-        for (other, weight) in network.edges(node) {
+        for (other, weight) in graph.edges(node) {
             if let Some(&label) = labels.get(other as usize) {
                 weights.add(label, weight);
             }
         }
-        let degree = network.degree(node);
-        let share = degree / network.total();
+        let degree = graph.degree(node);
+        let share = degree / graph.total();
         if let Some(sum) = degrees.get_mut(own as usize) {
             *sum -= degree;
         }
@@ -85,7 +85,7 @@ pub(super) fn move_nodes(network: &CsrGraph, labels: &mut [u32], random: &Seeded
         if let Some(label) = labels.get_mut(node as usize) {
             *label = best;
         }
-        for (other, _) in network.edges(node) {
+        for (other, _) in graph.edges(node) {
             if labels.get(other as usize) != Some(&best)
                 && let Some(queued) = queued.get_mut(other as usize).filter(|queued| !**queued)
             {

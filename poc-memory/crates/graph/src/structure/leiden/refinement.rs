@@ -12,17 +12,17 @@ const RANDOMNESS: f64 = 0.01;
 /// its own. A node that is still alone and well connected with the rest of its community joins a well-connected part of
 /// it, if modularity does not decrease. The choice among several parts is random, so that refinement can reach
 /// partitions that a greedy choice would miss.
-pub(super) fn refine(network: &CsrGraph, communities: &[u32], random: &SeededRng) -> Vec<u32> {
-    let nodes = network.len();
-    let in_community = network.degrees_by(communities);
+pub(super) fn refine(graph: &CsrGraph, communities: &[u32], random: &SeededRng) -> Vec<u32> {
+    let nodes = graph.len();
+    let in_community = graph.degrees_by(communities);
     let community = |node: u32| communities.get(node as usize).copied().unwrap_or(0);
     let whole = |node: u32| in_community.get(community(node) as usize).copied().unwrap_or(0.0);
     let mut parts: Vec<u32> = (0..nodes as u32).collect();
-    let mut degrees: Vec<f64> = (0..nodes as u32).map(|node| network.degree(node)).collect();
+    let mut degrees: Vec<f64> = (0..nodes as u32).map(|node| graph.degree(node)).collect();
     // By part: the weight of the edges to the rest of its community.
     let mut cuts: Vec<f64> = (0..nodes as u32)
         .map(|node| {
-            let inside = network.edges(node).filter(|(other, _)| community(*other) == community(node));
+            let inside = graph.edges(node).filter(|(other, _)| community(*other) == community(node));
             inside.map(|(_, weight)| weight).sum()
         })
         .collect();
@@ -32,13 +32,13 @@ pub(super) fn refine(network: &CsrGraph, communities: &[u32], random: &SeededRng
     for node in shuffled(nodes, random) {
         let at = node as usize;
         let (Some(true), Some(&cut)) = (is_alone.get(at).copied(), cuts.get(at)) else { continue };
-        let (degree, whole) = (network.degree(node), whole(node));
+        let (degree, whole) = (graph.degree(node), whole(node));
         let well_connected =
-            |cut: f64, degree: f64| cut + MIN_MOVE >= degree * (whole - degree) / network.total();
+            |cut: f64, degree: f64| cut + MIN_MOVE >= degree * (whole - degree) / graph.total();
         if !well_connected(cut, degree) {
             continue;
         }
-        for (other, weight) in network.edges(node).filter(|(other, _)| community(*other) == community(node)) {
+        for (other, weight) in graph.edges(node).filter(|(other, _)| community(*other) == community(node)) {
             if let Some(&part) = parts.get(other as usize) {
                 weights.add(part, weight);
             }
@@ -49,7 +49,7 @@ pub(super) fn refine(network: &CsrGraph, communities: &[u32], random: &SeededRng
             else {
                 continue;
             };
-            let gain = weights.get(part) - degree * its_degree / network.total();
+            let gain = weights.get(part) - degree * its_degree / graph.total();
             if gain >= 0.0 && well_connected(its_cut, its_degree) {
                 choices.push((part, gain));
             }
@@ -78,7 +78,7 @@ pub(super) fn refine(network: &CsrGraph, communities: &[u32], random: &SeededRng
 
 /// Chooses a part with a probability proportional to the exponential of its gain. The paper also lets a node stay
 /// alone. Without that option, every community of several nodes has a part of several nodes, so every level shrinks the
-/// network.
+/// graph.
 fn sample_part(choices: &[(u32, f64)], random: &SeededRng) -> Option<u32> {
     let max = choices.iter().map(|(_, gain)| *gain).fold(0.0, f64::max);
     let odds = |gain: f64| ((gain - max) / RANDOMNESS).exp();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Edges = Vec<(u32, u32, f64)>;
 
-fn network(nodes: u32, edges: &[(u32, u32, f64)]) -> CsrGraph {
+fn graph(nodes: u32, edges: &[(u32, u32, f64)]) -> CsrGraph {
     let mut rows: Vec<Vec<(u32, f64)>> = vec![Vec::new(); nodes as usize];
     for &(a, b, weight) in edges {
         rows[a as usize].push((b, weight));
@@ -90,9 +90,8 @@ const KARATE: [(u32, &[u32]); 26] = [
 fn the_karate_club_has_its_best_communities() {
     let edges: Edges = KARATE.iter().flat_map(|(a, others)| others.iter().map(|b| (*a, *b, 1.0))).collect();
     assert_eq!(edges.len(), 78);
-    let network = network(34, &edges);
-    let found: Vec<f64> =
-        (0..20).map(|seed| network.modularity(&leiden(&network, &alone(34), seed))).collect();
+    let graph = graph(34, &edges);
+    let found: Vec<f64> = (0..20).map(|seed| graph.modularity(&leiden(&graph, &alone(34), seed))).collect();
     assert!(found.iter().all(|modularity| (0.415..0.41979).contains(modularity)), "{found:?}");
     assert!(found.iter().any(|modularity| *modularity > 0.4197), "{found:?}");
 }
@@ -104,8 +103,8 @@ fn edge(node: u32, inside: bool, random: &SeededRng) -> Option<(u32, u32)> {
     (other != node).then(|| (node.min(other), node.max(other)))
 }
 
-fn as_network(edges: &BTreeSet<(u32, u32)>) -> CsrGraph {
-    network(512, &edges.iter().map(|&(a, b)| (a, b, 1.0)).collect::<Vec<_>>())
+fn as_graph(edges: &BTreeSet<(u32, u32)>) -> CsrGraph {
+    graph(512, &edges.iter().map(|&(a, b)| (a, b, 1.0)).collect::<Vec<_>>())
 }
 
 /// Three of five edges at a node stay in its group and two lead to any node. Label propagation finds one community
@@ -116,12 +115,12 @@ fn groups_are_found_where_many_edges_leave_them() {
     let edges = (0..512).flat_map(|node| (0..5).map(move |turn| (node, turn)));
     let edges: BTreeSet<(u32, u32)> =
         edges.filter_map(|(node, turn)| edge(node, turn % 2 == 0, &random)).collect();
-    let network = as_network(&edges);
+    let graph = as_graph(&edges);
     let planted: Vec<u32> = (0..512).map(|node| node / 32).collect();
     for seed in 0..5 {
-        let found = leiden(&network, &alone(512), seed);
+        let found = leiden(&graph, &alone(512), seed);
         assert!((8..32).contains(&groups(&found).len()), "{} communities", groups(&found).len());
-        let (ours, planted) = (network.modularity(&found), network.modularity(&planted));
+        let (ours, planted) = (graph.modularity(&found), graph.modularity(&planted));
         assert!(ours > 0.97 * planted, "{ours} is less than that of the planted groups, {planted}");
     }
 }
@@ -133,28 +132,27 @@ fn continued_communities_stay_as_good_as_new_ones() {
     let random = SeededRng::new(5);
     let mut edges: BTreeSet<(u32, u32)> =
         (0..2560).filter_map(|turn| edge(turn % 512, turn % 5 > 1, &random)).collect();
-    let mut found = leiden(&as_network(&edges), &alone(512), 1);
+    let mut found = leiden(&as_graph(&edges), &alone(512), 1);
     for turn in 0..30 {
         for _ in 0..edges.len() / 20 {
             let removed = edges.iter().nth(random.below(0, edges.len())).copied();
             removed.map(|edge| edges.remove(&edge));
             edges.extend(edge(random.below(0, 512), random.below(0, 5) > 1, &random));
         }
-        let network = as_network(&edges);
-        found = leiden(&network, &found, 1);
-        let (continued, anew) =
-            (network.modularity(&found), network.modularity(&leiden(&network, &alone(512), 1)));
+        let graph = as_graph(&edges);
+        found = leiden(&graph, &found, 1);
+        let (continued, anew) = (graph.modularity(&found), graph.modularity(&leiden(&graph, &alone(512), 1)));
         assert!(continued > 0.97 * anew, "{continued} after {turn} rounds, and {anew} from single nodes");
     }
 }
 
 #[test]
 fn without_edges_nothing_changes() {
-    assert_eq!(leiden(&network(0, &[]), &[], 1), [0; 0]);
-    assert_eq!(leiden(&network(3, &[]), &[2, 1, 2], 1), [2, 1, 2]);
+    assert_eq!(leiden(&graph(0, &[]), &[], 1), [0; 0]);
+    assert_eq!(leiden(&graph(3, &[]), &[2, 1, 2], 1), [2, 1, 2]);
 }
 
-/// A network of up to 14 nodes with weights from 0.3 to 1.
+/// A graph of up to 14 nodes with weights from 0.3 to 1.
 fn edges() -> impl Strategy<Value = Edges> {
     let edges = proptest::collection::btree_map((0u32..14, 0u32..14), 0.3f64..1.0, 0..50);
     edges.prop_map(|edges| {
@@ -173,27 +171,27 @@ proptest! {
     fn communities_are_connected_separated_and_no_worse_than_the_start(
         edges in edges(), start in labels(), seed: u64,
     ) {
-        let network = network(14, &edges);
+        let graph = graph(14, &edges);
         for start in [start, alone(14)] {
-            let found = leiden(&network, &start, seed);
-            prop_assert!(network.modularity(&found) >= network.modularity(&start) - 1e-9);
+            let found = leiden(&graph, &start, seed);
+            prop_assert!(graph.modularity(&found) >= graph.modularity(&start) - 1e-9);
             if edges.is_empty() {
                 continue;
             }
             let groups = groups(&found);
             for members in groups.values() {
                 let members: Vec<u32> =
-                    members.iter().copied().filter(|&node| network.degree(node) > 0.0).collect();
+                    members.iter().copied().filter(|&node| graph.degree(node) > 0.0).collect();
                 prop_assert!(members.is_empty() || is_connected(&members, &edges), "{members:?}");
             }
             for &one in groups.keys() {
                 for (&other, _) in groups.range(one + 1..) {
                     let merged: Vec<u32> =
                         found.iter().map(|&label| if label == other { one } else { label }).collect();
-                    prop_assert!(network.modularity(&merged) <= network.modularity(&found) + 1e-8);
+                    prop_assert!(graph.modularity(&merged) <= graph.modularity(&found) + 1e-8);
                 }
             }
-            prop_assert_eq!(&found, &leiden(&network, &start, seed));
+            prop_assert_eq!(&found, &leiden(&graph, &start, seed));
         }
     }
 
@@ -201,31 +199,31 @@ proptest! {
     /// that are all alone.
     #[test]
     fn parts_are_connected_subsets_of_communities(edges in edges(), communities in labels(), seed: u64) {
-        let network = network(14, &edges);
-        let parts = refine(&network, &communities, &SeededRng::new(seed));
+        let graph = graph(14, &edges);
+        let parts = refine(&graph, &communities, &SeededRng::new(seed));
         for members in groups(&parts).values() {
             let community = communities[members[0] as usize];
             prop_assert!(members.iter().all(|&node| communities[node as usize] == community));
             prop_assert!(is_connected(members, &edges), "{members:?}");
         }
-        prop_assert!(network.modularity(&parts) >= network.modularity(&alone(14)) - 1e-9);
+        prop_assert!(graph.modularity(&parts) >= graph.modularity(&alone(14)) - 1e-9);
     }
 
-    /// Modularity equals its definition, also in the network of merged parts.
+    /// Modularity equals its definition, also in the graph of merged parts.
     #[test]
     fn modularity_equals_its_definition(edges in edges(), labels in labels(), parts in labels()) {
-        let network = network(14, &edges);
+        let graph = graph(14, &edges);
         let expected = by_pairs(14, &edges, &labels);
-        prop_assert!((network.modularity(&labels) - expected).abs() < 1e-12);
+        prop_assert!((graph.modularity(&labels) - expected).abs() < 1e-12);
         let mut parts: Vec<u32> = labels.iter().zip(parts).map(|(label, part)| label * 14 + part).collect();
         let known: Vec<u32> = groups(&parts).into_keys().collect();
         parts.iter_mut().for_each(|part| *part = known.binary_search(part).unwrap() as u32);
-        let merged = network.merged(&parts, known.len());
+        let merged = graph.merged(&parts, known.len());
         let mut of_parts = vec![0; known.len()];
         (0..14).for_each(|node| of_parts[parts[node] as usize] = labels[node]);
         let count = of_parts.len() as u32;
         let of_parts: Vec<u32> = of_parts.into_iter().map(|label| label % count.max(1)).collect();
         let of_nodes: Vec<u32> = parts.iter().map(|&part| of_parts[part as usize]).collect();
-        prop_assert!((merged.modularity(&of_parts) - network.modularity(&of_nodes)).abs() < 1e-12);
+        prop_assert!((merged.modularity(&of_parts) - graph.modularity(&of_nodes)).abs() < 1e-12);
     }
 }
