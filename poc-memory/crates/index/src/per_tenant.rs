@@ -30,8 +30,8 @@ use std::sync::{Arc, OnceLock, Weak};
 const UNUSED_LIMIT: usize = 64;
 /// Number of locks that are shared by all tenants, so that two threads do not load the same index.
 const LOCKS: usize = 64;
-/// How often an index is saved again if it was changed meanwhile.
-const SAVES: usize = 3;
+/// Maximum number of times that an index is saved in a row because it was changed while it was saved.
+const MAX_SAVES: usize = 3;
 
 /// The index of one tenant.
 pub trait Index: Send + Sync {
@@ -77,17 +77,18 @@ pub struct PerTenant<I> {
     loads: AtomicU64,
     // The tenants whose index could not be loaded the last time, with the reason.
     load_failures: Mutex<FxHashMap<Tenant, Error>>,
-    // The last transaction that was applied to all of them.
+    // The last transaction that was applied to all indexes.
     applied: AtomicU64,
     // The tenants whose index in memory was loaded from its files.
     loaded: RwLock<FxHashSet<Tenant>>,
+    // The transaction and the content of the saved manifest.
     saved: Mutex<Option<(u64, Manifest)>>,
     // Held while files of indexes are written or deleted.
     saving: Mutex<()>,
     // Whether a saved file was damaged when it was loaded.
     is_damaged: AtomicBool,
     // Whether no file may be changed.
-    is_unchanged: AtomicBool,
+    is_read_only: AtomicBool,
 }
 
 /// For each tenant, the last transaction in its index.
@@ -103,6 +104,7 @@ struct TenantIndexes<I> {
     unloaded: FxHashMap<Tenant, u64>,
     /// The tenants whose index was unloaded without being saved. Their files are outdated.
     outdated: FxHashSet<Tenant>,
+    /// Whether readers are admitted.
     released: bool,
 }
 
@@ -129,7 +131,7 @@ impl<I: Index> PerTenant<I> {
             saved: Mutex::default(),
             saving: Mutex::default(),
             is_damaged: AtomicBool::new(false),
-            is_unchanged: AtomicBool::new(false),
+            is_read_only: AtomicBool::new(false),
         }
     }
 
@@ -150,6 +152,7 @@ impl<I: Index> PerTenant<I> {
         std::iter::once(&self.main).chain(others.filled.values()).cloned().collect()
     }
 
+    /// The index of a tenant, from memory, from its files or built from the tenant's notes; empty if there are none.
     fn find_or_load(&self, tenant: Tenant) -> Result<Arc<I>> {
         if tenant.is_default() {
             return Ok(self.main.clone());
@@ -185,7 +188,7 @@ impl<I: Index> PerTenant<I> {
             return Ok(None);
         }
         let index = self.create(&self.others.read(), tenant);
-        // A file with another transaction is of an interrupted checkpoint, or belongs to a log that was cut off.
+        // A file with another transaction comes from an interrupted checkpoint or from a log that was truncated later.
         let is_valid = at.is_some() && index.load() && Some(index.applied()) == at;
         if !is_valid {
             let damaged = if at.is_some() { index.damaged_files() } else { Vec::new() };
@@ -194,13 +197,13 @@ impl<I: Index> PerTenant<I> {
                 self.report_damaged(damaged);
             }
             // If no file may be changed, nothing was loaded from them, so the index is empty.
-            if !self.is_unchanged.load(Ordering::Acquire) {
+            if !self.is_read_only.load(Ordering::Acquire) {
                 // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
                 let _ = index.reset();
             }
             let source = source.ok_or(IndexError::Closed)?;
-            // The records are asked, because they include changes that were applied to the index before it was unloaded
-            // and are not published yet.
+            // The index is built from the records, because they include changes that were applied to the index before
+            // it was unloaded and are not published yet.
             let mut is_empty = true;
             source.feed(tenant, &mut |deltas| {
                 is_empty &= deltas.is_empty();
@@ -251,6 +254,7 @@ impl<I: Index> PerTenant<I> {
         Ok(index)
     }
 
+    /// An empty index of a tenant, which is not added to those in memory.
     fn create(&self, others: &TenantIndexes<I>, tenant: Tenant) -> Arc<I> {
         let index = self.main.empty_in(&self.folder(tenant));
         if others.released {
@@ -264,16 +268,17 @@ impl<I: Index> PerTenant<I> {
         self.locks.get(number).map(Mutex::lock)
     }
 
-    fn folders(&self) -> PathBuf {
+    /// The folder of the files of all tenants except the default one.
+    fn tenants_folder(&self) -> PathBuf {
         self.directory.join("tenants")
     }
 
     fn folder(&self, tenant: Tenant) -> PathBuf {
-        self.folders().join(tenant.to_string())
+        self.tenants_folder().join(tenant.to_string())
     }
 
     fn manifest(&self) -> PathBuf {
-        self.folders().join("manifest")
+        self.tenants_folder().join("manifest")
     }
 
     fn read_manifest(&self) -> Option<(u64, Manifest)> {
@@ -290,7 +295,7 @@ impl<I: Index> PerTenant<I> {
     /// Deletes the files of tenants whose index has changed and was unloaded without being saved. Texts that were
     /// erased must not stay in them. An index that is in memory again replaces its files when it is saved.
     fn delete_outdated(&self, outdated: &FxHashSet<Tenant>) -> Result<()> {
-        let mut is_any = false;
+        let mut is_removed = false;
         for tenant in outdated {
             let _lock = self.lock(*tenant);
             let mut others = self.others.write();
@@ -298,11 +303,13 @@ impl<I: Index> PerTenant<I> {
                 others.outdated.insert(*tenant);
             } else if !others.unloaded.contains_key(tenant) {
                 drop(others);
-                is_any |= remove_folder(&self.folder(*tenant))?;
+                is_removed |= remove_folder(&self.folder(*tenant))?;
             }
         }
-        match is_any.then(|| fs::File::open(self.folders()).and_then(|folder| folder.sync_all())) {
-            Some(Err(problem)) => Err(IndexError::RemoveFolder { path: self.folders(), problem }.into()),
+        match is_removed.then(|| fs::File::open(self.tenants_folder()).and_then(|folder| folder.sync_all())) {
+            Some(Err(problem)) => {
+                Err(IndexError::RemoveFolder { path: self.tenants_folder(), problem }.into())
+            }
             _ => Ok(()),
         }
     }
@@ -329,7 +336,7 @@ impl<I: Index> PerTenant<I> {
     /// keeps changing, its files may be newer, and are not used.
     fn save(index: &I) -> Result<u64> {
         let mut at = index.applied();
-        for _ in 0..SAVES {
+        for _ in 0..MAX_SAVES {
             index.checkpoint()?;
             let now = index.applied();
             if now == at {
@@ -342,6 +349,7 @@ impl<I: Index> PerTenant<I> {
 }
 
 impl<I> TenantIndexes<I> {
+    /// The index of a tenant if it is in memory.
     fn find(&self, tenant: Tenant) -> Option<Arc<I>> {
         self.filled.get(&tenant).cloned().or_else(|| self.unused.get(&tenant)?.upgrade())
     }

@@ -211,7 +211,7 @@ pub(super) struct CatchUpSources {
     /// these at open, and with the others when they are needed.
     pub(super) tenants: Vec<(Tenant, usize)>,
     /// If no file may be changed, the transactions for which the saved state of a follower can be used. See
-    /// [`Follower::load_unchanged`].
+    /// [`Follower::load_read_only`].
     pub(super) unchanged: Option<RangeInclusive<u64>>,
     /// The damaged files that followers found.
     pub(super) rebuilt: Arc<RebuiltFiles>,

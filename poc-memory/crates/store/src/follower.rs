@@ -65,10 +65,10 @@ pub trait Follower: Send + Sync {
         let _ = last;
         Ok(())
     }
-    /// Loads the saved state of a store in which no file may be changed, in place of [`Follower::load`]. State that does
-    /// not reflect one of the transactions in `usable`, which may be empty, must be left out: it has changes that the
-    /// records have lost, or lacks changes that the log has lost. Whatever is not loaded is fed from the records.
-    fn load_unchanged(&self, usable: RangeInclusive<u64>) {
+    /// Loads the saved state of a store in which no file may be changed, in place of [`Follower::load`]. State that
+    /// does not reflect one of the transactions in `usable`, which may be empty, must be left out: it has changes that
+    /// the records have lost, or lacks changes that the log has lost. Whatever is not loaded is fed from the records.
+    fn load_read_only(&self, usable: RangeInclusive<u64>) {
         let _ = usable;
     }
     /// Whether [`Follower::load`] found a damaged file, which the next checkpoint replaces. A checkpoint is then due

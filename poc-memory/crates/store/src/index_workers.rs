@@ -258,7 +258,7 @@ impl IndexWorker {
             let follower = self.follower.as_ref();
             let mut target = self.progress.lock().offered;
             if let Some(usable) = &sources.unchanged {
-                follower.load_unchanged(usable.clone());
+                follower.load_read_only(usable.clone());
             } else {
                 follower.load(target)?;
                 if follower.has_damaged_file() {

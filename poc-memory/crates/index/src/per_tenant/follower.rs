@@ -1,5 +1,4 @@
-//! What a store asks of the indexes of all tenants: to load them, to apply changes, to save them, and to unload that of
-//! one tenant.
+//! Implements [`Follower`] for the indexes of all tenants, so that a store can load, change, save and unload them.
 
 use super::{Index, Manifest, PerTenant, remove_folder};
 use poc_graph::error::{Error, Result};
@@ -11,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 /// Size of a changed index in memory, in bytes, from which it is saved before it is unloaded.
-const WORTH_SAVING: u64 = 4 << 20;
+const MIN_SAVED_BYTES: u64 = 4 << 20;
 
 /// Whether changes affect any index.
 fn are_indexed(deltas: &[Delta]) -> bool {
@@ -75,13 +74,13 @@ impl<I: Index> Follower for PerTenant<I> {
         Ok(())
     }
 
-    fn load_unchanged(&self, usable: RangeInclusive<u64>) {
-        self.is_unchanged.store(true, Ordering::Release);
+    fn load_read_only(&self, usable: RangeInclusive<u64>) {
+        self.is_read_only.store(true, Ordering::Release);
         let Some((seq, manifest)) = self.read_manifest().filter(|(seq, _)| usable.contains(seq)) else {
             return;
         };
-        // The position is compared before the index is loaded, because one that is loaded can only be discarded together
-        // with its files. The indexes of other tenants are built from the records.
+        // The position is compared before the index is loaded, because one that is loaded can only be discarded
+        // together with its files. The indexes of other tenants are built from the records.
         let at = manifest.iter().find(|(tenant, _)| tenant.is_default()).map(|(_, at)| *at);
         let claimed = self.main.claimed_seq();
         let is_usable = at.zip(claimed).is_some_and(|(at, claimed)| (at..=*usable.end()).contains(&claimed));
@@ -145,7 +144,7 @@ impl<I: Index> Follower for PerTenant<I> {
         };
         // A checkpoint may be writing the same files.
         let Some(_saving) = self.saving.try_lock() else { return Ok(false) };
-        let at = match index.is_saved() || index.bytes() >= WORTH_SAVING {
+        let at = match index.is_saved() || index.bytes() >= MIN_SAVED_BYTES {
             true => Some(PerTenant::save(index.as_ref())?),
             false => None,
         };
@@ -204,7 +203,7 @@ impl<I: Index> Follower for PerTenant<I> {
         for index in self.all() {
             index.reset()?;
         }
-        remove_folder(&self.folders()).map(drop)
+        remove_folder(&self.tenants_folder()).map(drop)
     }
 
     fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) -> Result<()> {
@@ -251,7 +250,7 @@ impl<I: Index> Follower for PerTenant<I> {
 
     fn digests_of(&self, deltas: &[Delta]) -> Result<NoteDigests> {
         // This index is never saved, so the folder is not used.
-        let blank = self.main.empty_in(&self.folders());
+        let blank = self.main.empty_in(&self.tenants_folder());
         blank.apply(0, deltas)?;
         blank.release();
         Ok(blank.digests())

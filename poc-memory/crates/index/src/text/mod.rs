@@ -68,11 +68,11 @@ impl TextIndex {
 
     /// An independent copy of the current state. It exists only in memory.
     pub fn fork(&self) -> TextIndex {
-        self.with(self.content.fork())
+        self.with_content(self.content.fork())
     }
 
     /// Creates an index with the same tokenizer and parameters but other content.
-    fn with(&self, content: SnapshottedIndex<Postings>) -> TextIndex {
+    fn with_content(&self, content: SnapshottedIndex<Postings>) -> TextIndex {
         TextIndex { content, tokenizer: self.tokenizer.clone(), parameters: self.parameters }
     }
 
@@ -134,6 +134,7 @@ impl TextIndex {
         TextScores::of_all(self.query_terms(query), self.parameters)
     }
 
+    /// The best hits of [`TextIndex::search`], in one field or in both.
     fn find(
         &self,
         query: &str,
@@ -171,7 +172,7 @@ impl Index for TextIndex {
     const NAME: &'static str = "text";
 
     fn empty_in(&self, directory: &Path) -> TextIndex {
-        self.with(self.content.empty_in(directory))
+        self.with_content(self.content.empty_in(directory))
     }
 
     fn load(&self) -> bool {

@@ -13,7 +13,8 @@ use poc_rank::standard_score::Moments;
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
-/// The maximum number of URLs in a query that are replaced by the names in them. Each one costs a pass over the query.
+/// The maximum number of URLs in a query that are replaced by the names in them. Each replacement reads the whole
+/// query.
 const MAX_URLS: usize = 8;
 
 /// The terms and names of a query. It holds a read lock on the index: keep it only briefly, and do not read the index
@@ -43,9 +44,9 @@ impl<'a> QueryTerms<'a> {
         let is_indexed = |name: &Name| postings.nodes_with_term(&name.whole).next().is_some();
         let mut query = Cow::Borrowed(query);
         let names = tokenizer.names(&query).into_iter().filter(|name| !is_indexed(name));
-        let pages = names.filter_map(|name| Some((names_in_url(&name.spelling)?, name.spelling)));
+        let urls = names.filter_map(|name| Some((names_in_url(&name.spelling)?, name.spelling)));
         // If the URL of a ticket occurs in no note, it is replaced by the name of the ticket.
-        for (names, url) in pages.take(MAX_URLS) {
+        for (names, url) in urls.take(MAX_URLS) {
             query = query.replace(&url, &names).into();
         }
         QueryTerms { terms: tokenizer.query(&query), names: tokenizer.names(&query), postings, tokenizer }

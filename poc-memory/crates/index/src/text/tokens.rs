@@ -12,8 +12,9 @@ use rustc_hash::FxHashSet;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The maximum length of a term in bytes. Longer runs of characters are not indexed.
-const LONGEST_TERM: usize = 128;
+const MAX_TERM_BYTES: usize = 128;
 
+/// The languages with a Snowball stemmer, by their names in the settings.
 const LANGUAGES: &[(&str, Algorithm)] = &[
     ("arabic", Algorithm::Arabic),
     ("danish", Algorithm::Danish),
@@ -38,7 +39,7 @@ const LANGUAGES: &[(&str, Algorithm)] = &[
 /// The tokenizer of one language.
 pub(super) struct Tokenizer {
     stemmer: Option<Stemmer>,
-    english: bool,
+    is_english: bool,
 }
 
 /// A name in a query.
@@ -63,22 +64,22 @@ impl Tokenizer {
                 return Err(IndexError::InvalidSetting { field, problem, hint }.into());
             }
         };
-        Ok(Tokenizer { stemmer, english: language == "english" })
+        Ok(Tokenizer { stemmer, is_english: language == "english" })
     }
 
     /// The terms of a text in order, with repetitions.
     pub(super) fn terms(&self, text: &str) -> Vec<String> {
         let mut terms = Vec::new();
-        self.each(text, &mut |term, _| terms.push(term));
+        self.for_each_term(text, &mut |term, _| terms.push(term));
         terms
     }
 
     /// The distinct terms of a query. Stop words (`what did she`) are omitted unless there are no other words.
     pub(super) fn query(&self, text: &str) -> Vec<String> {
         let (mut content, mut all, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
-        self.each(text, &mut |term, stop| {
+        self.for_each_term(text, &mut |term, is_stop_word| {
             if seen.insert(term.clone()) {
-                if !stop {
+                if !is_stop_word {
                     content.push(term.clone());
                 }
                 all.push(term);
@@ -103,7 +104,7 @@ impl Tokenizer {
 
     /// Whether the language is English, the only one with stop words.
     pub(super) fn is_english(&self) -> bool {
-        self.english
+        self.is_english
     }
 
     /// The term of a plain word; empty if it is not indexed.
@@ -114,7 +115,7 @@ impl Tokenizer {
     }
 
     /// Calls `emit` with every term and whether it is a stop word.
-    fn each(&self, text: &str, emit: &mut dyn FnMut(String, bool)) {
+    fn for_each_term(&self, text: &str, emit: &mut dyn FnMut(String, bool)) {
         for run in runs(text) {
             if is_plain(run) {
                 self.word(run, true, emit);
@@ -132,20 +133,22 @@ impl Tokenizer {
         }
     }
 
-    /// The term of a whole name. A name with digits or separators is not stemmed.
+    /// Calls `emit` with the term of a whole name. A name with digits or separators is not stemmed.
     fn whole(&self, run: &str, emit: &mut dyn FnMut(String, bool)) {
         self.word(run, run.chars().all(char::is_alphabetic), emit);
     }
 
+    /// Calls `emit` with the folded word, stemmed if `stem` is true, and whether it is a stop word. A word that is too
+    /// long is not indexed.
     fn word(&self, word: &str, stem: bool, emit: &mut dyn FnMut(String, bool)) {
         let folded = fold(word);
-        if folded.is_empty() || folded.len() > LONGEST_TERM {
+        if folded.is_empty() || folded.len() > MAX_TERM_BYTES {
             return;
         }
-        let stop = self.english && stop_words::is_stop_word(&folded);
+        let is_stop_word = self.is_english && stop_words::is_stop_word(&folded);
         match &self.stemmer {
-            Some(stemmer) if stem => emit(stemmer.stem(&folded).into_owned(), stop),
-            _ => emit(folded, stop),
+            Some(stemmer) if stem => emit(stemmer.stem(&folded).into_owned(), is_stop_word),
+            _ => emit(folded, is_stop_word),
         }
     }
 }
@@ -208,8 +211,8 @@ fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let (run, tail) = rest.split_at_checked(end)?;
         rest = tail;
         // The `'s` of identifiers is dropped here, as in `INC-301's owner`. For plain words the stemmer does that.
-        let owner = without_possessive(run);
-        Some((at, if owner.len() < run.len() && identifier(owner).is_some() { owner } else { run }))
+        let stripped = without_possessive(run);
+        Some((at, if stripped.len() < run.len() && identifier(stripped).is_some() { stripped } else { run }))
     })
 }
 
@@ -252,12 +255,12 @@ fn is_quantity(run: &str) -> bool {
 /// The parts of an identifier; `None` for plain words.
 fn identifier(run: &str) -> Option<Vec<&str>> {
     let mut parts: Vec<&str> = Vec::new();
-    let mut joined = false;
+    let mut is_joined = false;
     for piece in run.split(|character| is_joiner(character) && !matches!(character, '\'' | '’')) {
-        joined |= piece.len() < run.len();
+        is_joined |= piece.len() < run.len();
         parts.extend(split_case(piece));
     }
-    if !joined && parts.len() < 2 {
+    if !is_joined && parts.len() < 2 {
         return None;
     }
     // Single letters carry no meaning.
@@ -265,13 +268,14 @@ fn identifier(run: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// Whether a run is obviously no identifier, like most words: lower-case ASCII letters, perhaps after a capital.
+/// Whether a run is a word of lower-case ASCII letters, perhaps with a capital at the beginning. Such a run is not an
+/// identifier; this check is fast, and most runs pass it.
 fn is_plain(run: &str) -> bool {
-    let small = run.strip_prefix(|first: char| first.is_ascii_uppercase()).unwrap_or(run);
-    small.bytes().all(|byte| byte.is_ascii_lowercase())
+    let rest = run.strip_prefix(|first: char| first.is_ascii_uppercase()).unwrap_or(run);
+    rest.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// Splits `camelCase`, `HTTPServer` and `utf8` into their parts.
+/// Splits names such as `camelCase`, `HTTPServer` and `utf8` into their parts.
 fn split_case(piece: &str) -> Vec<&str> {
     // Keeps the plural of an acronym, such as `PDFs`, in one piece.
     if let Some(stem) = piece.strip_suffix('s')
@@ -287,11 +291,11 @@ fn split_case(piece: &str) -> Vec<&str> {
         let [(_, before), (at, after)] = *window else { continue };
         let next_lower =
             || piece.get(at..).is_some_and(|rest| rest.chars().nth(1).is_some_and(char::is_lowercase));
-        let border = before.is_numeric() && after.is_alphabetic()
+        let is_boundary = before.is_numeric() && after.is_alphabetic()
             || before.is_alphabetic() && after.is_numeric()
             || before.is_lowercase() && after.is_uppercase()
             || before.is_uppercase() && after.is_uppercase() && next_lower();
-        if border {
+        if is_boundary {
             parts.extend(piece.get(start..at));
             start = at;
         }
@@ -409,7 +413,7 @@ mod tests {
         #[test]
         fn any_text_gives_terms_of_bounded_length(text in any::<String>()) {
             for term in Tokenizer::new("english").unwrap().terms(&text) {
-                prop_assert!(!term.is_empty() && term.len() <= LONGEST_TERM);
+                prop_assert!(!term.is_empty() && term.len() <= MAX_TERM_BYTES);
             }
         }
 

@@ -42,13 +42,13 @@ impl All {
         quantized::dots(&query.values, rows.codes(), &mut dots);
         let mut cosines = vec![f64::NEG_INFINITY; rows.slots().len()];
         for (row, &dot) in rows.all().iter().zip(&dots) {
-            if let Some(best) = cosines.get_mut(row.node as usize) {
+            if let Some(best) = cosines.get_mut(row.slot as usize) {
                 *best = best.max(quantized::scaled(dot, row.inverse));
             }
         }
         let mut sums = Moments::default();
-        for (cosine, owner) in cosines.iter_mut().zip(rows.slots()) {
-            if !owner.is_some_and(|owner| owner.live) {
+        for (cosine, entry) in cosines.iter_mut().zip(rows.slots()) {
+            if !entry.is_some_and(|entry| entry.live) {
                 *cosine = f64::NEG_INFINITY;
             } else if cosine.is_finite() {
                 *cosine = quantized::of_scaled(*cosine, query.inverse);
@@ -81,19 +81,19 @@ impl<'a> CosineScores<'a> {
 
     /// The nearest passage of a live note; `None` if the note has no vector.
     pub fn nearest_passage(&self, id: NodeId) -> Option<VectorHit> {
-        let owner = self.state.rows.owner(id).filter(|owner| owner.live)?;
-        self.nearest_passage_of(owner).map(VectorHit::from)
+        let entry = self.state.rows.entry(id).filter(|entry| entry.live)?;
+        self.nearest_passage_of(entry).map(VectorHit::from)
     }
 
-    fn nearest_passage_of(&self, owner: &NodeEntry) -> Option<Ranked<u16>> {
+    fn nearest_passage_of(&self, entry: &NodeEntry) -> Option<Ranked<u16>> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
         let mut best: Option<Ranked<u16>> = None;
-        for (number, row) in rows.of(owner) {
+        for (number, row) in rows.of(entry) {
             let dot = quantized::dot(&query.values, rows.code(number));
             let score = quantized::cosine(dot, query.inverse, row.inverse);
             if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.payload)
             {
-                best = Some(Ranked { score, id: owner.id, payload: row.passage });
+                best = Some(Ranked { score, id: entry.id, payload: row.passage });
             }
         }
         best
@@ -113,8 +113,8 @@ impl<'a> CosineScores<'a> {
         // Each sampled note represents `step` notes.
         let step = (rows.slots().len() / SAMPLE).max(1);
         let sampled = rows.slots().iter().step_by(step).flatten();
-        for owner in sampled.filter(|owner| owner.live && !hidden.contains(&owner.id)) {
-            if let Some(passage) = self.nearest_passage_of(owner) {
+        for entry in sampled.filter(|entry| entry.live && !hidden.contains(&entry.id)) {
+            if let Some(passage) = self.nearest_passage_of(entry) {
                 sums.add(passage.score);
             }
         }

@@ -28,12 +28,12 @@ pub(super) fn best_scored(
     keep: &dyn Fn(NodeId) -> bool,
 ) -> Vec<Ranked<()>> {
     let mut top: TopK<Ranked<()>> = TopK::new(k);
-    for (owner, &score) in rows.slots().iter().zip(scores) {
+    for (entry, &score) in rows.slots().iter().zip(scores) {
         // This comparison rejects most notes cheaply.
         if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
             continue;
         }
-        let Some(NodeEntry { id, .. }) = *owner else { continue };
+        let Some(NodeEntry { id, .. }) = *entry else { continue };
         let found = Ranked { score, id, payload: () };
         if top.may_accept(&found) && keep(id) {
             top.offer(found);
@@ -47,14 +47,14 @@ pub(super) fn search(rows: &Rows, query: &QuantizedVector, k: usize, filter: Fil
     let mut dots = Vec::with_capacity(rows.end() as usize);
     quantized::dots(&query.values, rows.codes(), &mut dots);
     let mut top = TopK::new(k);
-    for owner in rows.entries().filter(|owner| owner.live) {
-        let best = best(rows, owner, filter, |number, row| {
+    for entry in rows.entries().filter(|entry| entry.live) {
+        let best = best(rows, entry, filter, |number, row| {
             quantized::cosine(dots.get(number as usize).copied().unwrap_or(0), query.inverse, row.inverse)
         });
         // The filter is called last because it may cost more than the comparison.
         if let Some(found) = best
             && top.may_accept(&found)
-            && (filter.keep)(owner.id)
+            && (filter.keep)(entry.id)
         {
             top.offer(found);
         }
@@ -64,15 +64,15 @@ pub(super) fn search(rows: &Rows, query: &QuantizedVector, k: usize, filter: Fil
 
 fn best(
     rows: &Rows,
-    owner: &NodeEntry,
+    entry: &NodeEntry,
     filter: Filter,
     cosine: impl Fn(u32, &VectorRow) -> f64,
 ) -> Option<Ranked<u16>> {
     let mut best: Option<Ranked<u16>> = None;
-    for (number, row) in rows.of(owner).filter(|(_, row)| filter.includes(row)) {
+    for (number, row) in rows.of(entry).filter(|(_, row)| filter.includes(row)) {
         let score = cosine(number, &row);
         if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.payload) {
-            best = Some(Ranked { score, id: owner.id, payload: row.passage });
+            best = Some(Ranked { score, id: entry.id, payload: row.passage });
         }
     }
     best

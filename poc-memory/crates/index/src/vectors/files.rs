@@ -74,7 +74,7 @@ pub(super) struct SavedVectors {
 }
 
 fn encode_rows(rows: &Rows) -> Result<Vec<u8>> {
-    let slots = rows.slots().iter().map(|slot| slot.map(|owner| (*owner.id.as_bytes(), owner.live)));
+    let slots = rows.slots().iter().map(|slot| slot.map(|entry| (*entry.id.as_bytes(), entry.live)));
     encode(&SavedRows {
         slots: slots.collect(),
         passages: rows.passages(),

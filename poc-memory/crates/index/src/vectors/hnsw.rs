@@ -16,22 +16,22 @@ use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 /// The number of rows added in one step, which takes a few milliseconds.
 const STEP: usize = 16;
 
-/// After a change that affected `n` rows, `2 · min(n, MAX_AFFECTED) + MORE` rows are added. The graph then catches up
-/// without delaying the writer for long.
-const MORE: usize = 64;
+/// After a change that affected `n` rows, `2 · min(n, MAX_AFFECTED) + EXTRA_ROWS` rows are added. The graph then
+/// catches up without delaying the writer for long.
+const EXTRA_ROWS: usize = 64;
 const MAX_AFFECTED: usize = 512;
 
 /// The number of steps after a change that affected this many rows.
 pub(super) fn steps(changed_rows: usize) -> usize {
-    (changed_rows.min(MAX_AFFECTED) * 2 + MORE).div_ceil(STEP)
+    (changed_rows.min(MAX_AFFECTED) * 2 + EXTRA_ROWS).div_ceil(STEP)
 }
 
 /// If more than one in this many rows is pending, the exact scan is faster: a pending row compared on its own
 /// costs several times as much as a row in a scan.
 const PENDING_SHARE: usize = 16;
 
-/// The minimum capacity to reserve, in rows.
-const ROOM: usize = 1024;
+/// The minimum capacity to reserve, in rows. A graph with at most this many stale rows is not rebuilt.
+const MIN_CAPACITY: usize = 1024;
 
 /// The HNSW graph, and the mapping between its keys and the rows.
 pub(super) struct Hnsw {
@@ -39,7 +39,9 @@ pub(super) struct Hnsw {
     graph: Option<Index>,
     /// The row of each key of the graph; [`NONE`] if it is stale.
     members: Vec<u32>,
+    /// The key of each row in the graph that is not stale.
     keys: FxHashMap<u32, u32>,
+    /// The rows that are not in the graph yet.
     pending: BTreeSet<u32>,
 }
 
@@ -47,8 +49,11 @@ pub(super) struct Hnsw {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) dimensions: usize,
+    /// Maximum number of neighbours of a row in each layer (M in the paper).
     pub(super) connectivity: usize,
+    /// Number of candidates when a row is added (efConstruction).
     pub(super) expansion_add: usize,
+    /// Number of candidates of a search (ef).
     pub(super) expansion_search: usize,
     /// The number of searchable rows from which the graph is used.
     pub(super) min_rows: usize,
@@ -84,11 +89,11 @@ impl Options {
             expansion_search: self.expansion_search,
             multi: false,
         })
-        .map_err(|error| failed("made", &error))
+        .map_err(|error| failed("created", &error))
     }
 
     fn set_distance(&self, graph: &mut Index) -> Result<()> {
-        graph_vector::set_distance(graph, self.dimensions).map_err(|error| failed("made", &error))
+        graph_vector::set_distance(graph, self.dimensions).map_err(|error| failed("created", &error))
     }
 }
 
@@ -161,7 +166,7 @@ impl Hnsw {
             }
             return Ok(false);
         }
-        if self.stale() > ROOM && self.stale() > self.keys.len() / 2 {
+        if self.stale() > MIN_CAPACITY && self.stale() > self.keys.len() / 2 {
             self.clear(rows);
         }
         for _ in 0..STEP {
@@ -179,17 +184,19 @@ impl Hnsw {
         self.members.len() - self.keys.len()
     }
 
+    /// Drops the graph. All searchable rows become pending.
     fn clear(&mut self, rows: &Rows) {
         if self.graph.take().is_some() {
-            let live = (0..rows.end()).filter(|&row| rows.row(row).is_some_and(|(_, owner)| owner.live));
+            let live = (0..rows.end()).filter(|&row| rows.row(row).is_some_and(|(_, entry)| entry.live));
             self.pending = live.collect();
             self.members.clear();
             self.keys.clear();
         }
     }
 
+    /// Adds a row to the graph, which is created if there is none.
     fn add(&mut self, rows: &Rows, row: u32) -> Result<()> {
-        let Some((owned, _)) = rows.row(row) else { return Ok(()) };
+        let Some((found, _)) = rows.row(row) else { return Ok(()) };
         let graph = match &self.graph {
             Some(graph) => graph,
             None => self.graph.insert(self.options.graph()?),
@@ -198,7 +205,7 @@ impl Hnsw {
             reserve(graph, self.members.len() * 2)?;
         }
         let key = self.members.len() as u32;
-        let vector = graph_vector::encode(rows.code(row), owned.inverse);
+        let vector = graph_vector::encode(rows.code(row), found.inverse);
         graph.add(u64::from(key), &vector).map_err(|error| failed("extended", &error))?;
         self.members.push(row);
         self.keys.insert(row, key);
@@ -247,7 +254,7 @@ impl Hnsw {
             hnsw.graph = Some(graph);
         }
         hnsw.pending = (0..rows.end())
-            .filter(|row| !hnsw.keys.contains_key(row) && rows.row(*row).is_some_and(|(_, owner)| owner.live))
+            .filter(|row| !hnsw.keys.contains_key(row) && rows.row(*row).is_some_and(|(_, entry)| entry.live))
             .collect();
         Some(hnsw)
     }
@@ -257,5 +264,7 @@ impl Hnsw {
 /// context fails, and the exact scan is used instead.
 fn reserve(graph: &Index, rows: usize) -> Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).max(8) * 2;
-    graph.reserve_capacity_and_threads(rows.max(ROOM), threads).map_err(|error| failed("extended", &error))
+    graph
+        .reserve_capacity_and_threads(rows.max(MIN_CAPACITY), threads)
+        .map_err(|error| failed("extended", &error))
 }

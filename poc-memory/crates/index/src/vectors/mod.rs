@@ -133,9 +133,9 @@ impl VectorIndex {
     pub fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)> {
         let state = self.read();
         let rows = &state.rows;
-        let Some(owner) = rows.owner(id) else { return Vec::new() };
+        let Some(entry) = rows.entry(id) else { return Vec::new() };
         let mut passages: Vec<(u16, Arc<[f32]>)> = rows
-            .of(owner)
+            .of(entry)
             .map(|(number, row)| (row.passage, quantized::decode(rows.code(number), row.inverse).into()))
             .collect();
         passages.sort_by_key(|(passage, _)| *passage);
@@ -148,7 +148,7 @@ impl VectorIndex {
     pub fn similarity(&self, a: NodeId, b: NodeId) -> Option<f64> {
         let state = self.read();
         let rows = &state.rows;
-        let (a, b) = (rows.owner(a)?, rows.owner(b)?);
+        let (a, b) = (rows.entry(a)?, rows.entry(b)?);
         let pairs = rows.texts_of(a).flat_map(|x| rows.texts_of(b).map(move |y| (x, y)));
         pairs
             .map(|((i, x), (j, y))| {

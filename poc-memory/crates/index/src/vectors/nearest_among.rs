@@ -23,7 +23,7 @@ impl CosineScores<'_> {
         let rows = &self.state.rows;
         let (mut codes, mut entries) = (Vec::new(), Vec::new());
         for (position, &id) in to.iter().enumerate() {
-            let passages = rows.owner(id).into_iter().flat_map(|owner| rows.texts_of(owner));
+            let passages = rows.entry(id).into_iter().flat_map(|entry| rows.texts_of(entry));
             for (number, row) in passages {
                 codes.extend_from_slice(rows.code(number));
                 entries.push((position, row.inverse));
@@ -32,7 +32,7 @@ impl CosineScores<'_> {
         let mut nearest: Vec<TopK<Ranked<usize>>> = to.iter().map(|_| TopK::new(k)).collect();
         let (mut dots, mut cosines) = (Vec::new(), Vec::new());
         for (position, &id) in from.iter().enumerate() {
-            let Some((number, row)) = rows.owner(id).and_then(|owner| self.nearest_text_row(owner)) else {
+            let Some((number, row)) = rows.entry(id).and_then(|entry| self.nearest_text_row(entry)) else {
                 continue;
             };
             dots.clear();
@@ -54,12 +54,12 @@ impl CosineScores<'_> {
         sorted.map(|found| found.into_iter().map(|near| (near.payload, near.score)).collect()).collect()
     }
 
-    fn nearest_text_row(&self, owner: &NodeEntry) -> Option<(u32, VectorRow)> {
+    fn nearest_text_row(&self, entry: &NodeEntry) -> Option<(u32, VectorRow)> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
         let cosine = |number, row: &VectorRow| {
             quantized::cosine(quantized::dot(&query.values, rows.code(number)), query.inverse, row.inverse)
         };
-        let passages = rows.texts_of(owner).map(|(number, row)| (cosine(number, &row), number, row));
+        let passages = rows.texts_of(entry).map(|(number, row)| (cosine(number, &row), number, row));
         // Ties go to the first passage.
         let best = passages.max_by(|(a, _, x), (b, _, y)| a.total_cmp(b).then(y.passage.cmp(&x.passage)));
         best.map(|(_, number, row)| (number, row))

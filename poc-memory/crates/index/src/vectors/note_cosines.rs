@@ -66,7 +66,7 @@ fn compute_all(rows: &Rows, notes: &mut [NewNote]) {
                 dots.clear();
                 quantized::dots(&passage.values, codes, &mut dots);
                 for (row, &dot) in rows.iter().zip(&dots) {
-                    if let Some(best) = cosines.get_mut(row.node as usize) {
+                    if let Some(best) = cosines.get_mut(row.slot as usize) {
                         *best = best.max(quantized::cosine(dot, passage.inverse, row.inverse));
                     }
                 }
@@ -75,7 +75,7 @@ fn compute_all(rows: &Rows, notes: &mut [NewNote]) {
     }
     for cosines in notes.iter_mut().filter_map(|note| note.all.as_mut()) {
         for (cosine, _) in
-            cosines.iter_mut().zip(rows.slots()).filter(|(_, owner)| !owner.is_some_and(|it| it.live))
+            cosines.iter_mut().zip(rows.slots()).filter(|(_, entry)| !entry.is_some_and(|entry| entry.live))
         {
             *cosine = f64::NEG_INFINITY;
         }
@@ -91,7 +91,7 @@ impl NoteCosines<'_> {
     /// The unit vector of a passage of a note in any state.
     pub fn vector(&self, id: NodeId, passage: u16) -> Option<Vec<f32>> {
         let rows = &self.state.rows;
-        let (number, row) = rows.of(rows.owner(id)?).find(|(_, row)| row.passage == passage)?;
+        let (number, row) = rows.of(rows.entry(id)?).find(|(_, row)| row.passage == passage)?;
         Some(quantized::decode(rows.code(number), row.inverse))
     }
 
@@ -133,11 +133,11 @@ impl NoteCosines<'_> {
     /// is returned.
     fn nearest_passage(&self, new: &NewNote, id: NodeId) -> Option<Ranked<u16>> {
         let rows = &self.state.rows;
-        let owner = rows.owner(id).filter(|owner| owner.live)?;
+        let entry = rows.entry(id).filter(|entry| entry.live)?;
         let mut best: Option<Ranked<u16>> = None;
         for passage in &new.passages {
             let mut nearest: Option<Ranked<u16>> = None;
-            for (number, row) in rows.of(owner) {
+            for (number, row) in rows.of(entry) {
                 let score = quantized::cosine(
                     quantized::dot(&passage.values, rows.code(number)),
                     passage.inverse,

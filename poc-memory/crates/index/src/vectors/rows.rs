@@ -13,10 +13,11 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VectorRow {
     /// The slot of the node; [`NONE`] if the row is empty.
-    pub(super) node: u32,
+    pub(super) slot: u32,
     /// The next row of the same node.
     next: u32,
     pub(super) passage: u16,
+    /// The reciprocal of the Euclidean length of the code.
     pub(super) inverse: f32,
 }
 
@@ -26,6 +27,7 @@ pub(super) struct NodeEntry {
     pub(super) id: NodeId,
     /// Whether searches can find it.
     pub(super) live: bool,
+    /// The first row of the node; [`NONE`] if it has none.
     first: u32,
 }
 
@@ -34,11 +36,15 @@ pub(super) struct NodeEntry {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     dimensions: usize,
+    // The quantised vectors of all rows, one after another.
     codes: Vec<i8>,
     rows: Vec<VectorRow>,
+    // The numbers of empty rows.
     free: Vec<u32>,
+    // The nodes by slot.
     entries: Vec<Option<NodeEntry>>,
     free_entries: Vec<u32>,
+    // The slot of each node.
     by_id: FxHashMap<NodeId, u32>,
     searchable: usize,
 }
@@ -73,9 +79,10 @@ impl Rows {
     /// A row and its node; `None` for an empty row.
     pub(super) fn row(&self, row: u32) -> Option<(VectorRow, NodeEntry)> {
         let found = *self.rows.get(row as usize)?;
-        Some((found, (*self.entries.get(found.node as usize)?)?))
+        Some((found, (*self.entries.get(found.slot as usize)?)?))
     }
 
+    /// The quantised vector of a row; empty for a row past the end.
     pub(super) fn code(&self, row: u32) -> &[i8] {
         let start = row as usize * self.dimensions;
         self.codes.get(start..start + self.dimensions).unwrap_or(&[])
@@ -92,8 +99,8 @@ impl Rows {
     }
 
     /// The rows of a node.
-    pub(super) fn of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
-        let mut next = owner.first;
+    pub(super) fn of(&self, entry: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
+        let mut next = entry.first;
         std::iter::from_fn(move || {
             let number = next;
             let row = *self.rows.get(number as usize)?;
@@ -103,23 +110,23 @@ impl Rows {
     }
 
     /// The rows of a node's text, or of its title if it has no text.
-    pub(super) fn texts_of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
-        let has_text = self.of(owner).any(|(_, row)| row.passage > 0);
-        self.of(owner).filter(move |(_, row)| !has_text || row.passage > 0)
+    pub(super) fn texts_of(&self, entry: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
+        let has_text = self.of(entry).any(|(_, row)| row.passage > 0);
+        self.of(entry).filter(move |(_, row)| !has_text || row.passage > 0)
     }
 
     /// A hash of the vectors of each live note.
     pub(super) fn digests(&self) -> NoteDigests {
-        let digest = |owner: &NodeEntry| {
+        let digest = |entry: &NodeEntry| {
             let row = |(number, row): (u32, VectorRow)| {
                 let mut hasher = FxHasher::default();
                 (row.passage, self.code(number)).hash(&mut hasher);
                 hasher.finish()
             };
-            self.of(owner).map(row).fold(0, u64::wrapping_add)
+            self.of(entry).map(row).fold(0, u64::wrapping_add)
         };
-        let with_vectors = self.entries().filter(|owner| owner.live && self.of(owner).next().is_some());
-        with_vectors.map(|owner| (owner.id, digest(owner))).collect()
+        let with_vectors = self.entries().filter(|entry| entry.live && self.of(entry).next().is_some());
+        with_vectors.map(|entry| (entry.id, digest(entry))).collect()
     }
 
     /// All rows, including empty ones.
@@ -132,19 +139,20 @@ impl Rows {
         self.by_id.get(&id).copied()
     }
 
-    pub(super) fn owner(&self, id: NodeId) -> Option<&NodeEntry> {
+    /// The entry of a node; `None` if the node has no vector and is not live.
+    pub(super) fn entry(&self, id: NodeId) -> Option<&NodeEntry> {
         self.entries.get(self.slot_of(id)? as usize)?.as_ref()
     }
 
     /// Sets the vector of a passage. Returns its row if anything changed.
     pub(super) fn put(&mut self, id: NodeId, passage: u16, code: &QuantizedVector) -> Option<u32> {
         let slot = self.get_or_insert_slot(id);
-        let owner = (*self.entries.get(slot as usize)?)?;
-        let present = self.of(&owner).find(|(_, row)| row.passage == passage).map(|(number, _)| number);
+        let entry = (*self.entries.get(slot as usize)?)?;
+        let present = self.of(&entry).find(|(_, row)| row.passage == passage).map(|(number, _)| number);
         let number = match present {
             Some(number) if self.code(number) == code.values => return None,
             Some(number) => number,
-            None => self.add(slot, owner, passage),
+            None => self.add(slot, entry, passage),
         };
         self.rows.get_mut(number as usize)?.inverse = code.inverse;
         let start = number as usize * self.dimensions;
@@ -155,10 +163,10 @@ impl Rows {
     /// Removes the vector of a passage. Returns its former row.
     pub(super) fn remove(&mut self, id: NodeId, passage: u16) -> Option<u32> {
         let slot = *self.by_id.get(&id)?;
-        let owner = self.owner(id)?;
-        let live = owner.live;
+        let entry = self.entry(id)?;
+        let live = entry.live;
         let mut previous = None;
-        let (number, row) = self.of(owner).find(|&(number, row)| {
+        let (number, row) = self.of(entry).find(|&(number, row)| {
             let found = row.passage == passage;
             if !found {
                 previous = Some(number);
@@ -174,14 +182,14 @@ impl Rows {
     }
 
     /// Removes a node. Returns its former rows.
-    pub(super) fn remove_owner(&mut self, id: NodeId) -> Vec<u32> {
+    pub(super) fn remove_node(&mut self, id: NodeId) -> Vec<u32> {
         let Some(slot) = self.by_id.remove(&id) else { return Vec::new() };
-        let Some(owner) = self.entries.get_mut(slot as usize).and_then(Option::take) else {
+        let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::take) else {
             return Vec::new();
         };
         self.free_entries.push(slot);
-        let rows: Vec<u32> = self.of(&owner).map(|(number, _)| number).collect();
-        rows.iter().for_each(|&number| self.release(number, owner.live));
+        let rows: Vec<u32> = self.of(&entry).map(|(number, _)| number).collect();
+        rows.iter().for_each(|&number| self.release(number, entry.live));
         rows
     }
 
@@ -191,13 +199,13 @@ impl Rows {
             return Vec::new();
         }
         let slot = self.get_or_insert_slot(id);
-        let Some(Some(owner)) = self.entries.get_mut(slot as usize) else { return Vec::new() };
-        if owner.live == live {
+        let Some(Some(entry)) = self.entries.get_mut(slot as usize) else { return Vec::new() };
+        if entry.live == live {
             return Vec::new();
         }
-        owner.live = live;
-        let owner = *owner;
-        let rows: Vec<u32> = self.of(&owner).map(|(number, _)| number).collect();
+        entry.live = live;
+        let entry = *entry;
+        let rows: Vec<u32> = self.of(&entry).map(|(number, _)| number).collect();
         if live {
             self.searchable += rows.len()
         } else {
@@ -211,19 +219,19 @@ impl Rows {
         if let Some(&slot) = self.by_id.get(&id) {
             return slot;
         }
-        let owner = Some(NodeEntry { id, live: false, first: NONE });
+        let entry = Some(NodeEntry { id, live: false, first: NONE });
         let slot = self.free_entries.pop().unwrap_or(self.entries.len() as u32);
         match self.entries.get_mut(slot as usize) {
-            Some(entry) => *entry = owner,
-            None => self.entries.push(owner),
+            Some(free) => *free = entry,
+            None => self.entries.push(entry),
         }
         self.by_id.insert(id, slot);
         slot
     }
 
     /// Adds a row for a new passage, before the other rows of the node.
-    fn add(&mut self, slot: u32, owner: NodeEntry, passage: u16) -> u32 {
-        let row = VectorRow { node: slot, next: owner.first, passage, inverse: 0.0 };
+    fn add(&mut self, slot: u32, entry: NodeEntry, passage: u16) -> u32 {
+        let row = VectorRow { slot, next: entry.first, passage, inverse: 0.0 };
         let number = self.free.pop().unwrap_or(self.rows.len() as u32);
         match self.rows.get_mut(number as usize) {
             Some(free) => *free = row,
@@ -232,16 +240,17 @@ impl Rows {
                 self.codes.resize(self.codes.len() + self.dimensions, 0);
             }
         }
-        if let Some(Some(owner)) = self.entries.get_mut(slot as usize) {
-            owner.first = number;
+        if let Some(Some(entry)) = self.entries.get_mut(slot as usize) {
+            entry.first = number;
         }
-        self.searchable += usize::from(owner.live);
+        self.searchable += usize::from(entry.live);
         number
     }
 
+    /// Empties a row. `live` says whether its node is live.
     fn release(&mut self, number: u32, live: bool) {
         if let Some(row) = self.rows.get_mut(number as usize) {
-            *row = VectorRow { node: NONE, next: NONE, passage: 0, inverse: 0.0 };
+            *row = VectorRow { slot: NONE, next: NONE, passage: 0, inverse: 0.0 };
             self.free.push(number);
             self.searchable -= usize::from(live);
         }
@@ -249,7 +258,7 @@ impl Rows {
 
     /// The saved form of the rows: the slot of the node, or [`NONE`] for an empty row, and the passage.
     pub(super) fn passages(&self) -> Vec<(u32, u16)> {
-        self.rows.iter().map(|row| (row.node, row.passage)).collect()
+        self.rows.iter().map(|row| (row.slot, row.passage)).collect()
     }
 
     /// Restores rows from [`Rows::slots`], [`Rows::passages`] and [`Rows::codes`]; `None` if they are inconsistent.
@@ -277,17 +286,17 @@ impl Rows {
                 }
             }
         }
-        for (number, (node, passage)) in (0u32..).zip(passages) {
-            if node == NONE {
+        for (number, (slot, passage)) in (0u32..).zip(passages) {
+            if slot == NONE {
                 rows.free.push(number);
-                rows.rows.push(VectorRow { node, next: NONE, passage: 0, inverse: 0.0 });
+                rows.rows.push(VectorRow { slot, next: NONE, passage: 0, inverse: 0.0 });
                 continue;
             }
             let inverse = quantized::inverse_length(rows.code(number));
-            let owner = rows.entries.get_mut(node as usize)?.as_mut()?;
-            rows.rows.push(VectorRow { node, next: owner.first, passage, inverse });
-            owner.first = number;
-            rows.searchable += usize::from(owner.live);
+            let entry = rows.entries.get_mut(slot as usize)?.as_mut()?;
+            rows.rows.push(VectorRow { slot, next: entry.first, passage, inverse });
+            entry.first = number;
+            rows.searchable += usize::from(entry.live);
         }
         Some(rows)
     }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 pub(super) struct State {
     pub(super) rows: Rows,
     pub(super) hnsw: Hnsw,
+    // The last transaction that was applied.
     pub(super) applied: u64,
     // The number of changes since the index was opened.
     pub(super) changes: u64,
@@ -23,8 +24,8 @@ impl State {
         State { rows: Rows::new(options.dimensions), hnsw: Hnsw::new(options), applied: 0, changes: 0 }
     }
 
-    /// Searches the HNSW graph; `None` if it is not ready, or if the filter rejects so many nodes that the exact
-    /// scan is faster.
+    /// The `k` nearest nodes that the filter accepts, found with the HNSW graph. `None` if the graph is not ready, or
+    /// if the filter rejects so many nodes that the exact scan is faster.
     pub(super) fn approximate(
         &self,
         query: &QuantizedVector,
@@ -40,8 +41,8 @@ impl State {
             let near = self.hnsw.search(query, count)?;
             let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
             for number in near.into_iter().chain(self.hnsw.pending()) {
-                let Some((row, owner)) = self.rows.row(number) else { continue };
-                if !owner.live || !filter.includes(&row) {
+                let Some((row, entry)) = self.rows.row(number) else { continue };
+                if !entry.live || !filter.includes(&row) {
                     continue;
                 }
                 let score = quantized::cosine(
@@ -49,15 +50,15 @@ impl State {
                     query.inverse,
                     row.inverse,
                 );
-                let found = Ranked { score, id: owner.id, payload: row.passage };
-                let known = best.entry(owner.id).or_insert(found);
+                let found = Ranked { score, id: entry.id, payload: row.passage };
+                let known = best.entry(entry.id).or_insert(found);
                 if score > known.score || score == known.score && row.passage < known.payload {
                     *known = found;
                 }
             }
             let mut top = TopK::new(k);
-            let kept = best.into_values().filter(|found| (filter.keep)(found.id));
-            kept.for_each(|found| top.offer(found));
+            let accepted = best.into_values().filter(|found| (filter.keep)(found.id));
+            accepted.for_each(|found| top.offer(found));
             let sorted = top.into_sorted();
             if sorted.len() == k {
                 return Some(sorted);
@@ -89,7 +90,7 @@ impl State {
                 rows.len()
             }
             Delta::NodeDeleted(id) => {
-                let rows = self.rows.remove_owner(*id);
+                let rows = self.rows.remove_node(*id);
                 rows.iter().for_each(|&row| self.hnsw.remove(row));
                 rows.len()
             }
@@ -99,7 +100,7 @@ impl State {
 
     fn put(&mut self, id: NodeId, passage: u16, code: &QuantizedVector) -> usize {
         let Some(row) = self.rows.put(id, passage, code) else { return 0 };
-        if self.rows.owner(id).is_some_and(|owner| owner.live) {
+        if self.rows.entry(id).is_some_and(|entry| entry.live) {
             self.hnsw.enqueue(row);
         }
         1

@@ -1,3 +1,5 @@
+//! The vector index: exact and approximate searches, saved files, and their agreement.
+
 use super::*;
 use poc_config::Config;
 use poc_graph::rng::{Rng, SeededRng};
@@ -27,7 +29,7 @@ fn alive(number: u64) -> Delta {
     Delta::Node(Arc::new(testing::node(number)))
 }
 
-fn retired(number: u64) -> Delta {
+fn superseded(number: u64) -> Delta {
     Delta::Node(Arc::new(Node { state: NodeState::Superseded, ..testing::node(number) }))
 }
 
@@ -75,7 +77,7 @@ enum Step {
     Put(u64, u16, u64),
     Remove(u64, u16),
     Live(u64),
-    Retire(u64),
+    Supersede(u64),
     Delete(u64),
     Reopen,
 }
@@ -86,7 +88,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (number.clone(), passage.clone(), any::<u64>()).prop_map(|(n, passage, seed)| Step::Put(n, passage, seed)),
         1 => (number.clone(), passage).prop_map(|(n, passage)| Step::Remove(n, passage)),
         4 => number.clone().prop_map(Step::Live),
-        1 => number.clone().prop_map(Step::Retire),
+        1 => number.clone().prop_map(Step::Supersede),
         1 => number.prop_map(Step::Delete),
         1 => Just(Step::Reopen),
     ]
@@ -121,9 +123,9 @@ proptest! {
                     model.entry(number).or_default().0 = true;
                     vec![alive(number)]
                 }
-                Step::Retire(number) => {
+                Step::Supersede(number) => {
                     model.entry(number).or_default().0 = false;
-                    vec![retired(number)]
+                    vec![superseded(number)]
                 }
                 Step::Delete(number) => {
                     model.remove(&number);
@@ -284,7 +286,7 @@ fn a_vector_is_found_only_while_its_node_is_live() {
     assert_eq!(index.search(&[1.0, 0.0], 5, &all).unwrap(), []);
     index.apply(2, &[alive(1)]).unwrap();
     assert_eq!(ids(&index.search(&[1.0, 0.0], 5, &all).unwrap()), [id(1)]);
-    index.apply(3, &[retired(1)]).unwrap();
+    index.apply(3, &[superseded(1)]).unwrap();
     assert_eq!(index.search(&[1.0, 0.0], 5, &all).unwrap(), []);
     assert_eq!(index.of(id(1)).len(), 1);
     index.apply(4, &[alive(1)]).unwrap();
@@ -304,7 +306,7 @@ fn similarity_is_by_passages_and_by_title_without_passages() {
         alive(2),
         vector(2, 0, &[1.0, 0.0]),
         vector(2, 1, &[-1.0, 0.0]),
-        retired(3),
+        superseded(3),
         vector(3, 0, &[1.0, 0.0]),
     ];
     index.apply(1, &deltas).unwrap();
@@ -323,7 +325,7 @@ fn similarity_is_by_passages_and_by_title_without_passages() {
 }
 
 #[test]
-fn the_best_part_counts_and_equal_hits_are_ordered_by_id() {
+fn the_best_passage_counts_and_equal_hits_are_ordered_by_id() {
     let index = in_memory(1000, 2);
     let deltas = [
         alive(2),
@@ -425,9 +427,9 @@ fn a_mostly_stale_graph_is_rebuilt() {
     let (deltas, queries) = clustered(1500, 16, &rng);
     let directory = tempfile::tempdir().unwrap();
     let index = with_graph(directory.path(), &deltas, 16);
-    let gone: Vec<Delta> = (0..900).map(|number| Delta::NodeDeleted(id(number))).collect();
+    let deletions: Vec<Delta> = (0..900).map(|number| Delta::NodeDeleted(id(number))).collect();
     let mut seq = index.applied();
-    for delta in gone {
+    for delta in deletions {
         seq += 1;
         index.apply(seq, &[delta]).unwrap();
         assert_eq!(index.search(&queries[0], 10, &all).unwrap().len(), 10);
