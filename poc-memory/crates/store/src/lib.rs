@@ -165,18 +165,18 @@ impl Store {
         shared_log: Arc<dyn SharedLog>,
         start: CopyStart,
     ) -> Result<Store> {
-        let parts =
+        let options =
             open::StoreOptions { shared_log: Some((shared_log, start)), ..open::StoreOptions::default() };
-        Store::open_with(directory, embedder, followers, parts)
+        Store::open_with(directory, embedder, followers, options)
     }
 
     fn open_with(
         directory: &Path,
         embedder: &str,
         followers: Vec<Arc<dyn Follower>>,
-        parts: open::StoreOptions,
+        options: open::StoreOptions,
     ) -> Result<Store> {
-        let shared = open::open(directory, embedder, followers, parts)?;
+        let shared = open::open(directory, embedder, followers, options)?;
         Ok(Store { shared: Arc::new(shared), tenant: Tenant::default(), tuple: Arc::default() })
     }
 

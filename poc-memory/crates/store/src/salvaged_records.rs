@@ -139,7 +139,7 @@ impl SalvagedRecords {
 
     /// Converts to the engine of a store.
     pub(crate) fn into_current(self) -> CurrentEngine {
-        CurrentEngine { engine: self.engine, substitute_reason: None, _copy: self.copy }
+        CurrentEngine { engine: self.engine, substitute_reason: None, _temporary_folder: self.copy }
     }
 
     /// The inner error says why the records in the copy cannot be used.

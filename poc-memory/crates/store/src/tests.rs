@@ -46,6 +46,10 @@ mod transactions;
 mod verify;
 mod view_file;
 
+/// Callbacks of a compaction that do nothing.
+const QUIET_COMPACTION: CompactionCallbacks<'static> =
+    CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+
 /// The embedder of all tests.
 const EMBEDDER: &str = "test";
 
@@ -87,10 +91,11 @@ fn with_small_tables(folder: &Path) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(LsmEngine::open_with(folder, limits)?))
 }
 
-fn open_in(folder: &TempDir, parts: StoreOptions) -> Result<Store> {
-    Store::open_with(folder.path(), EMBEDDER, Vec::new(), parts)
+fn open_in(folder: &TempDir, options: StoreOptions) -> Result<Store> {
+    Store::open_with(folder.path(), EMBEDDER, Vec::new(), options)
 }
 
+/// Stores a node in a transaction of its own.
 fn put(store: &Store, number: u64) -> Commit<()> {
     store.transact(cause(), |tx| tx.put_node(&node(number))).unwrap()
 }
@@ -129,6 +134,7 @@ fn contents_of(store: &Store, tables: impl IntoIterator<Item = Table>) -> BTreeM
     all
 }
 
+/// The files of the log's segments, sorted.
 fn segment_files(folder: &TempDir) -> Vec<PathBuf> {
     let mut files: Vec<_> =
         fs::read_dir(folder.path().join("log")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -143,10 +149,11 @@ struct Faults {
     syncs: AtomicU64,
     fail_writes: AtomicBool,
     fail_syncs: AtomicBool,
-    /// If set, each sync first waits for a token.
+    /// If set, each sync first waits for a message of this channel.
     gate: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
+/// A disk with injected [`Faults`].
 #[derive(Clone, Default)]
 struct FaultyDisk(Arc<Faults>);
 struct FaultyFile(Box<dyn AppendFile>, Arc<Faults>);

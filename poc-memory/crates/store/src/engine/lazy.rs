@@ -1,5 +1,5 @@
-//! An engine that opens on a background thread; calls wait until it is open. If the disk fails it, it is reopened or
-//! replaced by a substitute.
+//! An engine that opens on a background thread; calls wait until it is open. If it fails because of the disk or damage,
+//! it is reopened or replaced by a substitute.
 
 use super::temporary_folder::TemporaryFolder;
 use super::{Engine, EngineError, Put, Visitor, Watermark};
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Maximum time that reopening an engine waits for calls that still use the failed one, and then for that one to close.
-const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Opens engines for a [`LazyEngine`].
 pub(crate) trait EngineSource: Send + Sync {
@@ -35,9 +35,16 @@ pub(crate) struct CurrentEngine {
     pub(crate) engine: Arc<dyn Engine>,
     /// If this is a substitute, why the real engine cannot be used.
     pub(crate) substitute_reason: Option<String>,
-    /// A temporary folder that the engine is in, if any. This must be the last field: fields drop in order, and the
+    /// The temporary folder of the engine, if it is in one. This must be the last field: fields drop in order, and the
     /// engine must close before its folder is deleted.
-    pub(crate) _copy: Option<TemporaryFolder>,
+    pub(crate) _temporary_folder: Option<TemporaryFolder>,
+}
+
+impl CurrentEngine {
+    /// The real engine, which is not a substitute.
+    pub(crate) fn new(engine: Arc<dyn Engine>) -> CurrentEngine {
+        CurrentEngine { engine, substitute_reason: None, _temporary_folder: None }
+    }
 }
 
 /// An engine that has been opened, and can be reopened or replaced.
@@ -74,11 +81,11 @@ impl OpenedEngine {
         }
     }
 
-    /// Reopens the engine if the disk has failed it. If that is impossible, a substitute replaces it.
+    /// Reopens the engine if it has failed. If that is impossible, a substitute replaces it.
     fn reopen_if_failed(&self) -> Result<()> {
         let Some(source) = &self.source else { return Ok(()) };
         // A visitor of a scan that reads already holds the lock, so waiting without a limit could deadlock.
-        let Some(mut current) = self.current.try_write_for(HEARTBEAT_TIMEOUT) else {
+        let Some(mut current) = self.current.try_write_for(CLOSE_TIMEOUT) else {
             return Err(EngineError::InUse.into());
         };
         if current.as_ref().is_some_and(|current| !current.engine.has_failed()) {
@@ -93,7 +100,7 @@ impl OpenedEngine {
             false => watchdog::catch_panic(|| source.open()),
         };
         let (engine, result) = match opened {
-            Ok(engine) => (CurrentEngine { engine, substitute_reason: None, _copy: None }, Ok(())),
+            Ok(engine) => (CurrentEngine::new(engine), Ok(())),
             Err(error) => (source.substitute(&error.message)?, Err(error)),
         };
         *current = Some(engine);
@@ -112,10 +119,25 @@ impl OpenedEngine {
         }
         let engine = watchdog::catch_panic(|| source.open())?;
         self.is_abandoned.store(false, Ordering::SeqCst);
-        let replaced =
-            self.current.write().replace(CurrentEngine { engine, substitute_reason: None, _copy: None });
+        let replaced = self.current.write().replace(CurrentEngine::new(engine));
         drop(replaced);
         Ok(())
+    }
+
+    /// Closes the engine, lets `work` change its files, and opens it again, even if the work fails.
+    fn exchange(&self, work: &dyn Fn() -> Result<()>) -> Result<()> {
+        let Some(source) = &self.source else {
+            return Err(EngineError::NotReplaceable.into());
+        };
+        let mut current = self.current.write();
+        *current = None;
+        let result = work();
+        let opened = watchdog::catch_panic(|| source.open());
+        *current = Some(match opened {
+            Ok(engine) => CurrentEngine::new(engine),
+            Err(error) => source.substitute(&error.message)?,
+        });
+        result
     }
 }
 
@@ -136,25 +158,7 @@ fn close(failed: CurrentEngine) -> bool {
         // The receiver may have stopped waiting.
         let _ = sender.send(());
     });
-    closing.is_ok() && closed.recv_timeout(HEARTBEAT_TIMEOUT).is_ok()
-}
-
-impl OpenedEngine {
-    /// Closes the engine, lets `work` change its files, and opens it again, even if the work fails.
-    fn exchange(&self, work: &dyn Fn() -> Result<()>) -> Result<()> {
-        let Some(source) = &self.source else {
-            return Err(EngineError::NotReplaceable.into());
-        };
-        let mut current = self.current.write();
-        *current = None;
-        let worked = work();
-        let opened = watchdog::catch_panic(|| source.open());
-        *current = Some(match opened {
-            Ok(engine) => CurrentEngine { engine, substitute_reason: None, _copy: None },
-            Err(error) => source.substitute(&error.message)?,
-        });
-        worked
-    }
+    closing.is_ok() && closed.recv_timeout(CLOSE_TIMEOUT).is_ok()
 }
 
 /// Waits for the engine to open and forwards every call to it.
@@ -210,7 +214,7 @@ impl LazyEngine {
         self.opened()?.with(work)
     }
 
-    /// Runs a read. If the disk has failed the engine, reopens it and runs the read once more.
+    /// Runs a read. If the engine has failed, reopens it and runs the read once more.
     fn read<T>(&self, work: &mut dyn FnMut(&dyn Engine) -> Result<T>) -> Result<T> {
         let read = self.with(&mut *work);
         if read.is_err() && self.has_failed() {
@@ -230,8 +234,7 @@ impl LazyEngine {
         self.opened().ok()?.current.read().as_ref()?.substitute_reason.clone()
     }
 
-    /// Reopens the engine if the disk has failed it, so that reads continue. If that is impossible, a substitute
-    /// replaces it.
+    /// Reopens the engine if it has failed, so that reads continue. If that is impossible, a substitute replaces it.
     pub(crate) fn reopen_if_failed(&self) {
         if let Err(error) = self.opened().and_then(OpenedEngine::reopen_if_failed) {
             tracing::warn!("the records cannot be opened again and are read from a copy: {error}");
@@ -243,7 +246,7 @@ impl LazyEngine {
         self.opened()?.exchange(work)
     }
 
-    /// Opens the real engine if the disk has failed it or a substitute has replaced it.
+    /// Opens the real engine if it has failed or a substitute has replaced it.
     pub(crate) fn restore(&self) -> Result<()> {
         self.opened()?.restore()
     }
@@ -382,7 +385,7 @@ mod tests {
             Ok(CurrentEngine {
                 engine: engine_with("copy"),
                 substitute_reason: Some(why.into()),
-                _copy: None,
+                _temporary_folder: None,
             })
         }
 
@@ -396,7 +399,7 @@ mod tests {
     fn an_engine_that_does_not_close_is_replaced() {
         let (open_gate, gate) = mpsc::channel();
         let stuck = Arc::new(StuckEngine { gate: Mutex::new(gate) });
-        let current = CurrentEngine { engine: stuck, substitute_reason: None, _copy: None };
+        let current = CurrentEngine::new(stuck);
         let engine = LazyEngine::default();
         let opened = OpenedEngine::new(current, Some(Arc::new(LockedFiles::default())));
         assert!(engine.0.set(Ok(opened)).is_ok());

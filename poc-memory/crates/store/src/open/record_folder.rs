@@ -88,7 +88,7 @@ impl RecordFolder {
             self.open_engine()
         });
         match opened {
-            Ok(engine) => Ok(CurrentEngine { engine, substitute_reason: None, _copy: None }),
+            Ok(engine) => Ok(CurrentEngine::new(engine)),
             Err(error) if error.code == Code::ReadOnly => self.substitute(&error.message),
             Err(error) => Err(error),
         }

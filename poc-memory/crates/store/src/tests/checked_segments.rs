@@ -9,11 +9,11 @@ use std::time::{Duration, SystemTime};
 /// A closed store of nine nodes in three segments, whose first two count as checked.
 fn made() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || StoreOptions {
+    let options = || StoreOptions {
         limits: LogLimits { segment: 1500, ..LogLimits::default() },
         ..StoreOptions::default()
     };
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     for number in 1..=9 {
         put(&store, number);
     }
@@ -26,7 +26,7 @@ fn made() -> TempDir {
         let changed = file.metadata().unwrap().modified().unwrap();
         file.set_modified(changed - Duration::from_secs(60)).unwrap();
     }
-    drop(open_in(&folder, parts()).unwrap());
+    drop(open_in(&folder, options()).unwrap());
     folder
 }
 

@@ -47,7 +47,7 @@ fn tuple(tenant: u8) -> Tuple {
 }
 
 /// A node of a tenant. Nodes of different tenants have different ids.
-fn of(tenant: u8, number: u64) -> Node {
+fn tenant_node(tenant: u8, number: u64) -> Node {
     node(number + 100 * u64::from(tenant))
 }
 
@@ -77,11 +77,11 @@ struct Pair {
     folder: TempDir,
     store: Option<Store>,
     twin: Store,
-    _twin: TempDir,
+    _twin_folder: TempDir,
     now: i64,
 }
 
-fn parts() -> StoreOptions {
+fn options() -> StoreOptions {
     StoreOptions {
         limits: LogLimits { segment: 3000, ..LogLimits::default() },
         disk: Arc::new(FaultyDisk::default()),
@@ -92,17 +92,18 @@ fn parts() -> StoreOptions {
 
 impl Pair {
     fn new() -> Pair {
-        let (folder, twin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let store = Some(open_in(&folder, parts()).unwrap());
-        let other = open_in(&twin, in_memory()).unwrap();
-        Pair { folder, store, twin: other, _twin: twin, now: 100 }
+        let (folder, twin_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Some(open_in(&folder, options()).unwrap());
+        let twin = open_in(&twin_folder, in_memory()).unwrap();
+        Pair { folder, store, twin, _twin_folder: twin_folder, now: 100 }
     }
 
     fn store(&self) -> &Store {
         self.store.as_ref().unwrap()
     }
 
-    fn both(&mut self, tenant: u8, build: impl Fn(&mut Transaction) -> Result<()>) {
+    /// Runs the same transaction in both stores.
+    fn transact(&mut self, tenant: u8, build: impl Fn(&mut Transaction) -> Result<()>) {
         self.now += 10;
         for store in [self.store(), &self.twin] {
             store.for_tenant(&tuple(tenant)).transact(at(self.now), &build).unwrap();
@@ -142,7 +143,7 @@ impl Pair {
                     let base = base.map_or(0, |base| base.seq);
                     changes.into_iter().filter(|change| change.seq > base).collect()
                 };
-                let id = of(tenant, number).id;
+                let id = tenant_node(tenant, number).id;
                 let (own, twin) = (own.history(id).unwrap(), twin.history(id).unwrap());
                 assert_eq!(after(own), after(twin));
             }
@@ -166,19 +167,17 @@ impl Pair {
             Ok(())
         };
         let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
-        let log = self.store().shared.log.base_seq();
+        let base_before = self.store().shared.log.base_seq();
         let done = self.store().compact(before, &callbacks).unwrap();
-        assert_eq!(done.base.map_or(0, |base| base.seq), log + done.dropped);
+        assert_eq!(done.base.map_or(0, |base| base.seq), base_before + done.dropped);
         for copy in copies.into_inner() {
-            let store = open_in(&copy, parts()).unwrap();
+            let store = open_in(&copy, options()).unwrap();
             self.check(&store);
             // The store can continue from there.
-            let done = store
-                .compact(before, &CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) });
-            done.unwrap();
+            store.compact(before, &QUIET_COMPACTION).unwrap();
             self.check(&store);
             drop(store);
-            self.check(&open_in(&copy, parts()).unwrap());
+            self.check(&open_in(&copy, options()).unwrap());
         }
     }
 }
@@ -204,22 +203,22 @@ proptest! {
         let mut pair = Pair::new();
         for event in events {
             match event {
-                Event::Put { tenant, number, version } => pair.both(tenant, |tx| {
+                Event::Put { tenant, number, version } => pair.transact(tenant, |tx| {
                     let body = format!("version {version} {}", "x".repeat(60));
-                    tx.put_node(&Node { version, body, tenant: tuple(tenant).id(), ..of(tenant, number) })
+                    tx.put_node(&Node { version, body, tenant: tuple(tenant).id(), ..tenant_node(tenant, number) })
                 }),
-                Event::Link { tenant, from, to } => pair.both(tenant, |tx| {
-                    let (from, to) = (of(tenant, from).id, of(tenant, to).id);
+                Event::Link { tenant, from, to } => pair.transact(tenant, |tx| {
+                    let (from, to) = (tenant_node(tenant, from).id, tenant_node(tenant, to).id);
                     if tx.node(from)?.is_none() || tx.node(to)?.is_none() {
                         return Ok(());
                     }
                     tx.put_edge(&Edge { src: from, dst: to, ..edge(1, 2, EdgeKind::Link, 0.5) })
                 }),
-                Event::Delete { tenant, number } => pair.both(tenant, |tx| tx.delete_node(of(tenant, number).id)),
+                Event::Delete { tenant, number } => pair.transact(tenant, |tx| tx.delete_node(tenant_node(tenant, number).id)),
                 Event::Checkpoint => pair.store().checkpoint().unwrap(),
                 Event::Reopen => {
                     pair.store = None;
-                    pair.store = Some(open_in(&pair.folder, parts()).unwrap());
+                    pair.store = Some(open_in(&pair.folder, options()).unwrap());
                 }
                 Event::Compact(share) => {
                     let span = pair.now - 90;
@@ -230,11 +229,11 @@ proptest! {
         pair.compact(Some(Timestamp(pair.now + 1)));
         pair.check(pair.store());
         pair.store = None;
-        pair.check(&open_in(&pair.folder, parts()).unwrap());
+        pair.check(&open_in(&pair.folder, options()).unwrap());
         // Everything but the log can still be deleted.
         fs::remove_dir_all(pair.folder.path().join("records")).unwrap();
         fs::remove_file(pair.folder.path().join("view")).ok();
-        pair.check(&open_in(&pair.folder, parts()).unwrap());
+        pair.check(&open_in(&pair.folder, options()).unwrap());
     }
 }
 
@@ -252,8 +251,7 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
             .unwrap();
     }
     store.checkpoint().unwrap();
-    let check_cancelled = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    let done = store.compact(Some(Timestamp(200)), &check_cancelled).unwrap();
+    let done = store.compact(Some(Timestamp(200)), &QUIET_COMPACTION).unwrap();
     assert_eq!((done.dropped, done.base.unwrap().at), (199, Timestamp(199)));
     assert!(done.after.log < done.before.log / 2, "{done:?}");
     // sled's file has a minimum size.
@@ -267,7 +265,7 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
         assert!(!folder.path().join(left).exists(), "{left}");
     }
     // A second compaction has nothing to do.
-    assert_eq!(store.compact(Some(Timestamp(200)), &check_cancelled).unwrap().dropped, 0);
+    assert_eq!(store.compact(Some(Timestamp(200)), &QUIET_COMPACTION).unwrap().dropped, 0);
     assert_eq!(store.transaction(199).unwrap(), None);
     assert_eq!(store.transaction(200).unwrap().unwrap().seq, 200);
     let error = store.snapshot_at(Timestamp(150)).err().unwrap();
@@ -279,7 +277,7 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
 }
 
 #[test]
-fn a_segment_that_somebody_reads_is_deleted_later() {
+fn a_segment_that_is_being_read_is_deleted_later() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(
         &folder,
@@ -290,8 +288,7 @@ fn a_segment_that_somebody_reads_is_deleted_later() {
         store.transact(at(round), |tx| tx.put_node(&node(round as u64 % 5 + 1))).unwrap();
     }
     let snapshot = store.log_snapshot();
-    let check_cancelled = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    store.compact(Some(Timestamp(50)), &check_cancelled).unwrap();
+    store.compact(Some(Timestamp(50)), &QUIET_COMPACTION).unwrap();
     for segment in &snapshot.segments {
         assert!(matches!(
             check_segment(&segment.path, segment.first, segment.last).unwrap(),
@@ -305,12 +302,12 @@ fn a_segment_that_somebody_reads_is_deleted_later() {
     assert_eq!(numbers(&store).len(), 5);
 }
 
-/// A note that was written to one table and deleted in another is in neither afterwards.
+/// A note that was written to one table and deleted in another is in no table after a compaction.
 #[test]
 fn compacted_records_have_no_value_of_a_deleted_note() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = StoreOptions { engine: with_small_tables, buffer: 2_000, ..StoreOptions::default() };
-    let store = open_in(&folder, parts).unwrap();
+    let options = StoreOptions { engine: with_small_tables, buffer: 2_000, ..StoreOptions::default() };
+    let store = open_in(&folder, options).unwrap();
     let secret = Node { body: "Zanzibarquetzal".to_owned(), ..node(1) };
     store.transact(cause(), |tx| tx.put_node(&secret)).unwrap();
     for number in 2..=60 {
@@ -330,8 +327,7 @@ fn compacted_records_have_no_value_of_a_deleted_note() {
     };
     store.checkpoint().unwrap();
     assert!(is_in_tables());
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    store.compact(Some(Timestamp(i64::MAX)), &callbacks).unwrap();
+    store.compact(Some(Timestamp(i64::MAX)), &QUIET_COMPACTION).unwrap();
     assert!(!is_in_tables());
     assert_eq!(numbers(&store), (2..=61).collect::<Vec<_>>());
 }

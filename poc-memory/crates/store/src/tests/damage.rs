@@ -143,9 +143,9 @@ fn survives(harm: impl Fn(&Path), rebuilt: Option<bool>) {
     );
 }
 
-fn survives_in(parts: StoreOptions, harm: &impl Fn(&Path), rebuilt: Option<bool>) {
+fn survives_in(options: StoreOptions, harm: &impl Fn(&Path), rebuilt: Option<bool>) {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, parts).unwrap();
+    let store = open_in(&folder, options).unwrap();
     for number in 1..=40 {
         put(&store, number);
         if number > 1 {
@@ -277,8 +277,8 @@ fn a_note_whose_tombstone_is_in_a_newer_quarantined_table_stays_deleted() {
 #[test]
 fn damage_that_a_read_finds_is_repaired_while_the_store_is_used() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
-    let store = open_in(&folder, parts).unwrap();
+    let options = StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
+    let store = open_in(&folder, options).unwrap();
     for number in 1..=200 {
         put(&store, number);
     }
@@ -302,8 +302,8 @@ fn damage_that_a_read_finds_is_repaired_while_the_store_is_used() {
 #[test]
 fn the_intact_part_of_quarantined_tables_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
-    let store = open_in(&folder, parts()).unwrap();
+    let options = || StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
+    let store = open_in(&folder, options()).unwrap();
     for number in 1..=200 {
         put(&store, number);
     }
@@ -315,7 +315,7 @@ fn the_intact_part_of_quarantined_tables_can_be_read() {
     let mut bytes = fs::read(&table).unwrap();
     bytes[10] ^= 1;
     fs::write(&table, bytes).unwrap();
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     assert_eq!((numbers(&store).len(), store.recovery().messages.len()), (200, 1));
     let contents = quarantine_contents(folder.path(), "records").unwrap();
     let notes = &contents[&Tenant::default()].notes;
@@ -331,8 +331,8 @@ fn the_intact_part_of_quarantined_tables_can_be_read() {
 #[test]
 fn quarantined_tables_with_a_damaged_index_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
-    let store = open_in(&folder, parts()).unwrap();
+    let options = || StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
+    let store = open_in(&folder, options()).unwrap();
     for number in 1..=200 {
         put(&store, number);
     }
@@ -350,7 +350,7 @@ fn quarantined_tables_with_a_damaged_index_can_be_read() {
         }
     }
     assert!(tables > 0);
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     assert_eq!((numbers(&store).len(), store.recovery().messages.len()), (200, 1));
     let contents = quarantine_contents(folder.path(), "records").unwrap();
     let notes = &contents[&Tenant::default()].notes;

@@ -100,8 +100,7 @@ fn a_file_is_written_anew_after_a_compaction() {
         put(&store, number);
     }
     assert_eq!(load(&store).as_deref(), Some(&b"1"[..]));
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    let base = store.compact(Some(Timestamp(9)), &callbacks).unwrap().base.unwrap();
+    let base = store.compact(Some(Timestamp(9)), &QUIET_COMPACTION).unwrap().base.unwrap();
     assert!(base.seq > 3);
     assert_eq!(load(&store), None);
     assert!(save(&store, b"2"));

@@ -13,20 +13,23 @@ use std::time::Duration;
 /// The errors with which a disk fails.
 const ERRORS: [Errno; 5] = [Errno::NOSPC, Errno::DQUOT, Errno::IO, Errno::ROFS, Errno::FBIG];
 
-/// The planned results of the next operations, and the parts of files that are on the disk.
+/// The planned results of the next operations, and which parts of the files have reached the disk.
 #[derive(Default)]
-struct Plan {
+struct FaultPlan {
     /// The results of the next operations; `None` means success. Operations without an entry succeed.
     faults: Mutex<std::collections::VecDeque<Option<Errno>>>,
     /// If set, every operation fails with this error.
     down: Mutex<Option<Errno>>,
     /// Parts of files that the system has dropped because their sync failed. A later sync does not write them.
     dropped: Mutex<BTreeMap<PathBuf, Vec<(u64, u64)>>>,
+    /// The number of bytes of each file up to which it was synced.
     synced: Mutex<BTreeMap<PathBuf, u64>>,
+    /// The number of operations that failed.
     injected: AtomicU64,
 }
 
-impl Plan {
+impl FaultPlan {
+    /// The result of the next operation.
     fn next(&self) -> io::Result<()> {
         let down = *self.down.lock();
         let fault = down.or_else(|| self.faults.lock().pop_front().flatten());
@@ -35,7 +38,7 @@ impl Plan {
         Err(errno.into())
     }
 
-    /// What is left of the files after a power failure: dropped parts are zeros.
+    /// Simulates a power failure: the dropped parts of files become zeros.
     fn cut_power(&self) {
         for (path, dropped) in self.dropped.lock().iter() {
             let Ok(mut bytes) = fs::read(path) else { continue };
@@ -48,9 +51,10 @@ impl Plan {
     }
 }
 
+/// A disk whose operations fail as planned.
 #[derive(Clone, Default)]
-struct FailingDisk(Arc<Plan>);
-struct FailingFile(Box<dyn AppendFile>, Arc<Plan>, PathBuf);
+struct FailingDisk(Arc<FaultPlan>);
+struct FailingFile(Box<dyn AppendFile>, Arc<FaultPlan>, PathBuf);
 
 impl FailingDisk {
     /// Makes the next operations fail with these of [`ERRORS`], or succeed.
@@ -128,25 +132,30 @@ static FULL: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 struct FragileEngine {
     engine: InMemoryEngine,
     folder: PathBuf,
-    failed: AtomicBool,
+    has_failed: AtomicBool,
 }
 
 impl FragileEngine {
     fn open(folder: &Path) -> Result<Arc<dyn Engine>> {
-        is_full(folder)?;
+        check_space(folder)?;
         Ok(Arc::new(FragileEngine {
             engine: InMemoryEngine::default(),
             folder: folder.to_owned(),
-            failed: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
         }))
     }
 
     fn check(&self) -> Result<()> {
-        if self.failed.load(Ordering::SeqCst) { Err(Error::internal("a write has failed")) } else { Ok(()) }
+        if self.has_failed.load(Ordering::SeqCst) {
+            Err(Error::internal("a write has failed"))
+        } else {
+            Ok(())
+        }
     }
 }
 
-fn is_full(folder: &Path) -> Result<()> {
+/// Fails if the disk of the records in a folder is full.
+fn check_space(folder: &Path) -> Result<()> {
     let is_full = FULL.lock().contains(folder);
     if is_full { Err(EngineError::NoSpace(Errno::NOSPC.into()).into()) } else { Ok(()) }
 }
@@ -162,14 +171,14 @@ impl Engine for FragileEngine {
     }
     fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
         self.check()?;
-        is_full(&self.folder).inspect_err(|_| self.failed.store(true, Ordering::SeqCst))?;
+        check_space(&self.folder).inspect_err(|_| self.has_failed.store(true, Ordering::SeqCst))?;
         self.engine.apply(changes, watermark)
     }
     fn watermark(&self) -> Result<Watermark> {
         self.engine.watermark()
     }
     fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::SeqCst)
+        self.has_failed.load(Ordering::SeqCst)
     }
     fn size(&self) -> Result<u64> {
         self.engine.size()
@@ -179,7 +188,7 @@ impl Engine for FragileEngine {
     }
 }
 
-fn parts(disk: &FailingDisk) -> StoreOptions {
+fn options(disk: &FailingDisk) -> StoreOptions {
     StoreOptions {
         disk: Arc::new(disk.clone()),
         limits: LogLimits { segment: 2000, reserve: 64 },
@@ -226,7 +235,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("records");
         let disk = FailingDisk::default();
-        let mut store = open_in(&folder, parts(&disk)).unwrap();
+        let mut store = open_in(&folder, options(&disk)).unwrap();
         let mut acknowledged: Vec<u64> = Vec::new();
         let mut next = 1;
         for event in events {
@@ -259,11 +268,11 @@ proptest! {
                     }
                     *disk.0 .dropped.lock() = BTreeMap::new();
                     disk.0.faults.lock().clear();
-                    store = open_in(&folder, parts(&disk)).unwrap();
+                    store = open_in(&folder, options(&disk)).unwrap();
                     let kept = numbers(&store);
                     prop_assert!(store.damage().is_none(), "{:?}", store.damage());
                     prop_assert!(acknowledged.iter().all(|number| kept.contains(number)), "{kept:?}");
-                    // A write that failed may be on disk if the process ends before the log is brought into order.
+                    // A failed write may be on disk if the process ends before the log was truncated.
                     acknowledged = kept;
                 }
             }
@@ -284,7 +293,7 @@ proptest! {
         prop_assert_eq!(&numbers(&store), &acknowledged);
         drop(store);
         disk.0.cut_power();
-        prop_assert_eq!(&numbers(&open_in(&folder, parts(&disk)).unwrap()), &acknowledged);
+        prop_assert_eq!(&numbers(&open_in(&folder, options(&disk)).unwrap()), &acknowledged);
         prop_assert!(!folder.path().join("quarantine").exists() || fs::read_dir(folder.path().join("quarantine")).unwrap().all(|entry| {
             entry.unwrap().file_name().to_string_lossy().contains(".log")
         }), "only ends of interrupted writes are moved there");
@@ -306,8 +315,8 @@ proptest! {
         let disk = FailingDisk::default();
         // The compaction completes the only segment.
         let limits = LogLimits { segment: 1 << 20, reserve: 64 };
-        let parts = || StoreOptions { engine: StoreOptions::default().engine, limits, ..parts(&disk) };
-        let store = open_in(&folder, parts()).unwrap();
+        let options = || StoreOptions { engine: StoreOptions::default().engine, limits, ..parts(&disk) };
+        let store = open_in(&folder, options()).unwrap();
         (1..=12).for_each(|number| {
             put(&store, number);
         });
@@ -344,7 +353,7 @@ proptest! {
         let acknowledged = acknowledged.into_inner();
         prop_assert_eq!(&numbers(&store), &acknowledged);
         drop(store);
-        let store = open_in(&folder, parts()).unwrap();
+        let store = open_in(&folder, options()).unwrap();
         prop_assert!(store.damage().is_none(), "{:?}", store.damage());
         prop_assert_eq!(&numbers(&store), &acknowledged);
     }
@@ -352,7 +361,7 @@ proptest! {
 
 #[test]
 fn writing_resumes_without_a_write_attempt() {
-    for (errno, named) in [
+    for (errno, message) in [
         (Errno::NOSPC, "No space left on device (os error 28)"),
         (Errno::DQUOT, "Disk quota exceeded (os error 122)"),
     ] {
@@ -363,7 +372,7 @@ fn writing_resumes_without_a_write_attempt() {
         put(&store, 1);
         *disk.0.down.lock() = Some(errno);
         let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
-        let expected = format!("the store accepts no writes: its log cannot be written: {named}");
+        let expected = format!("the store accepts no writes: its log cannot be written: {message}");
         assert_eq!(error.to_string(), expected);
         assert!(error.hint.is_some());
         assert!(!folder.path().join("reserve").exists(), "the reserve is freed when the disk is full");
@@ -383,7 +392,7 @@ fn writing_resumes_without_a_write_attempt() {
 fn a_failed_write_leaves_nothing_for_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
     let disk = FailingDisk::default();
-    let store = open_in(&folder, parts(&disk)).unwrap();
+    let store = open_in(&folder, options(&disk)).unwrap();
     for number in 1..=12 {
         put(&store, number);
         // The write fails, then the sync of another one, then the header of the segment to which the next one goes.
@@ -399,23 +408,23 @@ fn a_failed_write_leaves_nothing_for_the_next_open() {
         }
     }
     drop(store);
-    let store = open_in(&folder, parts(&disk)).unwrap();
+    let store = open_in(&folder, options(&disk)).unwrap();
     assert_eq!(numbers(&store), (1..=12).collect::<Vec<_>>());
     assert!(store.recovery().messages.is_empty(), "{:?}", store.recovery().messages);
     assert!(!folder.path().join("quarantine").exists());
 }
 
-/// The disk refuses the write, and also to cut off what was written, until the process ends. The next open finds the
-/// end of an interrupted write or a whole record, and no damage.
+/// Until the process ends, the disk fails the write and also the truncation that would remove the written part. The
+/// next open finds the end of an interrupted write or a whole record, and no damage.
 #[test]
-fn what_cannot_be_cut_off_after_a_failed_write_is_not_damage() {
+fn a_failed_write_that_cannot_be_removed_is_not_damage() {
     let mut left_behind = 0;
     // In the middle of a segment, and before and after the beginning of one.
     for (errno, count) in (0..ERRORS.len()).zip([3, 4, 5, 6, 7]).chain([(0, 8), (1, 9)]) {
         for succeeding in 0..6 {
             let folder = tempfile::tempdir().unwrap();
             let disk = FailingDisk::default();
-            let store = open_in(&folder, parts(&disk)).unwrap();
+            let store = open_in(&folder, options(&disk)).unwrap();
             for number in 1..=count {
                 put(&store, number);
             }
@@ -429,7 +438,7 @@ fn what_cannot_be_cut_off_after_a_failed_write_is_not_damage() {
             left_behind += usize::from(refused.is_err() && bytes_of_files(&log) != before);
             disk.fail(&[]);
             let acknowledged: Vec<u64> = (1..=count).chain(refused.is_ok().then_some(99)).collect();
-            let mut store = open_in(&folder, parts(&disk)).unwrap();
+            let mut store = open_in(&folder, options(&disk)).unwrap();
             let kept = numbers(&store);
             assert!(
                 kept == acknowledged || kept == [&acknowledged[..], &[99]].concat(),
@@ -440,12 +449,12 @@ fn what_cannot_be_cut_off_after_a_failed_write_is_not_damage() {
                 assert_eq!((store.damage(), store.read_only()), (None, None), "{errno} {count} {succeeding}");
                 put(&store, number);
                 drop(store);
-                store = open_in(&folder, parts(&disk)).unwrap();
+                store = open_in(&folder, options(&disk)).unwrap();
             }
             assert_eq!(numbers(&store), [&kept[..], &[100, 101]].concat());
         }
     }
-    assert!(left_behind > 10, "the remains of {left_behind} failed writes could not be cut off");
+    assert!(left_behind > 10, "{left_behind} failed writes left something in the log");
 }
 
 /// A transaction built on one that is rolled back gets its error. A later transaction with the same number does not
@@ -493,10 +502,10 @@ fn transactions_built_on_a_failed_write_fail_with_it() {
 
 /// The end of an interrupted write stays in place until the disk accepts writes again, and reads continue.
 #[test]
-fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
+fn a_store_opens_for_reading_when_its_disk_accepts_no_writes() {
     let folder = tempfile::tempdir().unwrap();
     let disk = FailingDisk::default();
-    let store = open_in(&folder, parts(&disk)).unwrap();
+    let store = open_in(&folder, options(&disk)).unwrap();
     for number in 1..=3 {
         put(&store, number);
     }
@@ -508,7 +517,7 @@ fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
     fs::remove_file(folder.path().join(log_head::NAME)).unwrap();
     *disk.0.down.lock() = Some(Errno::NOSPC);
     FULL.lock().insert(folder.path().join("records"));
-    let store = open_in(&folder, parts(&disk)).unwrap();
+    let store = open_in(&folder, options(&disk)).unwrap();
     assert_eq!(numbers(&store), [1, 2]);
     assert!(matches!(store.read_only(), Some(ReadOnlyReason::Disk(_))));
     assert_eq!(fs::metadata(&path).unwrap().len(), length - 5);
@@ -518,5 +527,5 @@ fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
     FULL.lock().remove(&folder.path().join("records"));
     assert_eq!(put(&store, 5).seq, 3);
     drop(store);
-    assert_eq!(numbers(&open_in(&folder, parts(&disk)).unwrap()), [1, 2, 5]);
+    assert_eq!(numbers(&open_in(&folder, options(&disk)).unwrap()), [1, 2, 5]);
 }

@@ -25,8 +25,9 @@ struct StoreWithFollower {
     store: Store,
 }
 
-fn following(folder: &TempDir, stop: PausePoint) -> StoreWithFollower {
-    let slow = Arc::new(PausableFollower::paused_at(stop));
+/// Opens a store with a follower that pauses.
+fn following(folder: &TempDir, pause: PausePoint) -> StoreWithFollower {
+    let slow = Arc::new(PausableFollower::paused_at(pause));
     let store = Store::open_with(folder.path(), EMBEDDER, vec![slow.clone()], in_memory()).unwrap();
     StoreWithFollower { _release: ResumeOnDrop(slow.clone()), slow, store }
 }
@@ -120,12 +121,14 @@ fn the_log_estimates_the_bytes_after_a_record() {
     assert!(segment_files(&folder).len() > 5);
     assert_eq!(store.shared.log.bytes_after(300), 0);
     for seq in [1, 63, 64, 150, 299] {
-        let (told, is) = (store.shared.log.bytes_after(seq) as f64, (ends[300] - ends[seq as usize]) as f64);
-        assert!((told - is).abs() <= 3200.0, "{seq}: {told} for {is}");
+        let estimate = store.shared.log.bytes_after(seq) as f64;
+        let actual = (ends[300] - ends[seq as usize]) as f64;
+        assert!((estimate - actual).abs() <= 3200.0, "{seq}: {estimate} for {actual}");
     }
 }
 
-/// Otherwise a follower's state from before a log was cut could seem valid once the log has grown to its old length.
+/// Otherwise, after a log was truncated, the saved state of a follower could seem valid again as soon as the log has
+/// grown to its old length.
 #[test]
 fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
     let folder = closed(3);
@@ -186,8 +189,8 @@ fn the_view_is_ready_before_the_records_and_readers_of_records_wait() {
 #[test]
 fn records_that_cannot_be_opened_are_reported_and_nothing_is_acknowledged() {
     let folder = closed(5);
-    let parts = StoreOptions { engine: |_| Err(Error::internal("the disk is gone")), ..in_memory() };
-    let store = open_in(&folder, parts).unwrap();
+    let options = StoreOptions { engine: |_| Err(Error::internal("the disk is gone")), ..in_memory() };
+    let store = open_in(&folder, options).unwrap();
     assert_eq!(store.view().node_count(), 5);
     let error = store.node(node(1).id).unwrap_err();
     insta::assert_snapshot!(error, @"the records cannot be opened: the disk is gone");
@@ -197,7 +200,7 @@ fn records_that_cannot_be_opened_are_reported_and_nothing_is_acknowledged() {
     assert_eq!(numbers(&open_in(&folder, in_memory()).unwrap()), [1, 2, 3, 4, 5]);
     // Without a saved view the open itself fails.
     fs::remove_file(folder.path().join("view")).unwrap();
-    let parts = StoreOptions { engine: |_| panic!("boom"), ..in_memory() };
-    let error = open_in(&folder, parts).err().unwrap();
+    let options = StoreOptions { engine: |_| panic!("boom"), ..in_memory() };
+    let error = open_in(&folder, options).err().unwrap();
     insta::assert_snapshot!(error, @"the records cannot be opened: panic: boom");
 }

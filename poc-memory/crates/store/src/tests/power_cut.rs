@@ -1,80 +1,86 @@
-//! Kills and power cuts at any moment. Every transaction that is acknowledged, or visible in a store that takes writes,
-//! survives, and the surviving transactions have no gaps.
+//! Kills and power cuts at any moment. Every transaction that is acknowledged, or visible in a store that accepts
+//! writes, survives, and the surviving transactions have no gaps.
 
 use super::*;
 use proptest::prelude::*;
 
-/// How much of a file was written and how much of it survives a power cut.
+/// How much of a file was written, and how much of it survives a power cut.
 #[derive(Clone, Copy, Default)]
 struct FileExtent {
+    /// Length in bytes.
     written: u64,
+    /// Number of bytes that were synced.
     synced: u64,
-    named: bool,
+    /// Whether the directory entry was synced. Otherwise the file itself may be lost.
+    has_synced_entry: bool,
 }
 
-/// The power supply of a disk, which fails after `left` operations.
+/// The power supply of a disk. It fails after `operations_left` operations.
 #[derive(Default)]
 struct PowerSupply {
-    left: AtomicU64,
+    operations_left: AtomicU64,
     files: Mutex<BTreeMap<PathBuf, FileExtent>>,
 }
 
 impl PowerSupply {
-    fn spend(&self) -> std::io::Result<()> {
-        let spent = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    /// Counts an operation; fails if there is no power left.
+    fn use_power(&self) -> std::io::Result<()> {
+        let spent =
+            self.operations_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         spent.map(drop).map_err(|_| std::io::Error::other("no power"))
     }
 
     /// Cuts the power. A random part of the unsynced bytes stays on disk, as written or as zeros.
     fn cut(&self, mut rng: u64) {
         let files = std::mem::take(&mut *self.files.lock());
-        for (path, held) in files.iter().filter(|(path, _)| path.exists()) {
+        for (path, extent) in files.iter().filter(|(path, _)| path.exists()) {
             rng = rng.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let draw = rng >> 33;
-            if !held.named && draw.is_multiple_of(2) {
+            if !extent.has_synced_entry && draw.is_multiple_of(2) {
                 fs::remove_file(path).unwrap();
                 continue;
             }
             let mut bytes = fs::read(path).unwrap();
-            let kept = held.synced + (draw >> 1) % (held.written - held.synced + 1);
+            let kept = extent.synced + (draw >> 1) % (extent.written - extent.synced + 1);
             bytes.truncate(kept as usize);
             if draw.is_multiple_of(3) {
-                bytes[held.synced as usize..].fill(0);
+                bytes[extent.synced as usize..].fill(0);
             }
             fs::write(path, bytes).unwrap();
         }
     }
 }
 
+/// A disk that writes only while it has power.
 struct PoweredDisk(Arc<PowerSupply>);
 struct PoweredFile(Arc<PowerSupply>, PathBuf, Box<dyn AppendFile>);
 
 impl Disk for PoweredDisk {
     fn create(&self, path: &Path) -> std::io::Result<Box<dyn AppendFile>> {
-        self.0.spend()?;
+        self.0.use_power()?;
         let file = SystemDisk.create(path)?;
         self.0.files.lock().insert(path.to_owned(), FileExtent::default());
         Ok(Box::new(PoweredFile(self.0.clone(), path.to_owned(), file)))
     }
     fn append(&self, path: &Path) -> std::io::Result<Box<dyn AppendFile>> {
         let length = fs::metadata(path)?.len();
-        let held = FileExtent { written: length, synced: length, named: true };
-        self.0.files.lock().entry(path.to_owned()).or_insert(held);
+        let extent = FileExtent { written: length, synced: length, has_synced_entry: true };
+        self.0.files.lock().entry(path.to_owned()).or_insert(extent);
         Ok(Box::new(PoweredFile(self.0.clone(), path.to_owned(), SystemDisk.append(path)?)))
     }
     fn truncate(&self, path: &Path, length: u64) -> std::io::Result<()> {
-        self.0.spend()?;
+        self.0.use_power()?;
         self.0
             .files
             .lock()
-            .insert(path.to_owned(), FileExtent { written: length, synced: length, named: true });
+            .insert(path.to_owned(), FileExtent { written: length, synced: length, has_synced_entry: true });
         fs::OpenOptions::new().write(true).open(path)?.set_len(length)
     }
     fn sync_directory(&self, path: &Path) -> std::io::Result<()> {
-        self.0.spend()?;
+        self.0.use_power()?;
         let mut files = self.0.files.lock();
-        let inside = files.iter_mut().filter(|(file, _)| file.parent() == Some(path));
-        inside.for_each(|(_, held)| held.named = true);
+        let in_directory = files.iter_mut().filter(|(file, _)| file.parent() == Some(path));
+        in_directory.for_each(|(_, extent)| extent.has_synced_entry = true);
         Ok(())
     }
     fn allocate(&self, _: &Path, _: u64) -> std::io::Result<()> {
@@ -84,20 +90,20 @@ impl Disk for PoweredDisk {
 
 impl AppendFile for PoweredFile {
     fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        let powered = self.0.spend();
-        let taken = if powered.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
-        self.2.write_all(taken)?;
-        self.0.files.lock().get_mut(&self.1).unwrap().written += taken.len() as u64;
+        let powered = self.0.use_power();
+        let accepted = if powered.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
+        self.2.write_all(accepted)?;
+        self.0.files.lock().get_mut(&self.1).unwrap().written += accepted.len() as u64;
         powered
     }
     fn id(&self) -> std::io::Result<FileId> {
         self.2.id()
     }
     fn sync(&mut self) -> std::io::Result<()> {
-        self.0.spend()?;
+        self.0.use_power()?;
         let mut files = self.0.files.lock();
-        let held = files.get_mut(&self.1).unwrap();
-        held.synced = held.written;
+        let extent = files.get_mut(&self.1).unwrap();
+        extent.synced = extent.written;
         Ok(())
     }
 }
@@ -132,14 +138,14 @@ fn a_log_that_cannot_be_synced_leaves_no_newer_file_behind() {
             let disk = Arc::new(PoweredDisk(power.clone()));
             open_in(&folder, StoreOptions { disk, limits, engine, buffer, ..in_memory() })
         };
-        power.left.store(1000, Ordering::SeqCst);
+        power.operations_left.store(1000, Ordering::SeqCst);
         let store = open().unwrap();
         for number in 1..=7 {
             put(&store, number);
         }
         assert!(fs::read_dir(folder.path().join("log")).unwrap().count() > 2, "several segments");
         // The next write reaches the file, but its sync fails, and then the process is killed.
-        power.left.store(1, Ordering::SeqCst);
+        power.operations_left.store(1, Ordering::SeqCst);
         store.transact(cause(), |tx| tx.put_node(&node(8))).unwrap_err();
         drop(store);
         let store = open().unwrap();
@@ -147,11 +153,11 @@ fn a_log_that_cannot_be_synced_leaves_no_newer_file_behind() {
         assert_eq!(numbers(&store), (1..=8).collect::<Vec<_>>(), "what the killed process wrote is visible");
         store.checkpoint().unwrap();
         drop(store);
-        for (path, held) in power.files.lock().iter().filter(|(_, held)| held.written > held.synced) {
-            fs::OpenOptions::new().write(true).open(path).unwrap().set_len(held.synced).unwrap();
+        for (path, extent) in power.files.lock().iter().filter(|(_, extent)| extent.written > extent.synced) {
+            fs::OpenOptions::new().write(true).open(path).unwrap().set_len(extent.synced).unwrap();
         }
         power.files.lock().clear();
-        power.left.store(1000, Ordering::SeqCst);
+        power.operations_left.store(1000, Ordering::SeqCst);
         let store = open().unwrap();
         assert_eq!(
             store.read_only(),
@@ -173,7 +179,7 @@ proptest! {
         let power = Arc::new(PowerSupply::default());
         let mut expected = Vec::new();
         for (round, (operations, cut, rng)) in rounds.into_iter().enumerate() {
-            power.left.store(operations, Ordering::SeqCst);
+            power.operations_left.store(operations, Ordering::SeqCst);
             let disk = Arc::new(PoweredDisk(power.clone()));
             // The power may also fail during the open.
             if let Ok(store) = open_in(&folder, StoreOptions { disk, limits: LogLimits { segment: 900, ..LogLimits::default() }, ..in_memory() }) {
@@ -192,7 +198,7 @@ proptest! {
         let store = open_in(&folder, in_memory()).unwrap();
         let kept = numbers(&store);
         for number in &expected {
-            prop_assert!(kept.contains(number), "node {} is gone", number);
+            prop_assert!(kept.contains(number), "node {} is lost", number);
         }
         prop_assert_eq!(store.view().seq, kept.len() as u64, "one transaction per node, without gaps");
     }

@@ -24,8 +24,8 @@ struct ClosedStore {
 fn closed_store(checkpoint: u64) -> ClosedStore {
     let folder = tempfile::tempdir().unwrap();
     let limits = LogLimits { segment: SEGMENT, ..LogLimits::default() };
-    let parts = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
-    let store = open_in(&folder, parts).unwrap();
+    let options = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
+    let store = open_in(&folder, options).unwrap();
     let mut locations = Vec::new();
     for number in 1..=COUNT {
         put(&store, number);

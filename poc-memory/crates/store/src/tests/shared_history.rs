@@ -1,7 +1,7 @@
 //! Deleting the beginning of a shared log: old history and erased texts. Copies stay equal, also those that lack what
 //! was deleted.
 
-use super::shared_log::{Daemon, drop_history, snapshot, tear};
+use super::shared_log::{Daemon, drop_history, snapshot, truncate_log};
 use super::*;
 use crate::testing::{LogFault, MemoryLog, segment_contains};
 
@@ -26,9 +26,8 @@ fn first_record(log: &MemoryLog) -> u64 {
 }
 
 fn erase(store: &Store) -> Result<()> {
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    store.compact(Some(Timestamp(i64::MAX)), &callbacks)?;
-    store.erase_shared_history(&callbacks)
+    store.compact(Some(Timestamp(i64::MAX)), &QUIET_COMPACTION)?;
+    store.erase_shared_history(&QUIET_COMPACTION)
 }
 
 #[test]
@@ -45,8 +44,8 @@ fn old_history_is_deleted_and_new_copies_begin_after_it() {
     assert_eq!(snapshot(first.store(), 1).unwrap().unwrap().seq, 21);
     for (start, base) in [(CopyStart::Snapshot, 20), (CopyStart::History, 10)] {
         let folder = tempfile::tempdir().unwrap();
-        let parts = StoreOptions { shared_log: Some((log.writer(), start)), ..in_memory() };
-        let store = open_in(&folder, parts).unwrap();
+        let options = StoreOptions { shared_log: Some((log.writer(), start)), ..in_memory() };
+        let store = open_in(&folder, options).unwrap();
         assert_eq!(store.history_base().unwrap().seq, base, "{start:?}");
         assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
         assert_eq!(store.log_origin().unwrap(), first.store().log_origin().unwrap());
@@ -88,9 +87,9 @@ fn a_copy_that_lacks_deleted_records_begins_anew_when_it_is_opened() {
         let open = |faults: Vec<Option<LogFault>>| {
             let writer = log.writer();
             writer.plan(faults);
-            let parts =
+            let options =
                 StoreOptions { shared_log: Some((writer, CopyStart::Snapshot)), ..Default::default() };
-            open_in(&folder, parts).unwrap()
+            open_in(&folder, options).unwrap()
         };
         let store = open(Vec::new());
         // A log that ends before the saved records is damaged.
@@ -99,7 +98,7 @@ fn a_copy_that_lacks_deleted_records_begins_anew_when_it_is_opened() {
         }
         drop(store);
         if is_torn {
-            tear(&folder);
+            truncate_log(&folder);
         }
         (4..=20).for_each(|number| put_at(first.store(), number));
         assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
@@ -127,7 +126,7 @@ fn a_copy_without_a_whole_record_begins_anew_when_it_is_opened() {
     second.close();
     (2..=20).for_each(|number| put_at(first.store(), number));
     assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
-    tear(&second.folder);
+    truncate_log(&second.folder);
     let unreachable = vec![Some(LogFault::Unreachable); 2000];
     assert_eq!(second.open_with(unreachable).unwrap_err().code, Code::Unavailable);
     second.open().unwrap();
@@ -156,8 +155,8 @@ fn the_newest_snapshot_replaces_a_damaged_one_that_a_log_begins_with() {
     snapshot(first.store(), 1).unwrap().unwrap();
     assert_eq!(log.snapshots(), [11, 21]);
     let folder = tempfile::tempdir().unwrap();
-    let parts = StoreOptions { shared_log: Some((log.writer(), CopyStart::History)), ..in_memory() };
-    let store = open_in(&folder, parts).unwrap();
+    let options = StoreOptions { shared_log: Some((log.writer(), CopyStart::History)), ..in_memory() };
+    let store = open_in(&folder, options).unwrap();
     assert_eq!(store.history_base().unwrap().seq, 20);
     assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
 }
@@ -187,8 +186,9 @@ fn another_memory_is_refused_although_its_records_were_deleted() {
     for count in [3, 15] {
         let folder = tempfile::tempdir().unwrap();
         let open = |log: &Arc<MemoryLog>| {
-            let parts = StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..in_memory() };
-            open_in(&folder, parts)
+            let options =
+                StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..in_memory() };
+            open_in(&folder, options)
         };
         let store = open(&other).unwrap();
         (store.last_seq() + 1..=count).for_each(|number| {
@@ -210,8 +210,9 @@ fn a_folder_with_changes_of_its_own_is_not_replaced() {
         (1..=3).for_each(|number| put_at(&store, number));
         copy_log(folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap();
         let open = || {
-            let parts = StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..in_memory() };
-            open_in(&folder, parts)
+            let options =
+                StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..in_memory() };
+            open_in(&folder, options)
         };
         if is_own {
             put_at(&store, 30);
@@ -310,10 +311,9 @@ fn an_erased_text_leaves_the_log_and_the_other_copies() {
     assert!(!log.has_text(SECRET));
     assert_eq!((first_record(&log), log.snapshots()), (6, vec![6]));
     assert_eq!(first.store().erased_elsewhere().unwrap(), None);
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
     for daemon in [&second, &third] {
         assert_eq!(daemon.store().erased_elsewhere().unwrap(), Some(5));
-        daemon.store().compact(Some(Timestamp(i64::MAX)), &callbacks).unwrap();
+        daemon.store().compact(Some(Timestamp(i64::MAX)), &QUIET_COMPACTION).unwrap();
         assert_eq!(daemon.store().erased_elsewhere().unwrap(), None);
         let has_secret = |file: &PathBuf| segment_contains(&fs::read(file).unwrap(), SECRET);
         assert!(!segment_files(&daemon.folder).iter().any(has_secret));

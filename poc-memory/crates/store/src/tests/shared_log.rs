@@ -1,11 +1,13 @@
 //! Several stores use one shared log. Every acknowledged write is in it exactly once, and all stores become equal.
 
+use super::verify::QUIET;
 use super::*;
 use crate::testing::{LogFault, MemoryLog, MemoryLogWriter};
 use proptest::prelude::*;
 use std::time::Duration;
 
-const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum time that a store needs to read what others have written.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A store over a shared log, in a folder that outlives it.
 pub(super) struct Daemon {
@@ -38,13 +40,13 @@ impl Daemon {
         self.store = None;
         self.writer = self.log.writer();
         self.writer.plan(faults);
-        let parts = StoreOptions {
+        let options = StoreOptions {
             disk: Arc::new(FaultyDisk(self.faults.clone())),
             retry_delay: Duration::from_millis(1),
             shared_log: Some((self.writer.clone(), CopyStart::Snapshot)),
             ..in_memory()
         };
-        self.store = Some(open_in(&self.folder, parts)?);
+        self.store = Some(open_in(&self.folder, options)?);
         Ok(())
     }
 
@@ -58,7 +60,7 @@ impl Daemon {
 
     pub(super) fn catch_up(&self, log: &MemoryLog) {
         self.writer.silence(false);
-        assert!(self.store().wait_published(log.head(), HEARTBEAT_TIMEOUT));
+        assert!(self.store().wait_published(log.head(), CATCH_UP_TIMEOUT));
     }
 
     /// Catches up, and opens the store again if the log has deleted what it lacks.
@@ -72,20 +74,18 @@ impl Daemon {
                 self.open().unwrap();
             }
         }
-        panic!("it does not catch up: {:?}", self.store().read_only());
+        panic!("the store does not catch up: {:?}", self.store().read_only());
     }
 }
 
 /// Makes a snapshot if the log has at least `every` transactions more than the newest one.
 pub(super) fn snapshot(store: &Store, every: u64) -> Result<Option<SharedSnapshot>> {
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    store.make_snapshot(every, &callbacks)
+    store.make_snapshot(every, &QUIET_COMPACTION)
 }
 
 /// Deletes the records that were made before a time from the shared log, if they are at least `min_records`.
 pub(super) fn drop_history(store: &Store, before: i64, min_records: u64) -> Result<Option<u64>> {
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    store.drop_shared_history(Timestamp(before), min_records, &callbacks)
+    store.drop_shared_history(Timestamp(before), min_records, &QUIET_COMPACTION)
 }
 
 pub(super) fn daemons(log: &Arc<MemoryLog>, count: u8) -> Vec<Daemon> {
@@ -165,7 +165,7 @@ fn many_threads_of_many_stores_count_every_write_once() {
         assert_eq!(contents(daemon.store()), contents(all[0].store()));
         assert_eq!(count_by_view(daemon.store()), count_by_view(all[0].store()));
     }
-    // Every writer gets its turn.
+    // No writer starves.
     let records = log.records();
     assert!(all.iter().all(|daemon| records.iter().any(|record| record.writer == daemon.writer.writer())));
 }
@@ -183,9 +183,9 @@ fn an_unreachable_log_stops_writes_but_not_reads() {
     let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
     // Whether the write was sent depends on which thread first finds the log unreachable.
-    let unsure = "it is not known whether this write succeeded; ";
+    let unknown = "it is not known whether this write succeeded; ";
     assert_eq!(
-        error.line().replace(unsure, ""),
+        error.line().replace(unknown, ""),
         "the store accepts no writes: the log is not reached; try again in a few seconds: writing resumes without a restart once the shared log responds"
     );
     assert_eq!(daemon.store().read_only().unwrap().name(), "log");
@@ -355,8 +355,7 @@ fn a_compacted_store_is_copied_with_its_state() {
     for number in 1..=6 {
         put(&store, number);
     }
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    store.compact(Some(Timestamp(i64::MAX)), &callbacks).unwrap();
+    store.compact(Some(Timestamp(i64::MAX)), &QUIET_COMPACTION).unwrap();
     for number in 7..=8 {
         put(&store, number);
     }
@@ -397,8 +396,7 @@ fn a_copy_ignores_the_head_of_its_folder() {
     assert!(Repair::of(daemon.folder.path(), false).unwrap().is_some());
     daemon.open().unwrap();
     assert_eq!((daemon.store().damage(), numbers(daemon.store())), (None, vec![1]));
-    let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
-    let findings = daemon.store().verify(&callbacks).unwrap();
+    let findings = daemon.store().verify(&QUIET).unwrap();
     assert!(findings.iter().all(|finding| !finding.path.ends_with("head")), "{findings:?}");
 }
 
@@ -412,7 +410,7 @@ enum Step {
     Reopen(usize, bool),
     /// Turns notifications of new records off (`true`) or on.
     Silence(usize, bool),
-    /// The disk of a store fails syncs, or does not any more.
+    /// Syncs of a store's disk fail from now on (`true`), or succeed again.
     FailSyncs(usize, bool),
     /// A store makes a snapshot while the next calls of its log have faults.
     Snapshot(usize, Vec<Option<LogFault>>),
@@ -439,8 +437,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Cuts the last bytes of the local log off.
-pub(super) fn tear(folder: &TempDir) {
+/// Truncates the local log by its last bytes.
+pub(super) fn truncate_log(folder: &TempDir) {
     if let Some(last) = segment_files(folder).last() {
         let length = fs::metadata(last).unwrap().len();
         if length > 40 {
@@ -476,7 +474,7 @@ proptest! {
                     let last = all[at].store().last_seq();
                     all[at].store = None;
                     if cut && crate::view_file::claimed_seq(all[at].folder.path()) < last {
-                        tear(&all[at].folder);
+                        truncate_log(&all[at].folder);
                     }
                     all[at].open().unwrap();
                 }

@@ -1,6 +1,6 @@
 //! Snapshots of a shared log: a store that starts with one equals the others, and incomplete snapshots are ignored.
 
-use super::shared_log::{Daemon, daemons, snapshot, tear};
+use super::shared_log::{Daemon, daemons, snapshot, truncate_log};
 use super::*;
 use crate::testing::{LogFault, MemoryLog};
 use std::time::Duration;
@@ -70,7 +70,7 @@ fn a_copy_whose_end_was_cut_off_is_completed() {
     put(second.store(), 30);
     first.catch_up(&log);
     second.close();
-    tear(&second.folder);
+    truncate_log(&second.folder);
     second.open().unwrap();
     assert_eq!(second.store().history_base().unwrap().seq, 45);
     assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
@@ -80,8 +80,8 @@ fn a_copy_whose_end_was_cut_off_is_completed() {
 fn a_store_can_begin_with_the_first_record() {
     let (log, first) = with_snapshot();
     let folder = tempfile::tempdir().unwrap();
-    let parts = StoreOptions { shared_log: Some((log.writer(), CopyStart::History)), ..in_memory() };
-    let store = open_in(&folder, parts).unwrap();
+    let options = StoreOptions { shared_log: Some((log.writer(), CopyStart::History)), ..in_memory() };
+    let store = open_in(&folder, options).unwrap();
     assert_eq!(store.history_base(), None);
     assert_eq!(contents(&store), contents(first.store()));
 }

@@ -18,9 +18,6 @@ const TENANTS: usize = 4;
 /// Number of notes from which these tests save the view of a tenant.
 const LARGE: usize = 3;
 
-const CALLBACKS: CompactionCallbacks<'static> =
-    CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-
 #[derive(Clone, Debug)]
 enum Step {
     /// Changes of a tenant in one transaction.
@@ -116,7 +113,7 @@ proptest! {
                 Step::Write(tenant, ops) => write_to_both(&stores, *tenant, ops, number as i64)?,
                 Step::Checkpoint => stores.iter().for_each(|store| store.checkpoint().unwrap()),
                 Step::Compact(kept) => for store in &stores {
-                    store.compact(Some(Timestamp(number as i64 - *kept as i64)), &CALLBACKS).unwrap();
+                    store.compact(Some(Timestamp(number as i64 - *kept as i64)), &QUIET_COMPACTION).unwrap();
                 },
                 Step::Reopen => {
                     drop(stores);
@@ -188,7 +185,7 @@ fn closed() -> TempDir {
     folder
 }
 
-/// Whether the file of tenant 1 gives its view.
+/// Whether the view of tenant 1 is loaded from its file.
 fn is_used(folder: &TempDir, store: &Store) -> bool {
     let counts = store.for_tenant(&tuple(1)).counts();
     TenantViewFiles::new(folder.path(), store.shared.log.clone(), Arc::default(), LARGE)
@@ -199,7 +196,7 @@ fn is_used(folder: &TempDir, store: &Store) -> bool {
 /// The prefixes of the keys that were scanned. Only one test opens an engine that adds to them.
 static SCANNED: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-/// A memory engine that remembers which keys were scanned.
+/// A memory engine that records which keys were scanned.
 #[derive(Default)]
 struct WatchedEngine(InMemoryEngine);
 
@@ -476,12 +473,12 @@ fn an_erased_text_is_in_no_file() {
             let left = copy(&folder);
             drop(store);
             folder = left;
-            // What the process has half written.
+            // The file that the process was writing when it was killed.
             fs::copy(file_of(&folder, 1), file_of(&folder, 1).with_extension("partial")).unwrap();
             store = open(&folder, LARGE, None);
         }
         assert!(files(folder.path()).iter().any(|path| has_secret(path)));
-        store.compact(Some(Timestamp(i64::MAX)), &CALLBACKS).unwrap();
+        store.compact(Some(Timestamp(i64::MAX)), &QUIET_COMPACTION).unwrap();
         assert!(store.history_base().unwrap().seq >= deleted);
         let found: Vec<PathBuf> = files(folder.path()).into_iter().filter(|path| has_secret(path)).collect();
         assert_eq!(found, Vec::<PathBuf>::new(), "killed: {is_killed}, unloaded: {is_unloaded}");

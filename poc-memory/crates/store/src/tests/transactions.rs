@@ -208,8 +208,9 @@ fn deleting_a_node_deletes_everything_but_its_history() {
 #[test]
 fn history_and_past_transactions_come_from_the_log() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || StoreOptions { limits: LogLimits { segment: 600, ..LogLimits::default() }, ..in_memory() };
-    let store = open_in(&folder, parts()).unwrap();
+    let options =
+        || StoreOptions { limits: LogLimits { segment: 600, ..LogLimits::default() }, ..in_memory() };
+    let store = open_in(&folder, options()).unwrap();
     for version in 1..=200 {
         let body = format!("version {version}");
         store.transact(cause(), |tx| tx.put_node(&Node { version, body: body.clone(), ..node(1) })).unwrap();
@@ -232,7 +233,7 @@ fn history_and_past_transactions_come_from_the_log() {
     check(&store);
     assert!(segment_files(&folder).len() > 50);
     drop(store);
-    check(&open_in(&folder, parts()).unwrap());
+    check(&open_in(&folder, options()).unwrap());
 }
 
 #[test]

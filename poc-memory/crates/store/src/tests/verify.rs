@@ -19,7 +19,7 @@ fn found(store: &Store) -> Vec<String> {
     findings.iter().map(line).collect()
 }
 
-fn parts() -> StoreOptions {
+fn options() -> StoreOptions {
     let limits = LogLimits { segment: 3000, ..LogLimits::default() };
     StoreOptions {
         limits,
@@ -37,7 +37,7 @@ fn tuple(tenant: u8) -> Tuple {
 /// A closed store with nodes of two tenants in several segments, of which the last changes are in no checkpoint.
 fn closed() -> (TempDir, BTreeMap<Vec<u8>, Vec<u8>>, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     let other = store.for_tenant(&tuple(1));
     for number in 1..=20 {
         put(&store, number);
@@ -81,7 +81,7 @@ fn damage(path: &Path, kind: u8, at: prop::sample::Index) {
 #[test]
 fn a_compaction_that_does_not_replace_the_log_keeps_all_records() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     let at = |seconds| Cause { at: Timestamp(seconds), ..cause() };
     let (kept, deleted) = (node(1), node(2));
     let other = store.for_tenant(&tuple(1));
@@ -96,9 +96,8 @@ fn a_compaction_that_does_not_replace_the_log_keeps_all_records() {
         .unwrap();
     store.transact(at(2), |tx| tx.put_node(&node(3))).unwrap();
     store.transact(at(3), |tx| tx.put_node(&node(4))).unwrap();
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
     // The state after the first transaction would take two, one for each tenant.
-    let done = store.compact(Some(Timestamp(2)), &callbacks).unwrap();
+    let done = store.compact(Some(Timestamp(2)), &QUIET_COMPACTION).unwrap();
     assert_eq!((done.dropped, done.base), (0, None));
     assert_eq!(found(&store), Vec::<String>::new());
 }
@@ -108,7 +107,7 @@ fn a_compaction_that_does_not_replace_the_log_keeps_all_records() {
 fn a_compaction_after_a_cancelled_one_keeps_all_records() {
     for steps in 0.. {
         let folder = tempfile::tempdir().unwrap();
-        let store = open_in(&folder, parts()).unwrap();
+        let store = open_in(&folder, options()).unwrap();
         for seconds in 1..=12 {
             let cause = Cause { at: Timestamp(seconds), ..cause() };
             let body = format!("written at {seconds}");
@@ -127,8 +126,7 @@ fn a_compaction_after_a_cancelled_one_keeps_all_records() {
         let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
         let is_cancelled = store.compact(Some(Timestamp(9)), &callbacks).is_err();
         assert_eq!(found(&store), Vec::<String>::new(), "cancelled after {steps} steps");
-        let callbacks = CompactionCallbacks { check_cancelled: &|| Ok(()), ..callbacks };
-        store.compact(None, &callbacks).unwrap();
+        store.compact(None, &QUIET_COMPACTION).unwrap();
         assert_eq!(found(&store), Vec::<String>::new(), "compacted after {steps} steps");
         if !is_cancelled {
             assert!(steps > 3);
@@ -145,7 +143,7 @@ proptest! {
         events in proptest::collection::vec((0u8..3, proptest::collection::vec(op(), 1..6), 0u8..12), 1..25),
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let mut store = open_in(&folder, parts()).unwrap();
+        let mut store = open_in(&folder, options()).unwrap();
         for (seconds, (tenant, ops, then)) in (10..).zip(&events) {
             let own = store.for_tenant(&tuple(*tenant));
             let cause = Cause { at: Timestamp(seconds), ..cause() };
@@ -160,11 +158,10 @@ proptest! {
                 0 => store.checkpoint().unwrap(),
                 1 => {
                     drop(store);
-                    store = open_in(&folder, parts()).unwrap();
+                    store = open_in(&folder, options()).unwrap();
                 }
                 2 => {
-                    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-                    store.compact(Some(Timestamp(seconds - 2)), &callbacks).unwrap();
+                    store.compact(Some(Timestamp(seconds - 2)), &QUIET_COMPACTION).unwrap();
                 }
                 _ => {}
             }
@@ -179,8 +176,8 @@ proptest! {
         let path = &all[file.index(all.len())];
         let whole = fs::read(path).unwrap();
         damage(path, kind, at);
-        let parts = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..parts() };
-        let store = open_in(&folder, parts).unwrap();
+        let options = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..parts() };
+        let store = open_in(&folder, options).unwrap();
         let is_found = store.damage().is_some()
             || !store.recovery().messages.is_empty()
             || !store.verify(&QUIET).unwrap().is_empty();
@@ -198,7 +195,7 @@ proptest! {
     #[test]
     fn damage_of_an_open_store_is_found(file: prop::sample::Index, kind in 0u8..10, at: prop::sample::Index) {
         let (folder, ..) = closed();
-        let store = open_in(&folder, parts()).unwrap();
+        let store = open_in(&folder, options()).unwrap();
         store.checkpoint().unwrap();
         let mut all = meaningful_files(folder.path());
         all.retain(|path| !path.parent().unwrap().file_name().unwrap().to_string_lossy().starts_with("recent."));
@@ -224,7 +221,7 @@ fn files_that_were_damaged_at_the_open_are_named_once() {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         fs::write(&path, bytes).unwrap();
-        let store = open_in(&folder, parts()).unwrap();
+        let store = open_in(&folder, options()).unwrap();
         let rebuilt = store.recovery().rebuilt;
         assert!(matches!(&rebuilt[..], [line] if line.contains(name)), "{name}: {rebuilt:?}");
         store.checkpoint().unwrap();
@@ -232,7 +229,7 @@ fn files_that_were_damaged_at_the_open_are_named_once() {
         assert_eq!(found(&store), [format!("{name}: {line}")]);
         assert_eq!(found(&store), Vec::<String>::new(), "{name}");
         drop(store);
-        let store = open_in(&folder, parts()).unwrap();
+        let store = open_in(&folder, options()).unwrap();
         assert_eq!(store.recovery().rebuilt, Vec::<String>::new(), "{name}");
         assert_eq!(found(&store), Vec::<String>::new(), "{name}");
     }
@@ -242,15 +239,15 @@ fn files_that_were_damaged_at_the_open_are_named_once() {
 #[test]
 fn a_damaged_view_of_a_small_store_is_replaced_when_the_store_is_closed() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     put(&store, 1);
     store.checkpoint().unwrap();
     drop(store);
     let path = folder.path().join("view");
     fs::write(&path, "garbage").unwrap();
-    drop(open_in(&folder, parts()).unwrap());
+    drop(open_in(&folder, options()).unwrap());
     assert!(!atomic_file::is_damaged(&path));
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     assert_eq!(store.recovery().rebuilt, Vec::<String>::new());
 }
 
@@ -260,12 +257,12 @@ fn missing_files_and_files_of_other_formats_are_no_damage() {
         let (folder, ..) = closed();
         let path = folder.path().join(name);
         fs::remove_file(&path).unwrap();
-        drop(open_in(&folder, parts()).unwrap());
+        drop(open_in(&folder, options()).unwrap());
         if name != "head" {
             let other = atomic_file::Fingerprint::of("an earlier format");
             atomic_file::write(&path, other, 1, &[b"other"]).unwrap();
         }
-        let store = open_in(&folder, parts()).unwrap();
+        let store = open_in(&folder, options()).unwrap();
         let expected = atomic_file::Fingerprint::of("test");
         assert_eq!(store.load_derived("found", expected).unwrap().is_some(), name != "derived/found");
         assert_eq!(store.recovery().rebuilt, Vec::<String>::new(), "{name}");
@@ -275,7 +272,7 @@ fn missing_files_and_files_of_other_formats_are_no_damage() {
 #[test]
 fn a_damaged_file_that_is_read_later_is_named() {
     let (folder, ..) = closed();
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     let path = folder.path().join("derived/found");
     fs::write(&path, "garbage").unwrap();
     assert_eq!(store.load_derived("found", atomic_file::Fingerprint::of("test")).unwrap(), None);
@@ -300,7 +297,7 @@ fn a_file_that_is_damaged_again_after_a_verification_is_reported_again() {
 fn files_that_are_deleted_while_the_store_is_open_are_named() {
     for name in ["view", "head", "lock"] {
         let (folder, ..) = closed();
-        let store = open_in(&folder, parts()).unwrap();
+        let store = open_in(&folder, options()).unwrap();
         store.checkpoint().unwrap();
         fs::remove_file(folder.path().join(name)).unwrap();
         let found = found(&store);
@@ -312,7 +309,7 @@ fn files_that_are_deleted_while_the_store_is_open_are_named() {
 #[test]
 fn records_that_are_deleted_while_the_store_is_open_are_built_again() {
     let (folder, records, _) = closed();
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     // One table, so that no thread merges tables.
     store.shared.engine.rewrite(&|| Ok(())).unwrap();
     fs::remove_dir_all(folder.path().join("records")).unwrap();
@@ -323,7 +320,7 @@ fn records_that_are_deleted_while_the_store_is_open_are_built_again() {
 #[test]
 fn damaged_records_are_rebuilt_when_they_are_found() {
     let (folder, records, _) = closed();
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     // One table, so that no thread merges tables.
     store.shared.engine.rewrite(&|| Ok(())).unwrap();
     let tables = files(&folder.path().join("records")).into_iter();
@@ -396,7 +393,7 @@ fn writes_during_a_verification_are_not_reported() {
 #[test]
 fn a_verification_can_be_cancelled() {
     let (folder, ..) = closed();
-    let store = open_in(&folder, parts()).unwrap();
+    let store = open_in(&folder, options()).unwrap();
     let stop = || Err(Error::new(Code::Unavailable, "enough"));
     let error =
         store.verify(&VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &stop }).unwrap_err();

@@ -21,7 +21,7 @@ fn put_is_refused(store: &Store) {
 }
 
 #[test]
-fn a_log_that_is_changed_while_it_is_open_takes_no_writes_and_nothing_is_lost() {
+fn a_log_that_is_changed_while_it_is_open_accepts_no_writes_and_nothing_is_lost() {
     let all: Vec<u64> = (1..=5).collect();
     for (change, checked_first) in
         changed_logs().into_iter().flat_map(|change| [(change, false), (change, true)])

@@ -27,8 +27,8 @@ proptest! {
         let in_view = |number: u64| intact.view && number <= made.checkpoint;
         let mut shown = Vec::new();
         for _ in 0..2 {
-            let parts = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
-            let store = open_in(&made.folder, parts).unwrap();
+            let options = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
+            let store = open_in(&made.folder, options).unwrap();
             // Whatever the log lacks is noticed.
             prop_assert!(!intact.head || logged.len() as u64 == COUNT || store.damage().is_some(), "{:?}", damages);
             let view = store.view();

@@ -6,24 +6,17 @@ use crate::tests::changes::op;
 use crate::tests::verify::QUIET;
 
 /// The bytes of the log, the records and the view, by their paths within the store.
-fn parts(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+fn saved_bytes(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let all = bytes_of_files(folder).into_iter();
     let all = all.map(|(path, bytes)| (path.strip_prefix(folder).unwrap().to_owned(), bytes));
     all.filter(|(path, _)| ["log", "records", "view"].iter().any(|part| path.starts_with(part))).collect()
-}
-
-/// The records of a tenant, without those that are derived from the numbers of transactions.
-fn stated(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let mut all = contents(store);
-    all.retain(|key, _| Table::split_engine_key(key).unwrap().1 != Table::Changes);
-    all
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_repair_keeps_what_it_says_and_is_undone_byte_for_byte(
+    fn a_repair_keeps_what_it_announces_and_is_undone_byte_for_byte(
         checkpoint in 0..=COUNT, damages in proptest::collection::vec(damage(), 1..5),
     ) {
         let made = closed_store(checkpoint);
@@ -39,7 +32,7 @@ proptest! {
             let has_text = |number: &u64| store.node(node(*number).id).unwrap().is_some();
             (1..=COUNT).filter(has_text).collect::<Vec<_>>()
         };
-        let before = parts(made.folder.path());
+        let before = saved_bytes(made.folder.path());
         let options = Repair::of(made.folder.path(), false).unwrap().unwrap().options().unwrap();
         prop_assert!(files(made.folder.path()).iter().all(|path| !path.ends_with("repair.json")));
         for (at, option) in options.iter().enumerate() {
@@ -62,7 +55,7 @@ proptest! {
             }
             prop_assert!(kept.iter().all(|number| shown.contains(number)));
             undo_repair(copy.path(), &["index"]).unwrap();
-            prop_assert!(parts(copy.path()) == before, "{:?}: {:?}", option, damages);
+            prop_assert!(saved_bytes(copy.path()) == before, "{:?}: {:?}", option, damages);
             prop_assert_eq!(undo_repair(copy.path(), &["index"]).unwrap_err().code, Code::NotFound);
         }
     }
@@ -141,7 +134,7 @@ proptest! {
             };
             let lines = |store: &Store| poc_graph::testing::contents(&store.view()).into_iter();
             let view = |store: &Store| lines(store).map(without_seq).collect::<Vec<_>>();
-            (stated(store), stated(&tenant), view(store), view(&tenant))
+            (contents_without_changes(store), contents_without_changes(&tenant), view(store), view(&tenant))
         };
         let saved = txns.len() / 2 + saved.index(txns.len() - txns.len() / 2);
         let (before, last, bytes) = {
@@ -216,30 +209,30 @@ impl RecordEnds {
 
 /// The transactions that created the nodes and the edge are lost, and later ones that changed them are not.
 #[test]
-fn what_a_lost_transaction_created_is_whole_if_a_later_one_changed_it() {
+fn a_note_whose_creation_is_lost_is_complete_if_a_later_transaction_changed_it() {
     let folder = tempfile::tempdir().unwrap();
-    let worded = |number: u64| Node { keywords: vec!["anchor".into()], ..node(number) };
-    let renamed = |number: u64| Node { key: format!("renamed-{number}"), ..worded(number) };
+    let with_keyword = |number: u64| Node { keywords: vec!["anchor".into()], ..node(number) };
+    let renamed = |number: u64| Node { key: format!("renamed-{number}"), ..with_keyword(number) };
     let link = |strength: f64| edge(2, 3, EdgeKind::Link, strength);
     let before = {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         let mut ends = RecordEnds::default();
-        ends.transact(&store, |tx| tx.put_node(&worded(1)));
-        ends.transact(&store, |tx| tx.put_node(&worded(2)));
-        ends.transact(&store, |tx| tx.put_node(&worded(3)));
+        ends.transact(&store, |tx| tx.put_node(&with_keyword(1)));
+        ends.transact(&store, |tx| tx.put_node(&with_keyword(2)));
+        ends.transact(&store, |tx| tx.put_node(&with_keyword(3)));
         ends.transact(&store, |tx| tx.put_edge(&link(0.2)));
         ends.transact(&store, |tx| tx.put_node(&renamed(1)));
-        ends.transact(&store, |tx| tx.put_node(&Node { body: "Changed".into(), ..worded(2) }));
+        ends.transact(&store, |tx| tx.put_node(&Node { body: "Changed".into(), ..with_keyword(2) }));
         ends.transact(&store, |tx| tx.put_node(&Node { body: "Changed".into(), ..renamed(1) }));
-        ends.transact(&store, |tx| tx.put_node(&Node { body: "Changed".into(), ..worded(3) }));
+        ends.transact(&store, |tx| tx.put_node(&Node { body: "Changed".into(), ..with_keyword(3) }));
         ends.transact(&store, |tx| tx.put_edge(&link(0.4)));
-        let before = stated(&store);
+        let before = contents_without_changes(&store);
         drop(store);
         ends.damage(&folder, &[2, 3, 4, 5]);
         before
     };
     let check = |store: &Store| {
-        assert!(stated(store) == before, "{:?}", store.damage());
+        assert!(contents_without_changes(store) == before, "{:?}", store.damage());
         for (number, key) in [(1, "renamed-1"), (2, "n2"), (3, "n3")] {
             assert_eq!(store.find_key(key).unwrap(), Some(node(number).id));
         }
@@ -263,7 +256,7 @@ fn what_a_lost_transaction_created_is_whole_if_a_later_one_changed_it() {
 
 /// The transaction that created a note is lost. Later ones have linked, visited, weighed and embedded it.
 #[test]
-fn what_intact_changes_added_to_a_lost_note_is_deleted() {
+fn records_that_intact_changes_added_to_a_lost_note_are_deleted() {
     let folder = tempfile::tempdir().unwrap();
     {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
@@ -306,7 +299,7 @@ fn what_intact_changes_added_to_a_lost_note_is_deleted() {
         assert_eq!(store.last_seq(), if is_copy { 5 } else { 6 });
         let of_lost = |store: &Store| {
             let is_of_lost = |key: &[u8]| key.windows(16).any(|part| part == node(2).id.as_bytes());
-            stated(store).into_keys().filter(|key| is_of_lost(key)).count()
+            contents_without_changes(store).into_keys().filter(|key| is_of_lost(key)).count()
         };
         assert_eq!(of_lost(&store) > 0, is_copy);
         // The note is created again.
@@ -365,7 +358,9 @@ fn lost_transactions_of_several_tenants_are_repaired_from_the_records() {
     for lost in [[2, 4], [3, 6], [4, 7]] {
         let folder = tempfile::tempdir().unwrap();
         let state = |store: &Store| {
-            (0..3).map(|writer| (stated(&of(store, writer)), numbers(&of(store, writer)))).collect::<Vec<_>>()
+            (0..3)
+                .map(|writer| (contents_without_changes(&of(store, writer)), numbers(&of(store, writer))))
+                .collect::<Vec<_>>()
         };
         let (before, ends) = {
             let store = open_in(&folder, StoreOptions::default()).unwrap();
@@ -389,7 +384,7 @@ fn lost_transactions_of_several_tenants_are_repaired_from_the_records() {
 
 /// A lost note of an early gap, to which a later intact transaction links, and another gap after that.
 #[test]
-fn a_lost_note_exists_in_the_repaired_log_before_what_links_to_it() {
+fn a_lost_note_is_in_the_repaired_log_before_the_links_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let (before, ends) = {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
@@ -402,14 +397,14 @@ fn a_lost_note_exists_in_the_repaired_log_before_what_links_to_it() {
         }
         store.checkpoint().unwrap();
         put(&store, 7);
-        (stated(&store), ends)
+        (contents_without_changes(&store), ends)
     };
     // The creations of the second and of the fifth note.
     ends.damage(&folder, &[2, 6]);
     repaired(&folder, RepairSource::Records);
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage(), store.view().edge_count()), (None, 1));
-    assert!(stated(&store) == before);
+    assert!(contents_without_changes(&store) == before);
     let found = store.verify(&QUIET).unwrap();
     assert!(found.is_empty(), "{found:?}");
 }
@@ -417,11 +412,12 @@ fn a_lost_note_exists_in_the_repaired_log_before_what_links_to_it() {
 /// The first gap has deleted a link of a note to which a later transaction links, and the second gap has a single
 /// transaction, of another tenant.
 #[test]
-fn what_a_tenant_has_deleted_in_a_gap_does_not_wait_for_a_gap_of_another_tenant() {
+fn a_deletion_in_a_gap_of_one_tenant_does_not_wait_for_a_gap_of_another_tenant() {
     let other = |store: &Store| store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
     for deletes_last in [false, true] {
         let folder = tempfile::tempdir().unwrap();
-        let state = |store: &Store| (stated(store), stated(&other(store)));
+        let state =
+            |store: &Store| (contents_without_changes(store), contents_without_changes(&other(store)));
         let (before, ends) = {
             let store = open_in(&folder, StoreOptions::default()).unwrap();
             let other = other(&store);
@@ -464,7 +460,7 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
     fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
     let before = bytes_of_files(made.folder.path());
     repaired(&made.folder, RepairSource::Records);
-    let after = parts(made.folder.path());
+    let after = saved_bytes(made.folder.path());
     let manifest = made.folder.path().join("quarantine/repair-1/manifest.json");
     let journal: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
     let moves: Vec<(PathBuf, PathBuf)> = serde_json::from_value(journal["moves"].clone()).unwrap();
@@ -526,7 +522,7 @@ fn an_intact_store_is_not_repaired() {
     assert_eq!(Repair::of(nothing.path(), false).err().unwrap().code, Code::NotFound);
 }
 
-/// Notes of a lost segment that are too large for the same number of transactions of the usual size.
+/// The notes of a lost segment are so large that the repair needs more transactions than were lost.
 #[test]
 fn a_gap_of_large_notes_is_repaired() {
     let folder = tempfile::tempdir().unwrap();
@@ -536,7 +532,7 @@ fn a_gap_of_large_notes_is_repaired() {
     for txn in 0..2 {
         let cause = Cause::new(Timestamp(2), "manual", "test");
         let large = |number: u64| {
-            // It cannot be compressed, and is different in each.
+            // Random text, which cannot be compressed.
             let mut state = number;
             let mut next = || {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -563,7 +559,7 @@ fn a_gap_of_large_notes_is_repaired() {
 
 /// The index of a table is damaged, so the records as a whole cannot be used, and the log has lost a segment.
 #[test]
-fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
+fn a_repair_is_compared_with_all_readable_parts_and_the_replaced_ones_can_be_restored() {
     let made = closed_store(COUNT);
     for path in files(&made.folder.path().join("records")) {
         if path.extension().is_some_and(|own| own == "table") {
@@ -595,14 +591,14 @@ fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
     assert_eq!(contents[&Tenant::default()].notes.len() as u64, COUNT);
 }
 
-/// What the intact blocks of a damaged table have is shown and kept: each note in the state after its last change that
-/// any intact part has.
+/// Notes in intact blocks of a damaged table are shown and kept. Each note has the state after its last change that any
+/// intact part contains.
 #[test]
 fn the_intact_blocks_of_damaged_records_are_used() {
     let folder = tempfile::tempdir().unwrap();
     let limits = LogLimits { segment: SEGMENT, ..LogLimits::default() };
-    let parts = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
-    let store = open_in(&folder, parts).unwrap();
+    let options = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
+    let store = open_in(&folder, options).unwrap();
     let body = |number: u64| format!("Note {number} {}", "lies at anchor ".repeat(200));
     let edit = |number: u64, body: String| {
         let edited = Node { body, ..node(number) };
@@ -675,12 +671,13 @@ fn the_intact_blocks_of_damaged_records_are_used() {
     assert_eq!((store.damage(), state(&store)), (None, shown));
 }
 
-/// The log and the view are lost, and so is a block of the records with a few notes. Their entries are in other blocks.
+/// The log, the view and a block of the records with a few notes are lost. The index entries of these notes are in
+/// other blocks.
 #[test]
-fn notes_of_which_only_entries_are_left_are_named() {
+fn lost_notes_that_still_have_index_entries_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = StoreOptions { engine: with_small_tables, ..StoreOptions::default() };
-    let store = open_in(&folder, parts).unwrap();
+    let options = StoreOptions { engine: with_small_tables, ..StoreOptions::default() };
+    let store = open_in(&folder, options).unwrap();
     for number in 1..=COUNT {
         let part = |part: u64| blake3::hash(format!("{number} {part}").as_bytes()).to_hex().to_string();
         let body: String = (0..60).map(part).collect();
@@ -733,7 +730,7 @@ fn notes_of_which_only_entries_are_left_are_named() {
 }
 
 #[test]
-fn a_repair_deletes_what_was_derived_from_the_old_log() {
+fn a_repair_deletes_indexes_of_the_old_log() {
     let made = closed_store(COUNT);
     fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
     let index = made.folder.path().join("index");
