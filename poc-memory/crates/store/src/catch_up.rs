@@ -210,9 +210,9 @@ pub(super) struct CatchUpSources {
     /// The default tenant and those with many notes, with their number of nodes. Followers are brought up to date with
     /// these at open, and with the others when they are needed.
     pub(super) tenants: Vec<(Tenant, usize)>,
-    /// If no file may be changed, the transactions for which the saved state of a follower can be used. See
-    /// [`Follower::load_read_only`].
-    pub(super) unchanged: Option<RangeInclusive<u64>>,
+    /// For a store in which no file may be changed: the transactions for which the saved state of a follower can be
+    /// used. `None` for other stores. See [`Follower::load_read_only`].
+    pub(super) usable: Option<RangeInclusive<u64>>,
     /// The damaged files that followers found.
     pub(super) rebuilt: Arc<RebuiltFiles>,
 }

@@ -87,25 +87,25 @@ impl IndexWorkers {
             let progress = Mutex::new(Progress { phase: Phase::Loading, offered: last, was_lagging: false });
             Arc::new(IndexWorker { follower, progress, changed: Condvar::new() })
         };
-        let followers = IndexWorkers {
+        let workers = IndexWorkers {
             all: all.into_iter().map(new_worker).collect(),
             threads: Mutex::default(),
             unsaved: Arc::new(AtomicUsize::new(unsaved)),
             _sources: sources.clone(),
         };
-        for worker in &followers.all {
+        for worker in &workers.all {
             let source: Arc<dyn TenantSource> = sources.clone();
             worker.follower.connect(Arc::downgrade(&source));
         }
-        for worker in &followers.all {
-            let (sources, unsaved) = (sources.clone(), followers.unsaved.clone());
+        for worker in &workers.all {
+            let (sources, unsaved) = (sources.clone(), workers.unsaved.clone());
             let (worker, name) = (worker.clone(), worker.follower.name());
             let thread = watchdog::spawn(name, move || {
                 worker.catch_up(&sources, &unsaved);
             })?;
-            followers.threads.lock().push(thread);
+            workers.threads.lock().push(thread);
         }
-        Ok(followers)
+        Ok(workers)
     }
 
     /// The followers.
@@ -113,8 +113,8 @@ impl IndexWorkers {
         self.all.iter().map(|worker| &worker.follower)
     }
 
-    /// The followers whose answers for a tenant are older than the view, with the reason. For the default tenant, those
-    /// whose answers for any tenant are.
+    /// The names of the followers whose answers for a tenant are older than the view, each with the reason. For the
+    /// default tenant, a follower is included if its answers for any tenant are older.
     pub(super) fn lagging(&self, tenant: Tenant) -> Vec<(&'static str, Error)> {
         let why = |worker: &Arc<IndexWorker>| {
             let error = match &worker.progress.lock().phase {
@@ -158,9 +158,9 @@ impl IndexWorkers {
         self.wait_while(|phase| !phase.is_settled());
     }
 
-    fn wait_while(&self, unready: impl Fn(&Phase) -> bool) {
+    fn wait_while(&self, must_wait: impl Fn(&Phase) -> bool) {
         for worker in &self.all {
-            worker.changed.wait_while(&mut worker.progress.lock(), |progress| unready(&progress.phase));
+            worker.changed.wait_while(&mut worker.progress.lock(), |progress| must_wait(&progress.phase));
         }
     }
 
@@ -208,7 +208,7 @@ impl IndexWorkers {
         Ok(is_unloaded)
     }
 
-    /// Like [`IndexWorkers::unsaved`], and resets the number to 0.
+    /// Returns the number of changes since the last checkpoint and resets it to 0.
     pub(super) fn take_unsaved(&self) -> usize {
         self.unsaved.swap(0, Ordering::Relaxed)
     }
@@ -257,7 +257,7 @@ impl IndexWorker {
         let result = watchdog::catch_panic(|| {
             let follower = self.follower.as_ref();
             let mut target = self.progress.lock().offered;
-            if let Some(usable) = &sources.unchanged {
+            if let Some(usable) = &sources.usable {
                 follower.load_read_only(usable.clone());
             } else {
                 follower.load(target)?;
@@ -278,10 +278,10 @@ impl IndexWorker {
             } else {
                 self.enter(Phase::CatchingUp);
             }
-            let mut taken = catch_up::feed(follower, sources, &lacking, target)?;
+            let mut replayed = catch_up::feed(follower, sources, &lacking, target)?;
             loop {
-                taken += catch_up::follower(follower, sources, target)?;
-                unsaved.fetch_max(taken, Ordering::Relaxed);
+                replayed += catch_up::follower(follower, sources, target)?;
+                unsaved.fetch_max(replayed, Ordering::Relaxed);
                 let mut progress = self.progress.lock();
                 if progress.offered == target {
                     progress.phase = Phase::Current;
@@ -298,6 +298,7 @@ impl IndexWorker {
         self.follower.release();
     }
 
+    /// Applies a transaction if the follower is up to date. Otherwise the thread that catches up reads it from the log.
     fn offer(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
         {
             let mut progress = self.progress.lock();
@@ -314,6 +315,7 @@ impl IndexWorker {
         }
     }
 
+    /// Changes the phase and wakes the threads that wait for it.
     fn enter(&self, phase: Phase) {
         self.progress.lock().phase = phase;
         self.changed.notify_all();

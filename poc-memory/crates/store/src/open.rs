@@ -67,9 +67,9 @@ pub(super) struct StoreOptions {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) limits: LogLimits,
     pub(super) engine: OpenEngine,
-    /// Size of the buffer in front of the engine, in bytes.
+    /// Size of the buffer of changes in front of the engine, in bytes.
     pub(super) buffer: usize,
-    /// Maximum time between two heartbeats of the engine while it opens.
+    /// Maximum time between two heartbeats of the engine while it opens. After that it counts as hanging.
     pub(super) heartbeat_timeout: Duration,
     /// The delay between two attempts to write to a disk that has failed.
     pub(super) retry_delay: Duration,
@@ -95,6 +95,9 @@ impl Default for StoreOptions {
 }
 
 /// Opens the store in a directory.
+///
+/// # Errors `locked` if another process holds the store, `conflict` if a newer release wrote it or it does not fit the
+/// shared log, and errors of the disk and of the shared log.
 pub(super) fn open(
     directory: &Path,
     embedder: &str,
@@ -135,8 +138,8 @@ pub(super) fn open(
     }
     let quarantine = Arc::new(QuarantineFolder::new(directory, options.disk.clone()));
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
-    let mut resumed =
-        ResumedLog::resume(directory, Arc::new(log), tail, &options)?.renewed(directory, &options)?;
+    let mut resumed = ResumedLog::resume(directory, Arc::new(log), tail, &options)?
+        .replace_if_outdated(directory, &options)?;
     let files = resumed.files.take().or(fetched.and_then(|snapshot| snapshot.files));
     // The copy of the log now has all changes that the files have.
     if files.is_some_and(|files| files.install(directory, &resumed.log, options.disk.as_ref())) {
@@ -180,7 +183,7 @@ struct ResumedLog {
     shared_log: Option<Arc<SharedLogCopy>>,
     /// Messages about bytes that were moved to the quarantine, and about erased texts that may be left.
     messages: Vec<String>,
-    /// Why the store can accept no writes, if so.
+    /// Why the store can accept no writes; `None` if it can.
     reason: Option<ReadOnlyReason>,
     /// The derived files of the snapshot that has replaced the log, if any.
     files: Option<SnapshotFiles>,
@@ -197,7 +200,7 @@ impl ResumedLog {
         let reserve = Arc::new(Reserve::new(directory, options.disk.clone(), options.limits.reserve));
         let mut appender = Appender::new(log.clone(), options.disk.clone(), options.limits, tail);
         if options.shared_log.is_none() {
-            // What a copy of a shared log has lost is read from that again.
+            // A copy of a shared log needs no head, because it reads what it has lost from the shared log again.
             appender.set_head(LogHead::new(directory));
         }
         let (messages, mut reason) = resume_appender(&mut appender, &reserve);
@@ -226,7 +229,7 @@ impl ResumedLog {
     /// # Errors
     /// `conflict` if the folder was in use without the shared log, and may have records of its own; `unavailable` if a
     /// copy without any record cannot be replaced.
-    fn renewed(self, directory: &Path, options: &StoreOptions) -> Result<ResumedLog> {
+    fn replace_if_outdated(self, directory: &Path, options: &StoreOptions) -> Result<ResumedLog> {
         let outdated = self.shared_log.as_ref().filter(|copy| copy.is_outdated());
         let (Some(copy), Some((shared, start))) = (outdated, &options.shared_log) else { return Ok(self) };
         if log_head::exists(directory) {
@@ -251,18 +254,18 @@ impl ResumedLog {
         let messages = self.messages.clone();
         drop(self);
         let (log, _) = log::inspect(&directory.join("log"), true)?;
-        let mut renewed = ResumedLog::resume(directory, Arc::new(log), None, options)?;
-        renewed.messages.splice(..0, messages);
-        renewed.files = files;
+        let mut replacement = ResumedLog::resume(directory, Arc::new(log), None, options)?;
+        replacement.messages.splice(..0, messages);
+        replacement.files = files;
         if erased >= last {
             // The copy had the texts, but not the record that names what was erased.
-            renewed.messages.push(
+            replacement.messages.push(
                 "another daemon has erased texts while this copy of the shared log was behind: the prompts of runs and \
                  the quarantine on this machine were not searched for them"
                     .to_owned(),
             );
         }
-        Ok(renewed)
+        Ok(replacement)
     }
 }
 
@@ -278,7 +281,7 @@ struct RecoveredStore<'a> {
 }
 
 impl RecoveredStore<'_> {
-    /// Starts the threads of the followers, of the committer and of the shared log.
+    /// Starts the threads of the followers, of the committer and of the shared log. The store is then open.
     fn start(self, followers: Vec<Arc<dyn Follower>>, options: &StoreOptions) -> Result<StoreState> {
         // After an error, these drop in reverse order: the lock must be released after everything else is closed.
         let RecoveredStore { directory, embedder, lock, resumed, opener, views, rebuilt } = self;
@@ -342,14 +345,13 @@ impl RecoveredStore<'_> {
     }
 }
 
-/// The sources from which followers are brought up to date. If no file may be changed, `unchanged` has the transactions
-/// for which their saved state can be used.
+/// The sources from which followers are brought up to date. `usable` is [`CatchUpSources::usable`].
 fn catch_up_sources(
     commits: &Arc<CommitQueue>,
     log: Arc<Log>,
     engine: Arc<LazyEngine>,
     embedder: &str,
-    unchanged: Option<RangeInclusive<u64>>,
+    usable: Option<RangeInclusive<u64>>,
     rebuilt: &Arc<RebuiltFiles>,
 ) -> Arc<CatchUpSources> {
     let (_, main, others) = commits.main_and_counts();
@@ -358,7 +360,7 @@ fn catch_up_sources(
         engine,
         embedder: embedder.to_owned(),
         tenants: catch_up::tenants_at_open(&main, &others),
-        unchanged,
+        usable,
         rebuilt: rebuilt.clone(),
     })
 }
@@ -397,7 +399,7 @@ fn not_created(directory: &Path, source: std::io::Error) -> OpenError {
     OpenError::CreateDirectory { directory: directory.to_owned(), source }
 }
 
-/// Reads the saved views in a thread of their own. The thread returns `None` if there are none that can be read.
+/// Reads the saved views on a separate thread. The thread returns `None` if there are none that can be read.
 fn start_reading_views(directory: &Path) -> Result<JoinHandle<Option<SavedViews>>> {
     let directory = directory.to_owned();
     watchdog::spawn("view", move || {
@@ -409,8 +411,8 @@ fn start_reading_views(directory: &Path) -> Result<JoinHandle<Option<SavedViews>
 }
 
 /// Opens the end of the log for appending, and syncs what a killed process had not synced, before the records are
-/// brought up to it. Returns messages about bytes that were moved to the quarantine, and why the log cannot be written,
-/// if so.
+/// brought up to it. Returns messages about bytes that were moved to the quarantine, and why the log cannot be written;
+/// `None` if it can.
 fn resume_appender(appender: &mut Appender, reserve: &Reserve) -> (Vec<String>, Option<ReadOnlyReason>) {
     let resumed = appender.resume().or_else(|error| {
         if disk::is_full(&error) {
@@ -424,7 +426,7 @@ fn resume_appender(appender: &mut Appender, reserve: &Reserve) -> (Vec<String>, 
     }
 }
 
-/// What is known of all tenants at the end of the log.
+/// The views and counts of all tenants at the end of the log.
 struct LoadedViews {
     views: StoreViews,
     /// Number of nodes and edges that the saved views lack.

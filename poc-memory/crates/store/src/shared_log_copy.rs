@@ -1,6 +1,6 @@
 //! The copy of a shared log in the folder of a store.
 
-use super::log::{Appender, Log, frame};
+use super::log::{Appender, FRAME, Log, frame};
 use super::logged_transaction::LoggedTransaction;
 use super::pending_transaction::PendingTransaction;
 use super::read_only::ReadOnlyReason;
@@ -14,21 +14,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Size in bytes of a record of the local log without its payload.
-const FRAME: usize = 16;
 /// Maximum number of records read or appended at once.
 const PART_RECORDS: usize = 1000;
-/// Size of records, in bytes, after which no more are appended at once.
+/// Records are appended together until their total size reaches this number of bytes.
 const PART_BYTES: usize = 8 << 20;
 /// Number of attempts to append if the shared log does not respond.
 const ATTEMPTS: usize = 3;
 /// Maximum duration of a lease on the head; it ends earlier if its holder appends.
 const LEASE: Duration = Duration::from_secs(2);
-/// Delay between attempts while another writer has a lease; the next constant is the number of attempts.
+/// Delay between attempts while another writer has a lease.
 const LEASE_WAIT: Duration = Duration::from_millis(50);
+/// Maximum number of these delays.
 const LEASE_WAITS: usize = 100;
 
-/// Why the records of the shared log and of its copy do not fit together.
+/// Why the shared log and its copy do not match.
 #[derive(Debug, thiserror::Error)]
 enum SharedLogError {
     #[error("change {seq} of the shared log `{address}` {problem}")]
@@ -86,7 +85,7 @@ pub(super) enum CopyError {
 pub(super) struct SharedLogCopy {
     shared: Arc<dyn SharedLog>,
     log: Arc<Log>,
-    // The number that this writer's next record gets.
+    // The writer's own number of its next record.
     next_number: AtomicU64,
     // The highest known head.
     head: AtomicU64,
@@ -139,7 +138,7 @@ impl SharedLogCopy {
 
     /// Waits for records that the copy lacks. Returns whether there are any.
     pub(super) fn wait(&self, timeout: Duration) -> Result<bool> {
-        let head = self.checked(self.shared.wait(self.log.last(), timeout))?;
+        let head = self.track_failure(self.shared.wait(self.log.last(), timeout))?;
         self.head.fetch_max(head, Ordering::Relaxed);
         Ok(head > self.log.last())
     }
@@ -171,22 +170,22 @@ impl SharedLogCopy {
 
     /// Which records of the shared log were deleted.
     pub(super) fn dropped(&self) -> Result<DroppedHistory> {
-        self.checked(self.shared.dropped())
+        self.track_failure(self.shared.dropped())
     }
 
     /// Deletes records of the shared log; see [`SharedLog::drop_until`].
     pub(super) fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
-        self.checked(self.shared.drop_until(dropped))
+        self.track_failure(self.shared.drop_until(dropped))
     }
 
     /// The other writers that were seen recently.
     pub(super) fn peers(&self) -> Result<Vec<Peer>> {
-        self.checked(self.shared.peers())
+        self.track_failure(self.shared.peers())
     }
 
     /// Calls the storage for snapshots of the shared log.
     pub(super) fn snapshots<T>(&self, call: impl FnOnce(&dyn SnapshotStore) -> Result<T>) -> Result<T> {
-        self.checked(call(self.shared.snapshots()))
+        self.track_failure(call(self.shared.snapshots()))
     }
 
     /// Requests a lease on the head.
@@ -211,17 +210,23 @@ impl SharedLogCopy {
     pub(super) fn missing(&self) -> Result<Vec<CopiedRecord>> {
         self.check()?;
         let last = self.log.last();
-        let records = self.checked(self.shared.read(last, PART_RECORDS))?;
+        let records = self.track_failure(self.shared.read(last, PART_RECORDS))?;
         if records.first().is_some_and(|next| next.seq > last + 1) && self.dropped()?.last > last {
             return Err(self.outdated(last));
         }
-        let copied: Vec<CopiedRecord> =
-            (last + 1..).zip(records).map(|(seq, record)| self.copied(seq, record)).collect::<Result<_>>()?;
+        let copied: Vec<CopiedRecord> = (last + 1..)
+            .zip(records)
+            .map(|(seq, record)| self.convert(seq, record))
+            .collect::<Result<_>>()?;
         self.head.fetch_max(last + copied.len() as u64, Ordering::Relaxed);
         Ok(copied)
     }
 
-    fn copied(&self, seq: u64, record: SharedRecord) -> Result<CopiedRecord> {
+    /// Converts record `seq` of the shared log to the format of the local log.
+    ///
+    /// # Errors
+    /// `damaged` if it is another record or cannot be decoded.
+    fn convert(&self, seq: u64, record: SharedRecord) -> Result<CopiedRecord> {
         let damaged =
             |problem: String| SharedLogError::DamagedRecord { seq, address: self.shared.address(), problem };
         if record.seq != seq {
@@ -236,8 +241,8 @@ impl SharedLogCopy {
         Ok(CopiedRecord { txn: Arc::new(txn), bytes, checksum })
     }
 
-    /// Passes the result of a call through. After a failure, the copy must be compared with the shared log again.
-    fn checked<T>(&self, result: Result<T>) -> Result<T> {
+    /// Returns the result of a call unchanged. After a failure, the copy must be compared with the shared log again.
+    fn track_failure<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|_| self.note_failure())
     }
 
@@ -246,7 +251,7 @@ impl SharedLogCopy {
         *self.last_failure.lock() = Some(Instant::now());
     }
 
-    /// Compares the local log with the shared one, even if that was done before.
+    /// Compares the local log with the shared one, even if they were compared before.
     pub(super) fn check_again(&self) -> Result<()> {
         self.is_checked.store(false, Ordering::Relaxed);
         self.check()
@@ -264,7 +269,8 @@ impl SharedLogCopy {
         let (own, origin) = (self.log.read(last).map_err(local)?, self.log.origin().map_err(local)?);
         if let (Some((_, checksum)), Some(origin)) = (own, origin) {
             let of_shared = self.shared.read(last - 1, 1)?.into_iter().next();
-            // A record of a state is not in the shared log. It is the last record if the end of a copy was cut off.
+            // The records of a base state are not in the shared log. One of them is the last record of the copy if the
+            // copy was truncated there.
             let is_state = last <= self.log.base_seq();
             let is_same = of_shared.is_some_and(|record| {
                 record.seq == last && (is_state || frame(last, &record.payload).1 == checksum)
@@ -348,8 +354,8 @@ impl SharedLogCopy {
     }
 }
 
-/// The number of transactions at the start of a batch that are appended at once.
-pub(super) fn part(batch: &[PendingTransaction]) -> usize {
+/// The number of transactions at the start of a batch that are appended together.
+pub(super) fn append_count(batch: &[PendingTransaction]) -> usize {
     let mut bytes = 0;
     let fits = |pending: &&PendingTransaction| {
         let fits = bytes < PART_BYTES;

@@ -23,16 +23,17 @@ use std::time::Duration;
 const LOSSES_BEFORE_LEASE: usize = 3;
 
 /// Maximum time of one wait for new records. Closing the store may take as long.
-const WATCH: Duration = Duration::from_millis(100);
+const WATCH_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Committer {
+    /// Appends transactions to the shared log and then to its copy, and applies them. Their writers get the outcome.
     pub(super) fn commit_shared(
         &mut self,
         copy: &SharedLogCopy,
         mut batch: Vec<PendingTransaction>,
     ) -> Result<()> {
         while !batch.is_empty() {
-            let mut rest = batch.split_off(shared_log_copy::part(&batch));
+            let mut rest = batch.split_off(shared_log_copy::append_count(&batch));
             match copy.append(&batch) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -69,7 +70,7 @@ impl Committer {
     /// Applies the records of other writers, and makes the writers of queued transactions build them again.
     fn roll_back_and_follow(&mut self, copy: &SharedLogCopy, batch: Vec<PendingTransaction>) -> Result<()> {
         self.lost_appends += 1;
-        let taken = {
+        let rolled_back = {
             let writer = self.writer.lock();
             roll_back(&self.commits, &writer, batch)
         };
@@ -80,7 +81,7 @@ impl Committer {
         if let Some(reason) = reason {
             self.refuse(reason, Vec::new());
         }
-        reject(&taken);
+        reject_as_outdated(&rolled_back);
         Ok(())
     }
 
@@ -101,7 +102,7 @@ impl Committer {
                 Some(reason) => self.refuse(reason, Vec::new()),
             }
         }
-        // The lock is needed because the watcher holds it until it waits.
+        // The watcher holds this lock until it waits. Without the lock, it could miss the notification.
         let _queue = self.commits.queue.lock();
         self.commits.followed.notify_all();
         Ok(())
@@ -111,26 +112,28 @@ impl Committer {
     /// writes.
     pub(super) fn follow(&mut self) -> Result<Option<ReadOnlyReason>> {
         let Some(copy) = self.shared_log.clone() else { return Ok(None) };
-        let mut taken = Vec::new();
+        let mut rolled_back = Vec::new();
         let reason = loop {
             match copy.missing() {
                 Ok(records) if records.is_empty() => break None,
                 Ok(records) => {
-                    if let Some(reason) = self.apply_copied(&records, &mut taken)? {
+                    if let Some(reason) = self.apply_copied(&records, &mut rolled_back)? {
                         break Some(reason);
                     }
                 }
                 Err(error) => break Some(copy.read_only_reason(error)),
             }
         };
-        reject(&taken);
+        reject_as_outdated(&rolled_back);
         Ok(reason)
     }
 
+    /// Appends records of other writers to the copy and applies them. Adds the queued transactions to `rolled_back`.
+    /// Returns why the store can accept no writes, if the records cannot be appended.
     fn apply_copied(
         &mut self,
         records: &[CopiedRecord],
-        taken: &mut Vec<PendingTransaction>,
+        rolled_back: &mut Vec<PendingTransaction>,
     ) -> Result<Option<ReadOnlyReason>> {
         let appended = shared_log_copy::append(&mut self.appender.lock(), records);
         if let Err(error) = appended {
@@ -157,7 +160,7 @@ impl Committer {
                 self.index_workers.apply(seq, txn.tenant, &deltas);
             }
             self.commits.publish_changed(seq, changed);
-            taken.append(&mut roll_back(&self.commits, &writer, Vec::new()));
+            rolled_back.append(&mut roll_back(&self.commits, &writer, Vec::new()));
         }
         self.tenant_memory.make_room(&self.commits, &self.index_workers);
         if let Some(error) = unwritten {
@@ -167,12 +170,12 @@ impl Committer {
     }
 }
 
-/// Lets the writers build their transactions again.
-fn reject(taken: &[PendingTransaction]) {
-    taken.iter().for_each(|pending| pending.outcome.set(Err(Rejection::Outdated)));
+/// Makes the writers build their transactions again.
+fn reject_as_outdated(rolled_back: &[PendingTransaction]) {
+    rolled_back.iter().for_each(|pending| pending.outcome.set(Err(Rejection::Outdated)));
 }
 
-/// What records of other daemons change.
+/// The views and counts that records of other daemons change.
 #[derive(Default)]
 struct ChangedTenants {
     /// The new views of tenants whose views are in memory.
@@ -182,6 +185,7 @@ struct ChangedTenants {
 }
 
 impl ChangedTenants {
+    /// Applies a transaction to the view of its tenant or, if that is not in memory, to the counts.
     fn apply(&mut self, commits: &CommitQueue, txn: &LoggedTransaction, deltas: &[Delta]) -> Result<()> {
         let tenant = txn.tenant;
         if !self.views.contains_key(&tenant)
@@ -200,6 +204,7 @@ impl ChangedTenants {
 }
 
 impl CommitQueue {
+    /// Publishes the state after transaction `seq`.
     fn publish_changed(&self, seq: u64, changed: ChangedTenants) {
         // The old views are freed after the lock is released.
         let mut replaced = Vec::with_capacity(changed.views.len());
@@ -220,8 +225,8 @@ impl CommitQueue {
     /// failure.
     pub(crate) fn watch(&self, copy: &SharedLogCopy, retry_delay: Duration) {
         while !self.queue.lock().closed {
-            let news = copy.wait(WATCH);
-            if matches!(news, Ok(false)) {
+            let result = copy.wait(WATCH_TIMEOUT);
+            if matches!(result, Ok(false)) {
                 continue;
             }
             let mut queue = self.queue.lock();
@@ -232,7 +237,7 @@ impl CommitQueue {
                 |queue| queue.has_remote_records && !queue.closed,
                 retry_delay,
             );
-            if news.is_err() || copy.is_behind() {
+            if result.is_err() || copy.is_behind() {
                 self.followed.wait_while_for(&mut queue, |queue| !queue.closed, retry_delay);
             }
         }

@@ -22,12 +22,14 @@ pub(super) const FORMAT: u32 = COMPACTED;
 /// The size of a header, in bytes.
 pub(super) const HEADER: usize = 24;
 /// The size of a record without its payload, in bytes.
-pub(super) const FRAME: usize = 16;
+pub(crate) const FRAME: usize = 16;
 
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
+    /// The version of the format.
     pub(super) format: u32,
+    /// The first sequence number.
     pub(super) first: u64,
 }
 
@@ -55,9 +57,9 @@ impl Header {
         let (fields, rest) = bytes.split_first_chunk::<20>()?;
         let (magic, numbers) = fields.split_first_chunk::<8>()?;
         let (format, first) = numbers.split_first_chunk::<4>()?;
-        let whole = *magic == MAGIC && crc32c::crc32c(fields) == u32::from_le_bytes(rest.try_into().ok()?);
+        let is_valid = *magic == MAGIC && crc32c::crc32c(fields) == u32::from_le_bytes(rest.try_into().ok()?);
         let first = u64::from_le_bytes(first.try_into().ok()?);
-        whole.then_some(Header { format: u32::from_le_bytes(*format), first })
+        is_valid.then_some(Header { format: u32::from_le_bytes(*format), first })
     }
 
     /// Reads the header of a file; `None` if it is missing or damaged.
@@ -79,6 +81,7 @@ pub(crate) fn frame(seq: u64, payload: &[u8]) -> (Vec<u8>, u32) {
     ([&length, &checksum.to_le_bytes(), seq.as_slice(), payload].concat(), checksum)
 }
 
+/// The CRC32C of length, sequence number and payload.
 fn checksum(length: [u8; 4], seq: [u8; 8], payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c_append(crc32c::crc32c(&length), &seq), payload)
 }
@@ -91,6 +94,7 @@ struct Frame {
 }
 
 impl Frame {
+    /// Splits the frame from the bytes after it; `None` if there are too few bytes.
     fn split(bytes: &[u8]) -> Option<(Frame, &[u8])> {
         let (length, rest) = bytes.split_first_chunk()?;
         let (checksum, rest) = rest.split_first_chunk()?;
@@ -98,12 +102,13 @@ impl Frame {
         Some((Frame { length: *length, checksum: u32::from_le_bytes(*checksum), seq: *seq }, rest))
     }
 
+    /// The length of the payload in bytes.
     fn length(&self) -> usize {
         u32::from_le_bytes(self.length) as usize
     }
 
-    /// Whether the length is possible. An empty record is not valid, so a file that was extended with zeros has no
-    /// records.
+    /// Whether a record of this length fits the `rest` bytes that follow the frame. An empty record is not valid, so a
+    /// file that was extended with zeros has no records.
     fn is_plausible(&self, rest: u64) -> bool {
         (1..=MAX_RECORD).contains(&self.length()) && self.length() as u64 <= rest
     }
@@ -198,7 +203,7 @@ pub(crate) struct IntactRecord<'a> {
 
 /// The intact records anywhere in damaged bytes whose sequence numbers are greater than `after`.
 pub(crate) fn intact_records(bytes: &[u8], after: u64) -> Vec<IntactRecord<'_>> {
-    /// No log has that many records. Without this bound, checksums would be computed for random bytes.
+    /// No log has this many records. The bound avoids checksums of most random bytes.
     const MAX_RECORDS: u64 = 1 << 40;
     let mut found = Vec::new();
     let mut offset = 0;
