@@ -8,19 +8,20 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Attempts to take a lock that this process itself holds. A child process inherits all open files until it executes
-/// its program, so it may briefly hold a lock that was already released.
+/// Number of attempts to take a lock that this process itself holds. A child process inherits all open files until it
+/// executes its program, so it may briefly hold a lock that was already released.
 const OWN_ATTEMPTS: u32 = 25;
-const OWN_PAUSE: Duration = Duration::from_millis(4);
+/// Delay between these attempts.
+const OWN_DELAY: Duration = Duration::from_millis(4);
 
 /// Why the lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 enum LockError {
     #[error("the lock `{}` cannot be taken: {source}", path.display())]
     Take { path: PathBuf, source: std::io::Error },
-    #[error("`{}` cannot be read: {source}", path.display())]
+    #[error("the lock `{}` cannot be read: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("`{}` cannot be checked: {source}", path.display())]
+    #[error("the lock `{}` cannot be checked: {source}", path.display())]
     Probe { path: PathBuf, source: std::io::Error },
     #[error("the store is held by {0}")]
     Held(String),
@@ -52,12 +53,13 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Whether the lock is still that of its path. If the folder was moved away, files of this store must not be
-    /// written to its former path, where another store may be now. If it was deleted, they are the only copy.
+    /// Whether the lock file is still at its path, or was deleted. If the folder was moved away, files of this store
+    /// must not be written to its former path, where another store may be now. If the folder was deleted, the open
+    /// files are the only copy.
     pub(super) fn is_current(&self) -> bool {
         let Some(Ok(own)) = self.file.as_ref().map(File::metadata) else { return self.file.is_none() };
         match std::fs::metadata(&self.path) {
-            Ok(there) => FileId::of(&own) == FileId::of(&there),
+            Ok(found) => FileId::of(&own) == FileId::of(&found),
             Err(error) => error.kind() != ErrorKind::NotFound || own.nlink() == 0,
         }
     }
@@ -71,7 +73,8 @@ impl Lock {
             // The store can still be opened for reading, and an existing lock file can still be locked.
             Err(error) if may_be_readable(&error) => match File::open(path) {
                 Ok(file) => file,
-                // Who may write to the folder could create the file and write while this process reads.
+                // If only this user may not write to the folder, another user could create the file and write while this
+                // process reads.
                 Err(missing)
                     if missing.kind() == ErrorKind::NotFound
                         && error.kind() != ErrorKind::PermissionDenied =>
@@ -88,9 +91,9 @@ impl Lock {
                 Err(TryLockError::WouldBlock) if attempt < OWN_ATTEMPTS && is_own(&mut file) => {
                     #[expect(
                         clippy::disallowed_methods,
-                        reason = "nothing tells when a child executes its program"
+                        reason = "nothing reports when a child executes its program"
                     )]
-                    std::thread::sleep(OWN_PAUSE);
+                    std::thread::sleep(OWN_DELAY);
                 }
                 Err(TryLockError::WouldBlock) => return Err(held_error(&mut file).into()),
                 Err(TryLockError::Error(error)) => return Err(failed(error).into()),
@@ -192,7 +195,7 @@ mod tests {
         assert!(!lock.is_current());
         std::fs::rename(&away, &path).unwrap();
         assert!(lock.is_current());
-        // What was deleted is nowhere else.
+        // The deleted file is the only copy.
         std::fs::remove_file(&path).unwrap();
         assert!(lock.is_current());
     }

@@ -29,9 +29,10 @@ pub struct Commit<T> {
     pub value: T,
 }
 
-/// A transaction that was built, and its outcome; `None` if it is already known to be durable.
+/// A transaction that was built but may not be durable yet.
 struct BuiltTransaction {
     seq: u64,
+    /// The outcome; `None` if the transaction is known to be durable.
     outcome: Option<Arc<CommitOutcome>>,
 }
 
@@ -102,6 +103,7 @@ impl Store {
         unpublished.unwrap_or_else(|| self.shared.commits.pinned_view(self.tenant))
     }
 
+    /// Builds a transaction under the writer lock and queues it for the committer.
     fn build(
         &self,
         cause: Cause,

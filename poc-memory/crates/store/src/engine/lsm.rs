@@ -48,8 +48,8 @@ use table_files::GenerationRange;
 pub(crate) struct FlushLimits {
     /// Size of a batch of changes, in bytes, from which it becomes a table at once.
     pub(crate) table: usize,
-    /// Bytes written to sled from which its records become a table. After a power failure, as much is read from the
-    /// log.
+    /// Number of bytes written to sled from which its records become a table. After a power failure, at most this many
+    /// bytes are read from the log.
     pub(crate) recent: usize,
 }
 
@@ -141,8 +141,12 @@ impl Version {
     fn watermark(&self) -> Result<Watermark> {
         let recent =
             self.recent.as_ref().map_or(Ok(Watermark::default()), |recent| recent.engine.watermark())?;
-        let of_tables = self.tables.first().map_or(Watermark::default(), |run| run.table.watermark());
-        Ok(if recent.seq >= of_tables.seq && recent != Watermark::default() { recent } else { of_tables })
+        let newest_table = self.tables.first().map_or(Watermark::default(), |run| run.table.watermark());
+        Ok(if recent.seq >= newest_table.seq && recent != Watermark::default() {
+            recent
+        } else {
+            newest_table
+        })
     }
 }
 
@@ -210,14 +214,15 @@ impl LsmEngine {
         })
     }
 
-    /// Saves the number of a transaction in [`highest_seq`] before its changes are written.
-    fn raise_highest_seq(&self, saved: &mut u64, seq: u64) -> Result<()> {
-        if *saved < seq && !self.is_copy {
+    /// Saves the number of a transaction in [`highest_seq`] before its changes are written. `known` is the value of
+    /// [`LsmEngine::highest_seq`].
+    fn raise_highest_seq(&self, known: &mut u64, seq: u64) -> Result<()> {
+        if *known < seq && !self.is_copy {
             let directory = &self.state.directory;
             if highest_seq::read(directory).is_none_or(|saved| saved < seq) {
                 highest_seq::write(directory, seq)?;
             }
-            *saved = seq;
+            *known = seq;
         }
         Ok(())
     }
@@ -229,7 +234,7 @@ impl LsmEngine {
             None => {
                 let folder = recent_folder(&self.state.directory, current.newest_generation());
                 let recent = Arc::new(open_recent(folder, self.is_copy)?);
-                self.state.change(|current| current.recent = Some(recent.clone()));
+                self.state.update(|current| current.recent = Some(recent.clone()));
                 recent
             }
         };
@@ -248,8 +253,8 @@ impl LsmEngine {
     fn write_table(&self, current: &Version, changes: &[Put], watermark: Watermark) -> Result<()> {
         let changes = sorted(changes);
         let recent = current.recent_records(&[])?;
-        let in_sled: usize = recent.iter().map(|(key, value)| key.len() + value.len()).sum();
-        self.state.check_space((in_sled + changes.iter().map(put_length).sum::<usize>()) as u64)?;
+        let recent_bytes: usize = recent.iter().map(|(key, value)| key.len() + value.len()).sum();
+        self.state.check_space((recent_bytes + changes.iter().map(put_length).sum::<usize>()) as u64)?;
         let generations = GenerationRange::one(current.newest_generation() + 1);
         let path = self.state.directory.join(generations.file_name());
         let mut writer = TableWriter::create(&path, (recent.len() + changes.len()) as u64)?;
@@ -266,19 +271,19 @@ impl LsmEngine {
         }
         let run = Run { generations, table: Arc::new(writer.finish(watermark)?) };
         let obsolete = current.recent.clone();
-        self.state.change(|current| {
+        self.state.update(|current| {
             current.tables.insert(0, run);
             current.recent = None;
         });
         if let Some(obsolete) = obsolete {
             obsolete.folder.is_obsolete.store(true, Ordering::SeqCst);
         }
-        self.start_to_merge();
+        self.start_merge();
         Ok(())
     }
 
     /// Starts a thread that merges tables, if a merge is due and none is running.
-    fn start_to_merge(&self) {
+    fn start_merge(&self) {
         let mut merger = self.merger.lock();
         let is_running = merger.as_ref().is_some_and(|thread| !thread.is_finished());
         let has_failed = self.state.has_failed.load(Ordering::SeqCst);
@@ -307,11 +312,13 @@ impl LsmEngine {
 }
 
 impl LsmState {
+    /// The current version, which later changes do not affect.
     fn current(&self) -> Arc<Version> {
         self.current.read().clone()
     }
 
-    fn change(&self, change: impl FnOnce(&mut Version)) {
+    /// Replaces the current version by a changed one.
+    fn update(&self, change: impl FnOnce(&mut Version)) {
         change(Arc::make_mut(&mut self.current.write()));
     }
 
@@ -369,10 +376,10 @@ impl Engine for LsmEngine {
         let mut sources = MergeIterator::default();
         sources.add(recent.into_iter().map(Ok));
         for run in &current.tables {
-            let belongs = |record: &Result<StoredRecord, EngineError>| {
+            let has_prefix = |record: &Result<StoredRecord, EngineError>| {
                 record.as_ref().map_or(true, |(key, _)| key.starts_with(prefix))
             };
-            sources.add(run.table.cursor_from(prefix).take_while(belongs));
+            sources.add(run.table.cursor_from(prefix).take_while(has_prefix));
         }
         for record in sources {
             let (key, value) = self.state.check_damage(record)?;
@@ -403,8 +410,8 @@ impl Engine for LsmEngine {
     }
 
     fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
-        let mut saved = self.highest_seq.lock();
-        self.raise_highest_seq(&mut saved, watermark.seq)?;
+        let mut known = self.highest_seq.lock();
+        self.raise_highest_seq(&mut known, watermark.seq)?;
         let current = self.state.current();
         match changes.iter().map(put_length).sum::<usize>() >= self.limits.table {
             true => self.write_table(&current, &changes, watermark),

@@ -4,7 +4,7 @@
 //! single records, sled needs several times the space and time. All tables share one sled tree.
 //!
 //! sled's batches and transactions are not used. They take a lock that all databases of the process share. A database
-//! that the disk has failed can hold a share of that lock forever, and then every later read of any database hangs.
+//! whose disk has failed can hold that lock forever, and every later read of any database would hang.
 
 pub(in crate::engine) mod boot_marker;
 #[cfg(test)]
@@ -62,9 +62,9 @@ pub(crate) struct SledEngine {
     directory: PathBuf,
     /// Whether a write has failed or damage was found. After a failed write, sled no longer writes and cannot read the
     /// data that was not written.
-    failed: AtomicBool,
+    has_failed: AtomicBool,
     // `None` for a copy. This must be the last field, so that it drops after sled is closed.
-    _session: Option<BootMarker>,
+    _boot_marker: Option<BootMarker>,
 }
 
 impl SledEngine {
@@ -81,7 +81,7 @@ impl SledEngine {
 
     /// Opens a directory that may be deleted afterwards, such as a copy. Nothing is synced when it is closed.
     pub(crate) fn open_copy(directory: &Path) -> Result<SledEngine> {
-        // sled writes the file again. If it is damaged, sled does not open, although no record is.
+        // sled writes this file again. If it were damaged, sled would not open, although all records are intact.
         match std::fs::remove_file(directory.join(SETTINGS)) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 return Err(directory_error(directory, source).into());
@@ -91,8 +91,8 @@ impl SledEngine {
         SledEngine::open_in(directory, None)
     }
 
-    /// Like [`SledEngine::open_copy`], also if a snapshot is damaged. What sled's file has is read then, without the
-    /// parts of it that are damaged, so records may be older than they were.
+    /// Like [`SledEngine::open_copy`], also if a snapshot is damaged. The intact parts of sled's file are then read
+    /// without the snapshot, so records may be older than they were.
     pub(crate) fn open_damaged_copy(directory: &Path) -> Result<SledEngine> {
         SledEngine::open_copy(directory).or_else(|error| {
             let is_removed =
@@ -106,8 +106,8 @@ impl SledEngine {
         let config = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let db = open_when_unlocked(|| config.open())?;
         let cache = BlockCache::new(BLOCK_CACHE_BYTES);
-        let failed = AtomicBool::new(false);
-        Ok(SledEngine { db, cache, directory: directory.to_owned(), failed, _session: boot_marker })
+        let has_failed = AtomicBool::new(false);
+        Ok(SledEngine { db, cache, directory: directory.to_owned(), has_failed, _boot_marker: boot_marker })
     }
 
     /// The highest number of a transaction whose changes the directory may contain, in any layout.
@@ -129,7 +129,7 @@ impl SledEngine {
             Err(_) => true,
         };
         if matches!(&worked, Ok(Err(sled::Error::Io(error))) if disk::is_failure(error)) {
-            self.failed.store(true, Ordering::SeqCst);
+            self.has_failed.store(true, Ordering::SeqCst);
         }
         let result = worked.and_then(|worked| worked.map_err(|error| EngineError::Failed(error).into()));
         if !damaged {
@@ -139,8 +139,9 @@ impl SledEngine {
         Ok(result.map_err(|error| EngineError::Damaged(error.message))?)
     }
 
+    /// Marks the directory as damaged, so that the next open rebuilds the records.
     fn note_damage(&self) {
-        self.failed.store(true, Ordering::SeqCst);
+        self.has_failed.store(true, Ordering::SeqCst);
         damage_marker::write(&self.directory);
     }
 
@@ -158,12 +159,12 @@ impl SledEngine {
 
     fn read_watermark(&self, key: &[u8]) -> Result<Option<Watermark>> {
         let Some(value) = self.value(key)? else { return Ok(None) };
-        let parts = || {
+        let decode = || {
             let (seq, checksum) = value.split_first_chunk()?;
             let checksum = u32::from_be_bytes(checksum.try_into().ok()?);
             Some(Watermark { seq: u64::from_be_bytes(*seq), checksum })
         };
-        Ok(Some(parts().ok_or(EngineError::DamagedWatermark)?))
+        Ok(Some(decode().ok_or(EngineError::DamagedWatermark)?))
     }
 
     /// The block that a key belongs to; `None` if there is no such block yet. If the block had to be read, `keep`
@@ -180,6 +181,7 @@ impl SledEngine {
         Ok(found)
     }
 
+    /// Like [`SledEngine::block`], without the cache.
     fn stored_block(&self, key: &[u8]) -> Result<Option<CachedBlock>> {
         let own = block_key(key);
         loop {
@@ -238,8 +240,8 @@ impl SledEngine {
     /// Fails if the disk has no space for changes, because sled does not recover from a failed write.
     fn check_space(&self, changes: &[Put]) -> Result<()> {
         let bytes = changes.iter().map(put_length).sum::<usize>() as u64 + SPARE_BYTES;
-        let longest = std::fs::metadata(self.directory.join(FILE)).map_or(0, |found| found.len());
-        Ok(disk::check_space(&self.directory, bytes, longest).map_err(EngineError::NoSpace)?)
+        let file_length = std::fs::metadata(self.directory.join(FILE)).map_or(0, |found| found.len());
+        Ok(disk::check_space(&self.directory, bytes, file_length).map_err(EngineError::NoSpace)?)
     }
 }
 
@@ -323,7 +325,7 @@ impl Engine for SledEngine {
     }
 
     fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::SeqCst)
+        self.has_failed.load(Ordering::SeqCst)
     }
 
     fn size(&self) -> Result<u64> {

@@ -1,8 +1,8 @@
-//! Remembers which segments earlier opens have checked, so that an open need not read the whole log.
+//! Saves a list of the segments that earlier opens have checked, so that an open need not read the whole log.
 //!
-//! Only complete segments are listed, which are never written again. A segment counts as checked if its file has the
-//! same length and modification time, and that time is well before the list was written. Otherwise it is read again.
-//! Damage that changes neither is found when the records are read.
+//! The list contains only complete segments, because these are never written again. A segment counts as checked if its
+//! file has the same length and modification time, and that time is well before the list was written. Otherwise it is
+//! read again. Damage that changes neither is found when the records are read.
 
 use super::{LogIndex, RecordPosition, Segment, modified_at, segment_path};
 use crate::atomic_file::{self, Fingerprint};
@@ -15,15 +15,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A file that was changed within this time before may still show the same modification time.
+/// A file that is changed again within this time may keep its modification time.
 const MTIME_GRANULARITY: Duration = Duration::from_secs(1);
 
 /// The entry for a checked segment.
 #[derive(Serialize, Deserialize)]
 pub(super) struct CheckedSegment {
+    /// The first and the last sequence number.
     first: u64,
     last: u64,
+    /// The length of the file.
     bytes: u64,
+    /// The modification time of the file.
     changed: SystemTime,
     // Pairs of sequence number and byte offset.
     positions: Vec<(u64, u64)>,
@@ -32,13 +35,13 @@ pub(super) struct CheckedSegment {
 }
 
 impl CheckedSegment {
-    /// Whether the segment with this number continues the index.
+    /// Whether the segment that begins with this number continues the index.
     pub(super) fn follows(&self, number: u64, index: &LogIndex) -> bool {
         number == index.last + 1 || self.base.is_some() && index.segments.is_empty()
     }
 
     /// Adds the segment to the index without reading it.
-    pub(super) fn enter(self, index: &mut LogIndex) {
+    pub(super) fn add_to(self, index: &mut LogIndex) {
         let segment = self.first;
         let position = |(seq, offset)| RecordPosition { seq, segment, offset };
         index.positions.extend(self.positions.into_iter().map(position));
@@ -48,7 +51,8 @@ impl CheckedSegment {
     }
 }
 
-fn file(directory: &Path) -> PathBuf {
+/// The path of the list.
+fn list_path(directory: &Path) -> PathBuf {
     directory.join("checked")
 }
 
@@ -59,14 +63,14 @@ fn fingerprint() -> Fingerprint {
 /// The segments that need not be read, by their first sequence number.
 pub(super) fn read(directory: &Path) -> BTreeMap<u64, CheckedSegment> {
     let valid = || {
-        let (_, bytes) = atomic_file::read(&file(directory), fingerprint())?;
-        let written = modified_at(&file(directory))?;
+        let (_, bytes) = atomic_file::read(&list_path(directory), fingerprint())?;
+        let written = modified_at(&list_path(directory))?;
         let checked: Vec<CheckedSegment> = postcard::from_bytes(&bytes).ok()?;
         let unchanged = |checked: &CheckedSegment| {
             let path = segment_path(directory, checked.first);
-            let as_it_was =
+            let is_same =
                 modified_at(&path)? == checked.changed && fs::metadata(&path).ok()?.len() == checked.bytes;
-            Some(as_it_was && written.duration_since(checked.changed).ok()? > MTIME_GRANULARITY)
+            Some(is_same && written.duration_since(checked.changed).ok()? > MTIME_GRANULARITY)
         };
         let kept = checked.into_iter().filter(|checked| unchanged(checked).unwrap_or(false));
         Some(kept.map(|checked| (checked.first, checked)).collect())
@@ -74,7 +78,7 @@ pub(super) fn read(directory: &Path) -> BTreeMap<u64, CheckedSegment> {
     valid().unwrap_or_default()
 }
 
-/// Saves that every complete segment was checked.
+/// Saves the list of all complete segments, which must have been checked.
 pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
     let positions = |of: &Segment| {
         let positions = index.positions.iter().filter(|position| position.segment == of.first);
@@ -96,11 +100,11 @@ pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
         .collect();
     let bytes =
         postcard::to_allocvec(&checked).map_err(|error| EncodingError::new("the checked segments", error))?;
-    atomic_file::write(&file(directory), fingerprint(), index.last, &[&bytes])
+    atomic_file::write(&list_path(directory), fingerprint(), index.last, &[&bytes])
 }
 
 /// Deletes the list, so that the next open reads every record.
 pub(super) fn forget(directory: &Path) {
     // If this fails, the next open trusts the list, and the damage is found again when the record is read.
-    let _ = fs::remove_file(file(directory));
+    let _ = fs::remove_file(list_path(directory));
 }

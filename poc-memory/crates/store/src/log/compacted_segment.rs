@@ -50,7 +50,7 @@ impl PartialSegment {
         self.file.sync()
     }
 
-    /// Whether the segment is intact and ends with a record of this number and checksum.
+    /// Whether the segment is intact and its last record has this number and checksum.
     ///
     /// # Errors
     /// As [`PartialSegment::publish`].
@@ -58,14 +58,15 @@ impl PartialSegment {
         Ok(self.first_if_intact(last, checksum)?.is_some())
     }
 
-    /// The number of the first record, if [`PartialSegment::is_intact`].
+    /// The number of the first record; `None` unless [`PartialSegment::is_intact`].
     fn first_if_intact(&self, last: u64, checksum: u32) -> Result<Option<u64>> {
         let header = Header::read(&self.path).map_err(|error| unreadable(&self.path, error))?;
         let Some(header) = header else { return Ok(None) };
         let state = check_segment(&self.path, header.first, u64::MAX)?;
         let is_intact = matches!(
             state,
-            SegmentState::Whole { last: found, checksum: of_found, .. } if (found, of_found) == (last, checksum)
+            SegmentState::Whole { last: found, checksum: found_checksum, .. }
+                if (found, found_checksum) == (last, checksum)
         );
         Ok(is_intact.then_some(header.first))
     }
@@ -95,20 +96,24 @@ impl Drop for PartialSegment {
 /// A compacted segment that is being written.
 pub(crate) struct CompactedSegment {
     partial: PartialSegment,
+    /// The number of the first record.
     first: u64,
+    /// The number of the next record.
     next: u64,
+    /// The offset of the next record in the file, in bytes.
     offset: u64,
     positions: Vec<RecordPosition>,
-    waiting: Vec<u8>,
+    /// The bytes that are not in the file yet.
+    buffer: Vec<u8>,
 }
 
 impl CompactedSegment {
     /// Creates a segment that begins with number `first`. Leftovers of an earlier attempt are deleted.
     pub(crate) fn create(directory: &Path, disk: &dyn Disk, first: u64) -> io::Result<CompactedSegment> {
         let partial = PartialSegment::create(directory, disk)?;
-        let waiting = Header::compacted(first).encode();
+        let buffer = Header::compacted(first).encode();
         let (next, offset) = (first, HEADER as u64);
-        Ok(CompactedSegment { partial, first, next, offset, positions: Vec::new(), waiting })
+        Ok(CompactedSegment { partial, first, next, offset, positions: Vec::new(), buffer })
     }
 
     /// Adds the next record.
@@ -118,12 +123,12 @@ impl CompactedSegment {
         }
         self.next += 1;
         self.offset += record.len() as u64;
-        self.waiting.extend_from_slice(record);
-        if self.waiting.len() < CHUNK {
+        self.buffer.extend_from_slice(record);
+        if self.buffer.len() < CHUNK {
             return Ok(());
         }
-        self.partial.write(&self.waiting)?;
-        self.waiting.clear();
+        self.partial.write(&self.buffer)?;
+        self.buffer.clear();
         Ok(())
     }
 
@@ -134,8 +139,8 @@ impl CompactedSegment {
 
     /// Makes the segment durable. Reads it back and calls `check` with every transaction.
     pub(crate) fn finish(&mut self, check: &mut dyn FnMut(LoggedTransaction) -> Result<()>) -> Result<()> {
-        self.partial.write(&self.waiting).map_err(CompactionError::Write)?;
-        self.waiting.clear();
+        self.partial.write(&self.buffer).map_err(CompactionError::Write)?;
+        self.buffer.clear();
         self.partial.sync().map_err(CompactionError::Write)?;
         let path = self.path();
         let mut reader = SegmentReader::open(path, HEADER as u64).map_err(|error| unreadable(path, error))?;
@@ -152,6 +157,7 @@ impl CompactedSegment {
     }
 }
 
+/// Deletes a file if it exists.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -185,8 +191,8 @@ impl Log {
         origin
     }
 
-    /// Passes the bytes of a segment that has the state with which a compacted log begins, and the record after it, to
-    /// `each`: in parts of `part` bytes, of which the last one may be shorter. Does nothing for a complete log.
+    /// Builds a compacted segment of the state with which a compacted log begins and of the record after it. Calls
+    /// `each` with its bytes in parts of `part` bytes; the last part may be shorter. Does nothing for a complete log.
     pub(crate) fn each_part_of_beginning(
         &self,
         part: usize,
@@ -209,8 +215,9 @@ impl Log {
         if bytes.is_empty() { Ok(()) } else { each(bytes) }
     }
 
-    /// The last transaction such that it and all earlier ones were made before a time, with the latest of their times.
-    /// `None` if the history begins later. Transactions after `until` are ignored.
+    /// The longest beginning of the log in which all transactions were made before a time: the number of its last
+    /// transaction, and the latest time in it. `None` if the first transaction was made later. Transactions after
+    /// `until` are ignored.
     pub(crate) fn last_before(
         &self,
         before: Timestamp,
@@ -233,7 +240,7 @@ impl Log {
         };
         let mut start = first;
         let last = self.last().min(until);
-        // The replay is done in parts, because it cannot be stopped otherwise.
+        // The replay is done in parts, because a replay cannot be stopped.
         while start <= last && !is_over.get() {
             let end = last.min(start + STRIDE * 16);
             self.replay(start, end, &mut visit)?;
@@ -242,7 +249,7 @@ impl Log {
         Ok(found)
     }
 
-    /// The last transaction of the segment that contains a transaction; `None` if no other segment follows.
+    /// The last transaction of the segment that contains transaction `seq`; `None` if no other segment follows.
     pub(crate) fn end_of_segment(&self, seq: u64) -> Option<u64> {
         let index = self.index.read();
         let next = index.segments.iter().find(|segment| segment.first > seq);
@@ -275,8 +282,8 @@ impl Log {
         self.obsolete.lock().extend(replaced.map(|old| old.first));
         index.segments.retain(|old| old.first > last);
         index.positions.retain(|position| position.seq > last);
-        let first = Segment { first: segment.first, bytes: segment.offset, changed: modified_at(&path) };
-        index.segments.insert(0, first);
+        let compacted = Segment { first: segment.first, bytes: segment.offset, changed: modified_at(&path) };
+        index.segments.insert(0, compacted);
         index.positions.splice(0..0, std::mem::take(&mut segment.positions));
         index.base = Some(base);
         index.unchecked = true;

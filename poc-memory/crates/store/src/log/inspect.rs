@@ -51,7 +51,7 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Prefix
         let is_last = at + 1 == numbers.len();
         let fits = |checked: &CheckedSegment| !is_last && checked.follows(number, &index);
         if let Some(checked) = checked.remove(&number).filter(fits) {
-            checked.enter(&mut index);
+            checked.add_to(&mut index);
             continue;
         }
         // The time is read before the file, so that the next open notices a change during the scan.
@@ -185,7 +185,7 @@ impl PrefixEnd {
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let tail = if path.exists() { self.tail()? } else { Vec::new() };
         let mut intact = count_records(&tail);
-        let mut put_away = Vec::new();
+        let mut moved = Vec::new();
         for &segment in self.later.iter().rev() {
             let path = segment_path(&self.directory, segment);
             if !path.exists() {
@@ -193,19 +193,19 @@ impl PrefixEnd {
                 continue;
             }
             intact += count_records(&fs::read(&path)?);
-            put_away.push(quarantine.move_in(&path)?);
+            moved.push(quarantine.move_in(&path)?);
         }
         if self.offset == 0 {
             if path.exists() {
-                put_away.push(quarantine.move_in(&path)?);
+                moved.push(quarantine.move_in(&path)?);
             }
         } else {
-            put_away.push(quarantine.save(&format!("{name}-{}", self.offset), &tail)?);
+            moved.push(quarantine.save(&format!("{name}-{}", self.offset), &tail)?);
             disk.truncate(&path, self.offset)?;
         }
         disk.sync_directory(&self.directory)?;
-        put_away.reverse();
-        let files = put_away.iter().map(|name| format!("`quarantine/{name}`")).collect::<Vec<_>>().join(", ");
+        moved.reverse();
+        let files = moved.iter().map(|name| format!("`quarantine/{name}`")).collect::<Vec<_>>().join(", ");
         Ok(if intact == 0 && self.later.is_empty() {
             format!(
                 "log segment `{name}` ended at byte {} with an incomplete record: its {} bytes were moved \

@@ -37,6 +37,7 @@ impl LsmState {
         Ok(())
     }
 
+    /// Whether a merge in progress must end without a result.
     fn must_stop(&self) -> bool {
         self.is_closing.load(Ordering::SeqCst) || self.is_rewriting.load(Ordering::SeqCst)
     }
@@ -77,7 +78,7 @@ impl LsmState {
         }
         let table = Arc::new(writer.finish(newest.table.watermark())?);
         let obsolete: Vec<PathBuf> = merged.iter().map(|run| run.table.path().to_owned()).collect();
-        self.change(|current| {
+        self.update(|current| {
             // Newer tables may have been added in the meantime.
             let at = current.tables.iter().position(|run| run.generations == newest.generations);
             let Some(at) = at else { return };

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 const MARKER: &str = "open-since-boot";
 
-/// The identifier of the current boot of the machine. On systems without one no marker is written.
+/// The identifier of the current boot of the machine; `None` on systems without one, where no marker is written.
 #[cfg(not(target_os = "macos"))]
 fn current_boot() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
 }
 
-/// The identifier of the current boot. The time of the boot would not do: it changes when the clock is set.
+/// The identifier of the current boot. The time of the boot cannot be used, because it changes when the clock is set.
 #[cfg(target_os = "macos")]
 fn current_boot() -> Option<String> {
     use sysctl::Sysctl as _;
@@ -26,7 +26,7 @@ fn current_boot() -> Option<String> {
     boot.ok().filter(|boot| !boot.trim().is_empty())
 }
 
-/// Whether the machine did not stop while the directory was open.
+/// Whether the machine has not stopped while the directory was open.
 pub(in crate::engine) fn is_same_boot(directory: &Path) -> bool {
     survived_until(directory, current_boot().as_deref())
 }
@@ -36,7 +36,7 @@ fn survived_until(directory: &Path, boot: Option<&str>) -> bool {
     fs::read_to_string(directory.join(MARKER)).ok().is_none_or(|since| boot == Some(since.as_str()))
 }
 
-/// The time between opening and closing a directory.
+/// Marks a directory as open. Dropping this syncs the files and removes the marker.
 pub(super) struct BootMarker {
     directory: PathBuf,
 }
@@ -66,6 +66,7 @@ impl BootMarker {
         Ok(BootMarker { directory: directory.to_owned() })
     }
 
+    /// Syncs the files and removes the marker.
     fn end(&self) -> io::Result<()> {
         sync_all(&self.directory)?;
         match fs::remove_file(self.directory.join(MARKER)) {
@@ -90,6 +91,7 @@ fn write(marker: &Path, boot: &str) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Syncs all files and folders in a directory, and the directory itself.
 fn sync_all(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -131,7 +133,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("records");
         left_by_a_crash(&records, "one");
-        let _session = BootMarker::start_in(&records, Some("two")).unwrap();
+        let _marker = BootMarker::start_in(&records, Some("two")).unwrap();
         assert!(!records.join("db").exists());
     }
 
