@@ -149,7 +149,7 @@ PROMISES = [
             "wire::tests::a_damaged_frame_never_panics",
             "no_query_panics",
             "no_body_panics",
-            "view::snapshot::tests::damaged_bytes_are_no_panic",
+            "view::snapshot::tests::damaged_bytes_do_not_panic",
             "bad_input::",
             "rest::limits::bytes_that_are_not_http_end_only_their_connection",
             "candle::tests::a_damaged_file_is_an_error_not_a_panic",

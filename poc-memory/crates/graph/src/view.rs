@@ -57,6 +57,7 @@ pub struct Neighbor {
 }
 
 impl Neighbor {
+    // Masks of the parts of `packed`.
     const TARGET: u32 = (1 << 27) - 1;
     const KIND: u32 = 0b1111;
     const INCOMING: u32 = 1 << 31;
@@ -101,6 +102,7 @@ impl Neighbor {
         EdgeKind::ALL.get(number as usize).copied().unwrap_or(EdgeKind::Link)
     }
 
+    /// The key by which the edges of a node are sorted: target, then direction and kind.
     fn order(self) -> (u32, u32) {
         (self.target(), self.packed >> 27)
     }
@@ -128,6 +130,7 @@ pub struct View {
     pub seq: u64,
     ids: Column<NodeId>,
     by_id: Lookup,
+    // Whether the indexes are in the order of ids.
     ids_ascend: bool,
     keys: Texts,
     by_key: Lookup,
@@ -160,7 +163,7 @@ pub struct View {
     adjacency: Lists<Vec<Neighbor>>,
     // The edges of other kinds, stored likewise. An edge from a node to itself is stored once.
     other_edges: Lists<Vec<Neighbor>>,
-    // The number of live neighbours of every node, in any state. Updated incrementally.
+    // The number of live neighbours of every node, whatever its own state. Updated incrementally.
     degrees: Column<u32>,
     triangles: Column<u32>,
     visits: Arc<BTreeMap<Arc<str>, Column<Option<Visit>>>>,
@@ -171,7 +174,8 @@ pub struct View {
     pub(super) structure: Arc<StructureCell>,
 }
 
-macro_rules! read {
+/// Defines methods that return the value of a column at an index.
+macro_rules! column_getters {
     ($($(#[$doc:meta])* $name:ident: $column:ident -> $type:ty = $default:expr;)+) => {
         impl View {
             $($(#[$doc])*
@@ -183,7 +187,7 @@ macro_rules! read {
     };
 }
 
-read! {
+column_getters! {
     /// The number of characters in the key.
     key_len: key_lens -> u32 = 0;
     /// The number of characters in the body.
@@ -210,7 +214,7 @@ read! {
     replay_interval: replay_intervals -> u16 = 0;
     /// The number of distinct live neighbours.
     degree: degrees -> u32 = 0;
-    /// The number of pairs of live neighbours that are adjacent, so of triangles that include the node.
+    /// The number of triangles that include the node, which is the number of adjacent pairs of its live neighbours.
     triangles: triangles -> u32 = 0;
     /// The interned number of the node's type; see [`View::type_number`].
     node_type: types -> u16 = u16::MAX;
@@ -311,8 +315,8 @@ impl View {
 
     /// The indexes of the nodes in any state whose key or former key equals `key` ignoring case, ascending.
     pub fn find_keys_any_case(&self, key: &str) -> Vec<Ix> {
-        let is = |ix| lowercase_chars(self.key(ix)).eq(lowercase_chars(key));
-        let mut found = self.by_key.find_all(hash_any_case(key), is);
+        let is_equal = |ix| lowercase_chars(self.key(ix)).eq(lowercase_chars(key));
+        let mut found = self.by_key.find_all(hash_any_case(key), is_equal);
         found.extend(self.aliases.find_all_any_case(key));
         found.sort_unstable();
         found.dedup();
@@ -386,13 +390,13 @@ impl View {
     pub fn all_merged_edges(&self, ix: Ix) -> impl Iterator<Item = MergedEdge> {
         let mut rest = self.edges(ix);
         std::iter::from_fn(move || {
-            let (first, behind) = rest.split_first()?;
-            rest = behind;
+            let (first, tail) = rest.split_first()?;
+            rest = tail;
             let (target, mut strength) = (first.target(), first.strength);
-            while let Some((next, behind)) = rest.split_first()
+            while let Some((next, tail)) = rest.split_first()
                 && next.target() == target
             {
-                rest = behind;
+                rest = tail;
                 strength = strength.max(next.strength);
             }
             Some(MergedEdge { ix: target, strength: f64::from(strength) })

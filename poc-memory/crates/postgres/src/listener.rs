@@ -9,18 +9,26 @@ use postgres::Client;
 use postgres::fallible_iterator::FallibleIterator;
 use std::time::{Duration, Instant};
 
+/// The connection that waits for records of other writers, and announces this writer meanwhile.
 pub(crate) struct Listener {
     client: Client,
+    /// The number that identifies the store in the database.
     store: i64,
     /// The highest head seen so far.
     head: u64,
-    /// How often the head is queried, because notifications may be lost or not supported.
+    /// The interval at which the head is queried, because notifications may be lost or not supported.
     poll: Duration,
-    asked: Option<Instant>,
+    /// When the head was last queried.
+    polled: Option<Instant>,
+    /// When this writer was last announced.
     announced: Option<Instant>,
 }
 
 impl Listener {
+    /// Subscribes to the notifications of a store.
+    ///
+    /// # Errors
+    /// `invalid_config` if the database lacks the store, and errors of the database.
     pub(crate) fn open(mut client: Client, location: &LogLocation) -> Result<Listener> {
         let of = |error: postgres::Error| failure(location, &error);
         let store = store_row::get(&mut client, location)?;
@@ -35,7 +43,7 @@ impl Listener {
             )
             .map_err(of)?;
         let poll = location.poll();
-        Ok(Listener { client, store, head: 0, poll, asked: None, announced: None })
+        Ok(Listener { client, store, head: 0, poll, polled: None, announced: None })
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -55,9 +63,9 @@ impl Listener {
             announce(&mut self.client, self.store, after, writer, name)?;
             self.announced = Some(Instant::now());
         }
-        if is_due(self.asked, self.poll) {
+        if is_due(self.polled, self.poll) {
             self.head = self.head.max(store_row::head(&mut self.client, self.store)?);
-            self.asked = Some(Instant::now());
+            self.polled = Some(Instant::now());
         }
         let mut wait = timeout.min(self.poll);
         while self.head <= after {
@@ -70,7 +78,7 @@ impl Listener {
     }
 }
 
-/// Tells other writers that this writer is alive, and up to which record it has read.
+/// Announces to other writers that this writer is alive, and the last record that it has read.
 pub(crate) fn announce(
     client: &mut Client,
     store: i64,

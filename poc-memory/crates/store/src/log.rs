@@ -367,7 +367,7 @@ impl Log {
 
 #[cfg(test)]
 impl Log {
-    /// Forgets the segments before the one with a record, as if they had been dropped.
+    /// Drops the segments before the one that contains record `seq` from the index.
     pub(super) fn forget_before(&self, seq: u64) {
         let mut index = self.index.write();
         let kept = index.segments.partition_point(|segment| segment.first <= seq).saturating_sub(1);

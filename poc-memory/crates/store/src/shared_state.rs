@@ -160,8 +160,8 @@ impl Drop for StoreState {
         }
         let is_log_lost = self.log.lost_bytes().is_some();
         let buffered = self.engine.buffered() >= CHECKPOINT_MIN_BYTES;
-        let worth = is_log_lost || buffered || self.unsaved() >= CHECKPOINT_MIN_CHANGES;
-        let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
+        let is_due = is_log_lost || buffered || self.unsaved() >= CHECKPOINT_MIN_CHANGES;
+        let saved = if is_due { self.checkpoint() } else { self.log.save_checked() };
         if let Err(error) = saved {
             tracing::warn!("not everything was saved; the next open takes longer: {error}");
         }

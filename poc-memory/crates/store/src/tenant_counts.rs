@@ -1,5 +1,5 @@
-//! What the store knows of every tenant without loading its view: its last transaction and its numbers of notes and
-//! edges. They are kept up to date from the transactions of the log.
+//! The counts of every tenant, which are in memory even if its view is not: its last transaction and its numbers of
+//! notes and edges. They are kept up to date from the transactions of the log.
 
 use super::encoding_error::EncodingError;
 use super::keys;

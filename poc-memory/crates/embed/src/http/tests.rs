@@ -16,15 +16,15 @@ type ReceivedRequests = Arc<Mutex<Vec<(String, Value)>>>;
 fn serve(answers: Vec<Answer>) -> (String, ReceivedRequests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1/", listener.local_addr().unwrap());
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let kept = asked.clone();
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let kept = requests.clone();
     std::thread::spawn(move || {
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
             kept.lock().push(answer_request(&mut stream, &answer));
         }
     });
-    (address, asked)
+    (address, requests)
 }
 
 /// Reads a request and answers it; returns its head and body.
@@ -67,7 +67,7 @@ fn lengths(body: &Value) -> (u16, String) {
 
 #[test]
 fn texts_are_sent_in_batches_and_vectors_keep_their_order() {
-    let (url, asked) = serve(vec![Box::new(lengths), Box::new(lengths)]);
+    let (url, requests) = serve(vec![Box::new(lengths), Box::new(lengths)]);
     let embedder = embedder(&url, 2).unwrap();
     let mut texts: Vec<String> = (1..=80).map(|count| "x".repeat(count)).collect();
     texts.insert(3, " ".into());
@@ -76,22 +76,22 @@ fn texts_are_sent_in_batches_and_vectors_keep_their_order() {
     for (text, vector) in texts.iter().zip(&vectors).filter(|(text, _)| !text.trim().is_empty()) {
         assert!((vector[0] / vector[1] - text.len() as f32).abs() < 1e-3, "{vector:?}");
     }
-    let asked = asked.lock();
+    let requests = requests.lock();
     assert_eq!(
-        asked.iter().map(|(_, body)| body["input"].as_array().unwrap().len()).collect::<Vec<_>>(),
+        requests.iter().map(|(_, body)| body["input"].as_array().unwrap().len()).collect::<Vec<_>>(),
         [64, 16]
     );
-    assert!(asked[0].0.starts_with("POST /v1/embeddings "), "{}", asked[0].0);
-    assert!(asked[0].0.to_lowercase().contains("authorization: bearer secret-7"));
-    assert_eq!(asked[0].1["model"], "m");
+    assert!(requests[0].0.starts_with("POST /v1/embeddings "), "{}", requests[0].0);
+    assert!(requests[0].0.to_lowercase().contains("authorization: bearer secret-7"));
+    assert_eq!(requests[0].1["model"], "m");
 }
 
 #[test]
 fn transient_failures_are_retried_and_permanent_ones_reported() {
     let busy = |_: &Value| (503, "busy".to_owned());
-    let (url, asked) = serve(vec![Box::new(busy), Box::new(lengths)]);
+    let (url, requests) = serve(vec![Box::new(busy), Box::new(lengths)]);
     assert!(embedder(&url, 2).unwrap().embed_one("abc").is_ok());
-    assert_eq!(asked.lock().len(), 2);
+    assert_eq!(requests.lock().len(), 2);
     let error_of = |answer: fn(&Value) -> (u16, String)| {
         let (url, _) = serve(vec![Box::new(answer)]);
         let error = embedder(&url, 2).unwrap().embed_one("abc").unwrap_err();

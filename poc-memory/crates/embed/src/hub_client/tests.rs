@@ -39,13 +39,14 @@ fn sent_on(to: &str) -> Answer {
     (302, format!("location: {to}\r\ncontent-length: 0\r\n"), Vec::new())
 }
 
-const SAID: &[u8] = br#"{"sha": "c0ffee", "siblings": [{"rfilename": "config.json"}, {"rfilename": "vocab.txt"},
+/// The answer of the hub to a request for the files of the model.
+const MODEL_INFO: &[u8] = br#"{"sha": "c0ffee", "siblings": [{"rfilename": "config.json"}, {"rfilename": "vocab.txt"},
     {"rfilename": "pytorch_model.bin"}, {"rfilename": "1_Pooling/config.json"}, {"rfilename": "model.safetensors"}]}"#;
 
 /// Serves the complete model `o/n`.
 fn whole(path: &str) -> Answer {
     match path {
-        "/api/models/o/n/revision/main" => ok(SAID),
+        "/api/models/o/n/revision/main" => ok(MODEL_INFO),
         "/o/n/resolve/c0ffee/model.safetensors" => {
             let sum: String = Sha256::digest(b"weights").iter().map(|byte| format!("{byte:02x}")).collect();
             let (status, headers, body) = ok(b"weights");

@@ -108,22 +108,22 @@ mod tests {
             let view = view(14, &links);
             let (communities, embedding, outliers) = computed(&view);
             for ix in 0..14 {
-                let mates: Vec<Ix> = (0..14).filter(|&other| communities.of(other) == communities.of(ix)).collect();
+                let members: Vec<Ix> = (0..14).filter(|&other| communities.of(other) == communities.of(ix)).collect();
                 let coordinates = |ix: Ix| -> Vec<f64> {
                     embedding.coordinates(ix).iter().map(|x| f64::from(*x)).collect()
                 };
-                let sum = |axis: usize| mates.iter().map(|&mate| coordinates(mate)[axis]).sum::<f64>();
+                let sum = |axis: usize| members.iter().map(|&member| coordinates(member)[axis]).sum::<f64>();
                 let mean: Vec<f64> = (0..coordinates(ix).len())
-                    .map(|axis| sum(axis) / mates.len() as f64)
+                    .map(|axis| sum(axis) / members.len() as f64)
                     .collect();
                 let from_mean = |ix: Ix| {
                     coordinates(ix).iter().zip(&mean).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
                 };
-                let mut all: Vec<f64> = mates.iter().map(|&mate| from_mean(mate)).collect();
+                let mut all: Vec<f64> = members.iter().map(|&member| from_mean(member)).collect();
                 all.sort_by(f64::total_cmp);
                 let median = (all[(all.len() - 1) / 2] + all[all.len() / 2]) / 2.0;
                 match outliers.of(ix) {
-                    None => prop_assert!(mates.len() < 3 || communities.of(ix).is_none() || median < 1e-6),
+                    None => prop_assert!(members.len() < 3 || communities.of(ix).is_none() || median < 1e-6),
                     Some(score) => prop_assert!(
                         (score * median - from_mean(ix)).abs() < 1e-4 * (1.0 + from_mean(ix)),
                         "node {}: {} of {}, not {}", ix, score, median, from_mean(ix)

@@ -1,10 +1,10 @@
-//! A textual description of everything a view knows about a node, for comparing views.
+//! A textual description of everything that a view contains about a node, for comparing views.
 
 use super::{Ix, View};
 
 impl View {
-    /// Everything that the view knows about a node, its edges and its visits, as text. The text depends neither on node
-    /// indexes nor on the order of changes: two views of the same records give the same text.
+    /// Everything that the view contains about a node, its edges and its visits, as text. The text depends neither on
+    /// node indexes nor on the order of changes: two views of the same records give the same text.
     pub fn describe(&self, ix: Ix) -> String {
         let words: Vec<&str> = self.keywords(ix).iter().map(|&word| self.keyword_name(word)).collect();
         let mut edges: Vec<_> = self
@@ -20,7 +20,7 @@ impl View {
             .collect();
         others.sort();
         let mut merged: Vec<_> =
-            self.merged_edges(ix).map(|tie| (self.id(tie.ix), tie.strength.to_bits())).collect();
+            self.merged_edges(ix).map(|edge| (self.id(edge.ix), edge.strength.to_bits())).collect();
         merged.sort();
         let visits: Vec<_> =
             self.visits.keys().filter_map(|agent| Some((&**agent, self.visit(agent, ix)?))).collect();

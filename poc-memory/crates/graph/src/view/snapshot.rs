@@ -47,6 +47,7 @@ impl View {
         self.write().map_err(|error| Error::internal(format!("the view cannot be encoded: {error}")))
     }
 
+    /// Writes the names, then each node in the order of ids, then the visits.
     fn write(&self) -> postcard::Result<Vec<u8>> {
         let mut order: Vec<(NodeId, Ix)> = (0..self.slots())
             .filter(|&ix| self.state(ix).is_some())
@@ -137,7 +138,7 @@ impl View {
             if number > 0 && view.id(number - 1).is_none_or(|before| before >= node.id) {
                 return None;
             }
-            let known = u32::from(node.fields.node_type) < types
+            let is_consistent = u32::from(node.fields.node_type) < types
                 && node.fields.provenance < provenances
                 && node.keywords.iter().all(|&word| word < words)
                 && node.edges.iter().all(|edge| edge.target() < number)
@@ -146,7 +147,7 @@ impl View {
                     .into_iter()
                     .all(|edges| edges.is_sorted_by(|a, b| a.order() < b.order()));
             let mut names = std::iter::once(&node.fields.key).chain(&node.aliases);
-            if !known || names.any(|name| view.find_key(name).is_some()) {
+            if !is_consistent || names.any(|name| view.find_key(name).is_some()) {
                 return None;
             }
             let ix = view.add_slot(node.id, node.activity.touched);
@@ -184,7 +185,7 @@ impl View {
     }
 }
 
-/// The edges of each node, from those to the nodes before it.
+/// The edges of each node at both ends. `before` has the edges of each node to the nodes before it.
 fn with_mirrored(before: &Rows<Neighbor>) -> Rows<Neighbor> {
     let edges = (0..).zip(before.iter()).flat_map(|(node, edges)| {
         // A node's edges to earlier nodes come before those to later ones, which their own rows add.
@@ -192,7 +193,7 @@ fn with_mirrored(before: &Rows<Neighbor>) -> Rows<Neighbor> {
         edges.iter().map(move |edge| (node, *edge)).chain(mirrored)
     });
     let (starts, mut items) = grouped(before.len(), edges);
-    // Several edges between two nodes have another order at the other end.
+    // If two nodes have several edges, their order differs at the other end.
     for range in starts.windows(2) {
         let &[start, end] = range else { continue };
         if let Some(edges) = items.get_mut(start..end)
@@ -209,10 +210,12 @@ fn fill(table: &mut Interner, names: &[&str]) -> Option<()> {
     (0..).zip(names).all(|(number, name)| table.intern(name) == number).then_some(())
 }
 
-/// Assigns numbers in the order of first use.
+/// Assigns new numbers to old ones, in the order of first use.
 #[derive(Default)]
 struct Numbers {
+    // The new number of each old one; `Ix::MAX` means none.
     numbers: Vec<Ix>,
+    // The old number of each new one.
     given: Vec<Ix>,
 }
 
@@ -221,6 +224,7 @@ impl Numbers {
         Numbers { numbers: Vec::with_capacity(room as usize), given: Vec::with_capacity(room as usize) }
     }
 
+    /// The new number of an old one.
     fn number(&mut self, of: Ix) -> Ix {
         const NONE: Ix = Ix::MAX;
         let at = of as usize;
@@ -286,7 +290,7 @@ mod tests {
     use std::sync::Arc;
 
     /// A view with a history: nodes were added out of id order, and some were deleted.
-    fn view(order: &[u64], edges: &[(u64, u64, usize)], gone: &[u64], seen: &[u64]) -> View {
+    fn view(order: &[u64], edges: &[(u64, u64, usize)], deleted: &[u64], visited: &[u64]) -> View {
         let mut view = View::new();
         for &number in order {
             let node = Node {
@@ -307,22 +311,25 @@ mod tests {
         let id = |&number: &u64| testing::node(number).id;
         view.apply(
             3,
-            &seen.iter().map(|number| Delta::Visit("linker".into(), id(number), visit)).collect::<Vec<_>>(),
+            &visited
+                .iter()
+                .map(|number| Delta::Visit("linker".into(), id(number), visit))
+                .collect::<Vec<_>>(),
         );
-        view.apply(4, &gone.iter().map(|number| Delta::NodeDeleted(id(number))).collect::<Vec<_>>());
+        view.apply(4, &deleted.iter().map(|number| Delta::NodeDeleted(id(number))).collect::<Vec<_>>());
         view
     }
 
     proptest! {
         /// A decoded view equals the original, with its nodes sorted by id and without gaps.
         #[test]
-        fn what_is_saved_is_read_back(
+        fn a_decoded_view_equals_the_original(
             order in Just((0..14).collect::<Vec<u64>>()).prop_shuffle(),
             edges in proptest::collection::vec((0u64..14, 0u64..14, 0usize..8), 0..60),
-            gone in proptest::collection::vec(0u64..14, 0..5),
-            seen in proptest::collection::vec(0u64..14, 0..5),
+            deleted in proptest::collection::vec(0u64..14, 0..5),
+            visited in proptest::collection::vec(0u64..14, 0..5),
         ) {
-            let view = view(&order, &edges, &gone, &seen);
+            let view = view(&order, &edges, &deleted, &visited);
             let again = View::decode(&view.encode().unwrap(), 4).unwrap();
             prop_assert_eq!(contents(&again), contents(&view));
             prop_assert_eq!(again.slots() as usize, view.node_count());
@@ -330,7 +337,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_bytes_are_no_panic(at: prop::sample::Index, flip in 1u8.., cut: bool) {
+        fn damaged_bytes_do_not_panic(at: prop::sample::Index, flip in 1u8.., cut: bool) {
             let mut bytes = view(&[3, 1, 2, 4], &[(1, 2, 0), (2, 3, 1), (3, 1, 2)], &[], &[2]).encode().unwrap();
             let at = at.index(bytes.len());
             if cut { bytes.truncate(at) } else { bytes[at] ^= flip }

@@ -92,17 +92,17 @@ pub(super) fn differing(tokenizer: &Tokenizer, question: &str, text: &str) -> Ve
         return Vec::new();
     }
     let question = words(tokenizer, question);
-    let asked = in_noun_phrases(&question);
-    if asked.is_empty() {
+    let compounds = in_noun_phrases(&question);
+    if compounds.is_empty() {
         return Vec::new();
     }
     let text = words(tokenizer, text);
     let joined = adjacent(&text);
     let terms: FxHashSet<&str> = text.iter().map(|word| word.term.as_str()).collect();
-    let asked_terms: FxHashSet<&str> = question.iter().map(|word| word.term.as_str()).collect();
+    let question_terms: FxHashSet<&str> = question.iter().map(|word| word.term.as_str()).collect();
     let has = |word: &Word| terms.contains(word.term.as_str());
     let lacks = |word: &Word| !terms.iter().any(|term| is_variant(term, &word.term));
-    let is_other = |word: &Word| word.is_part() && !asked_terms.contains(word.term.as_str());
+    let is_other = |word: &Word| word.is_part() && !question_terms.contains(word.term.as_str());
     let has_other_modifier =
         |head: &Word| joined.iter().any(|found| found.head.term == head.term && is_other(found.modifier));
     // The word after a noun is often a verb, so that both noun phrases must begin with the modifier.
@@ -111,9 +111,9 @@ pub(super) fn differing(tokenizer: &Tokenizer, question: &str, text: &str) -> Ve
         joined.iter().filter(is_same).any(|found| is_other(found.head) && !found.head.is_after_noun())
     };
     let mut differing: Vec<&Compound<'_>> = Vec::new();
-    for compound in &asked {
+    for compound in &compounds {
         let Compound { modifier, head, begins_phrase } = *compound;
-        // In `the mail queue server`, the first two words already say it.
+        // In `the mail queue server`, `mail queue` already covers `queue server`.
         let continues = differing.last().is_some_and(|last| std::ptr::eq(last.head, modifier));
         let differs = has(head) && lacks(modifier) && has_other_modifier(head)
             || begins_phrase && has(modifier) && lacks(head) && has_other_head(modifier);
@@ -195,11 +195,11 @@ mod tests {
     #[test]
     fn another_word_in_the_place_of_one_of_two_is_another_subject() {
         let note = "The invoice worker listens on port 7443. Restart the worker after a change.";
-        let asked = |subject: &str| format!("which port does the {subject} listen on?");
-        check(&asked("mail worker"), note, &["mail worker"]);
-        check(&asked("invoice queue"), note, &["invoice queue"]);
-        check(&asked("mail worker"), "invoice-worker: port 7443", &["mail worker"]);
-        check(&asked("mail-worker"), "The invoice_worker listens.", &["mail worker"]);
+        let question = |subject: &str| format!("which port does the {subject} listen on?");
+        check(&question("mail worker"), note, &["mail worker"]);
+        check(&question("invoice queue"), note, &["invoice queue"]);
+        check(&question("mail worker"), "invoice-worker: port 7443", &["mail worker"]);
+        check(&question("mail-worker"), "The invoice_worker listens.", &["mail worker"]);
         check("who owns our nightly mail worker?", note, &["mail worker"]);
     }
 

@@ -14,9 +14,11 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const PREFIX: &str = "poc-memory-records-";
-/// The name of the locked file. Next come its name before it is locked, and the folder of the records beside it.
+/// The name of the locked file.
 const LOCK: &str = "lock";
+/// The name of this file before it is locked.
 const NEW_LOCK: &str = "lock.new";
+/// The folder of the records.
 const RECORDS: &str = "records";
 
 /// A folder that is deleted when it is dropped.

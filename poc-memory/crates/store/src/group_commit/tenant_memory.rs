@@ -54,7 +54,7 @@ impl TenantMemory {
         if limit == UNLIMITED {
             return;
         }
-        // Whoever checks at this moment makes room.
+        // If another thread holds the lock, it makes room.
         let Some(mut checked) = self.checked.try_lock() else { return };
         let loads = commits.loads() + workers.loads();
         if *checked == loads || commits.is_fixed() {

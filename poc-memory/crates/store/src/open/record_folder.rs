@@ -33,18 +33,19 @@ pub(super) struct RecordFolder {
 }
 
 impl RecordFolder {
-    /// Opens the engine, brings it up to the end of the log, and builds the views from it if `wanted` returns true.
+    /// Opens the engine, brings it up to the end of the log, and builds the views from it if `needs_views` returns
+    /// true.
     ///
     /// If the engine cannot be opened because of the disk, or the log is not durable, a copy of the records replaces
     /// it. On any other failure, including a panic or a hang, its files are moved to the quarantine and it is rebuilt
     /// from the log once, provided that the log is complete.
-    pub(super) fn open(&self, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
+    pub(super) fn open(&self, needs_views: impl Fn() -> bool) -> Result<OpenedEngine> {
         let source: Arc<dyn EngineSource> = Arc::new(self.clone());
-        let is_wanted = OnceCell::new();
+        let views_needed = OnceCell::new();
         let open = || -> Result<_> {
             let current = self.open_or_substitute()?;
-            let is_wanted = *is_wanted.get_or_init(&wanted);
-            let views = is_wanted.then(|| self.views(current.engine.clone())).transpose()?;
+            let views_needed = *views_needed.get_or_init(&needs_views);
+            let views = views_needed.then(|| self.views(current.engine.clone())).transpose()?;
             Ok((current, views))
         };
         let mut messages = Vec::new();

@@ -118,7 +118,8 @@ impl NewLogWriter {
         self.add(&txn, &payload, None)
     }
 
-    /// Remembers what a view ignores or drops when it applies a transaction, which the state already has.
+    /// Records the nodes that a view ignores or drops when it applies a transaction, although the state already
+    /// contains it.
     fn find_unseen(&mut self, txn: &LoggedTransaction) -> Result<()> {
         let NewLogWriter { state, nodes, unseen, .. } = self;
         for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
@@ -186,8 +187,8 @@ impl NewLogWriter {
         Ok(())
     }
 
-    /// Writes the remaining records and checks the whole log. Returns whether it ends with the last transaction that was
-    /// added and leads to the target state, apart from records with the keys `ignored`.
+    /// Writes the remaining records and checks the whole log. Returns whether it ends with the last transaction that
+    /// was added and leads to the target state, apart from records with the keys `ignored`.
     pub(super) fn finish(
         mut self,
         target: Option<&dyn Engine>,

@@ -140,8 +140,8 @@ fn lagging(count: u64, written: u64) -> TempDir {
     for number in 1..=count {
         put(&store, number);
         if number > 1 {
-            let tie = edge(number, number / 2, EdgeKind::Link, 0.5);
-            store.transact(cause(), |tx| tx.put_edge(&tie)).unwrap();
+            let link = edge(number, number / 2, EdgeKind::Link, 0.5);
+            store.transact(cause(), |tx| tx.put_edge(&link)).unwrap();
         }
         if number == written {
             store.checkpoint().unwrap();

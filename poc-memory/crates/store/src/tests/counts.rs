@@ -59,11 +59,11 @@ fn edges_outside_the_adjacency_are_counted_once_and_deleted_with_their_nodes() {
         put(&store, number);
     }
     let kinds = || store.view().edges_by_kind().into_iter().collect::<Vec<_>>();
-    let tie = |a, b, kind| store.transact(cause(), |tx| tx.put_edge(&edge(a, b, kind, 1.0))).unwrap();
-    tie(1, 2, EdgeKind::Supersedes);
-    tie(1, 2, EdgeKind::Supersedes);
-    tie(2, 1, EdgeKind::Contradicts);
-    tie(3, 3, EdgeKind::Link);
+    let put_edge = |a, b, kind| store.transact(cause(), |tx| tx.put_edge(&edge(a, b, kind, 1.0))).unwrap();
+    put_edge(1, 2, EdgeKind::Supersedes);
+    put_edge(1, 2, EdgeKind::Supersedes);
+    put_edge(2, 1, EdgeKind::Contradicts);
+    put_edge(3, 3, EdgeKind::Link);
     assert_eq!(kinds(), [(EdgeKind::Link, 1), (EdgeKind::Supersedes, 1), (EdgeKind::Contradicts, 1)]);
     assert_eq!(store.view().edge_count(), 0, "none of them is in the adjacency");
     store.transact(cause(), |tx| tx.delete_node(node(2).id)).unwrap();

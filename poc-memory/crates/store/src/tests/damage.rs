@@ -149,8 +149,8 @@ fn survives_in(options: StoreOptions, harm: &impl Fn(&Path), rebuilt: Option<boo
     for number in 1..=40 {
         put(&store, number);
         if number > 1 {
-            let tie = edge(number, number / 2, EdgeKind::Link, 0.5);
-            store.transact(cause(), |tx| tx.put_edge(&tie)).unwrap();
+            let link = edge(number, number / 2, EdgeKind::Link, 0.5);
+            store.transact(cause(), |tx| tx.put_edge(&link)).unwrap();
         }
     }
     let before = contents(&store);

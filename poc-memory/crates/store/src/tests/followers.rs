@@ -41,7 +41,7 @@ impl Follower for Probe {
                     state.bodies.insert(node.id, node.body.clone());
                 }
                 Delta::Node(_) | Delta::NodeDeleted(_) => {
-                    let id = &gone(delta);
+                    let id = &node_id(delta);
                     state.bodies.remove(id);
                     state.vectors.retain(|(of, _), _| of != id);
                 }
@@ -61,7 +61,8 @@ impl Follower for Probe {
     }
 }
 
-fn gone(delta: &Delta) -> NodeId {
+/// The id of a node that was written or deleted.
+fn node_id(delta: &Delta) -> NodeId {
     match delta {
         Delta::Node(node) => node.id,
         Delta::NodeDeleted(id) => *id,

@@ -40,7 +40,7 @@ pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
     let mut search = BreadthFirstSearch::new(view);
     let mut sum = 0;
     for &source in component.iter().step_by(component.len().div_ceil(sources)) {
-        search.forget();
+        search.reset();
         search.from(source);
         sum += search.distances();
     }
@@ -70,7 +70,7 @@ impl<'a> BreadthFirstSearch<'a> {
     }
 
     /// Marks all nodes as not visited.
-    fn forget(&mut self) {
+    fn reset(&mut self) {
         self.number += 1;
     }
 

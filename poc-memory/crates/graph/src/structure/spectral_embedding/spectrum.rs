@@ -116,23 +116,23 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
     };
     while !converged && may_continue(&search) {
         let filter = ChebyshevFilter::new(&density, wanted, room, growth);
-        let asked = if missed { wanted } else { wanted - pairs.len() };
+        let count = if missed { wanted } else { wanted - pairs.len() };
         let is_first = pairs.is_empty();
-        let found = search.find(filter, &pairs, asked);
-        let mut ended = found.len() == asked;
+        let found = search.find(filter, &pairs, count);
+        let mut is_complete = found.len() == count;
         pairs.extend(found);
         pairs.sort_by(|a, b| a.value.total_cmp(&b.value));
         pairs.truncate(wanted);
         let is_rare = |run: &[Eigenpair]| run.len() < BLOCK;
-        if is_first && ended && pairs.chunk_by(same).all(is_rare) {
+        if is_first && is_complete && pairs.chunk_by(same).all(is_rare) {
             converged = true;
         } else if let Some(last) = pairs.get(wanted - 1) {
             let min = search.probe(filter.weaker(), &pairs);
-            ended &= min.is_some();
+            is_complete &= min.is_some();
             missed = min.is_some_and(|min| min < last.value * (1.0 - MISSED));
             converged = min.is_some() && !missed;
         }
-        if !ended {
+        if !is_complete {
             growth = MAX_GROWTH.min(growth * MORE_GROWTH);
             room = MAX_ROOM.min(room * MORE_ROOM);
             search.basis = max.min((search.basis as f64 * MORE_BASIS) as usize);
@@ -145,13 +145,16 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
 struct EigenSearch<'a> {
     walk: &'a Walk,
     random: &'a RandomVector<'a>,
+    /// Maximum number of basis vectors of a search.
     basis: usize,
+    /// The number of searches so far.
     turn: u64,
     /// Edge ends visited so far.
     work: usize,
 }
 
 impl EigenSearch<'_> {
+    /// Finds at most `wanted` pairs besides the known ones.
     fn find(&mut self, filter: ChebyshevFilter, known: &[Eigenpair], wanted: usize) -> Vec<Eigenpair> {
         if wanted == 0 {
             return Vec::new();
@@ -162,6 +165,7 @@ impl EigenSearch<'_> {
         found
     }
 
+    /// The smallest eigenvalue that a further search finds besides the known ones; `None` if it does not converge.
     fn probe(&mut self, filter: ChebyshevFilter, known: &[Eigenpair]) -> Option<f64> {
         let mut search = BlockSearch::new(self.walk, filter, known, self.start());
         let min = search.probe(self.basis);
@@ -169,6 +173,7 @@ impl EigenSearch<'_> {
         min
     }
 
+    /// The start vectors of the next search.
     fn start(&mut self) -> [Vec<f64>; BLOCK] {
         self.turn += 1;
         let first = self.turn * BLOCK as u64;

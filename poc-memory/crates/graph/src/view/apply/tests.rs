@@ -128,7 +128,7 @@ fn one_of_two_edges_between_two_nodes_can_be_deleted() {
     assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(0).count()), (2, 1, 1));
     view.apply(3, &[Delta::EdgeDeleted(there.id())]);
     assert_eq!((view.edge_count(), view.degree(0)), (1, 1));
-    assert_eq!(view.merged_edges(0).next().map(|tie| tie.strength), Some(f64::from(0.3f32)));
+    assert_eq!(view.merged_edges(0).next().map(|edge| edge.strength), Some(f64::from(0.3f32)));
     view.apply(4, &[Delta::EdgeDeleted(back.id())]);
     assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(1).count()), (0, 0, 0));
 }
@@ -153,7 +153,7 @@ proptest! {
                 Step::NoEdge(a, b, link) => {
                     edges.remove(&(a, b, link));
                 }
-                Step::Delete(gone) => edges.retain(|(a, b, _)| *a != gone && *b != gone),
+                Step::Delete(deleted) => edges.retain(|(a, b, _)| *a != deleted && *b != deleted),
                 _ => {}
             }
             let delta = match step {
@@ -178,10 +178,10 @@ proptest! {
                 prop_assert_eq!((view.degree(ix), view.triangles(ix)), (0, 0));
                 continue;
             }
-            let ties: Vec<Ix> = view.merged_edges(ix).map(|tie| tie.ix).collect();
-            prop_assert_eq!(view.degree(ix) as usize, ties.len());
-            let triangles = ties.iter().enumerate()
-                .flat_map(|(i, &a)| ties.iter().skip(i + 1).map(move |&b| (a, b)))
+            let neighbors: Vec<Ix> = view.merged_edges(ix).map(|edge| edge.ix).collect();
+            prop_assert_eq!(view.degree(ix) as usize, neighbors.len());
+            let triangles = neighbors.iter().enumerate()
+                .flat_map(|(i, &a)| neighbors.iter().skip(i + 1).map(move |&b| (a, b)))
                 .filter(|&(a, b)| view.are_adjacent(a, b))
                 .count();
             prop_assert_eq!(view.triangles(ix) as usize, triangles);
