@@ -116,7 +116,7 @@ pub(crate) fn describe(request: &mut Map<String, Value>, schema: &TenantSchema, 
         fields.insert(FIELD.into(), schema.json_schema());
     }
     if scope == TenantScope::One
-        && schema.demands()
+        && schema.requires_tenant()
         && let Value::Array(required) = request.entry("required").or_insert_with(|| Value::Array(Vec::new()))
     {
         required.push(FIELD.into());

@@ -25,6 +25,7 @@ impl SettingDiagnostic {
         self.error().at(ErrorLocation { field: Some(self.path), ..at })
     }
 
+    /// Converts to an error with the name of the environment variable that sets the key.
     pub(super) fn in_variable(self, variable: &str) -> Error {
         self.error().field(variable)
     }
@@ -36,6 +37,9 @@ impl SettingDiagnostic {
 }
 
 /// The text of the file; `None` if it does not exist.
+///
+/// # Errors
+/// `invalid_config` if the file cannot be read.
 pub(super) fn read(file: &Path) -> Result<Option<String>> {
     match super::files::read_text(file) {
         Ok(text) => Ok(Some(text)),
@@ -58,6 +62,7 @@ pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
     Some(path.split("__").map(|part| part.to_lowercase().replace('_', "-")).collect())
 }
 
+/// Decodes the merged settings.
 pub(super) fn deserialize(table: Table) -> std::result::Result<Config, SettingDiagnostic> {
     serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
         let mut path = error.path().to_string();
@@ -72,8 +77,7 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, SettingDi
     })
 }
 
-/// The position of a key in the text of a file; only the name of the file if the key does not occur
-/// in it.
+/// The position of a key in the text of a file; only the name of the file if the key does not occur in it.
 pub(super) fn location_of(name: &str, text: &str, path: &[&str]) -> ErrorLocation {
     match TomlDocument::parse_until_error(name, text) {
         Ok(document) => document.key_location(path.iter().copied()),
@@ -81,6 +85,7 @@ pub(super) fn location_of(name: &str, text: &str, path: &[&str]) -> ErrorLocatio
     }
 }
 
+/// Merges a layer into a table. Values of the layer replace those of the table; tables are merged key by key.
 pub(super) fn merge(into: &mut Table, layer: Table) {
     for (key, value) in layer {
         match (into.get_mut(&key), value) {
@@ -92,6 +97,7 @@ pub(super) fn merge(into: &mut Table, layer: Table) {
     }
 }
 
+/// Sets the value of a key, given by its path. Missing tables are created; a plain value in place of a table stays.
 pub(super) fn put(table: &mut Table, path: &[String], value: Value) {
     match path {
         [] => {}

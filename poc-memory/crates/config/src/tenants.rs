@@ -40,6 +40,10 @@ pub struct TenantKey {
 }
 
 impl TenantSchema {
+    /// Checks the schema itself.
+    ///
+    /// # Errors
+    /// `invalid_config` for the first problem, with its field.
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |what: String, hint: &str, field: String| {
             Err(Error::config(what).hint(hint).field(format!("tenant-schema.{field}")))
@@ -127,7 +131,7 @@ impl TenantSchema {
                     None => format!("the keys are {}", listed(names)),
                 };
                 let message = format!("the schema defines no key `{key}`");
-                return Err(self.refused(Code::TenantUnknownKey, message, hint, &[key], Some(value)));
+                return Err(self.rejection(Code::TenantUnknownKey, message, hint, &[key], Some(value)));
             }
         }
         let known = || tuple.pairs().filter_map(|(name, value)| Some((name, value, self.keys.get(name)?)));
@@ -137,41 +141,41 @@ impl TenantSchema {
             {
                 let message = format!("`{value}` is none of the values of `{name}`");
                 let hint = format!("the values are {}", listed(choices));
-                return Err(self.refused(Code::TenantEnumMismatch, message, hint, &[name], Some(value)));
+                return Err(self.rejection(Code::TenantEnumMismatch, message, hint, &[name], Some(value)));
             }
         }
         for (name, value, key) in known() {
             if let Some(pattern) = key.pattern.as_ref().filter(|pattern| !pattern.is_match(value)) {
                 let message = format!("`{value}` does not match the pattern of `{name}`");
                 let hint = format!("the pattern is `{pattern}`");
-                return Err(self.refused(Code::TenantPatternMismatch, message, hint, &[name], Some(value)));
+                return Err(self.rejection(Code::TenantPatternMismatch, message, hint, &[name], Some(value)));
             }
         }
         let mut required = self.required();
         if let Some(missing) = required.find(|name| tuple.get(name).is_none()) {
             let message = format!("the tenant has no value for the key `{missing}`");
             let hint = format!("give `{missing}=VALUE`");
-            return Err(self.refused(Code::TenantMissingRequired, message, hint, &[missing], None));
+            return Err(self.rejection(Code::TenantMissingRequired, message, hint, &[missing], None));
         }
         if self.one_of.is_empty() {
             return Ok(());
         }
-        let whole = |set: &&Vec<String>| set.iter().all(|key| tuple.get(key).is_some());
-        let sets: Vec<&Vec<String>> = self.one_of.iter().filter(whole).collect();
-        let shown = |set: &Vec<String>| listed(set);
+        let is_complete = |set: &&Vec<String>| set.iter().all(|key| tuple.get(key).is_some());
+        let sets: Vec<&Vec<String>> = self.one_of.iter().filter(is_complete).collect();
+        let listed_set = |set: &Vec<String>| listed(set);
         match sets.as_slice() {
             [_] => Ok(()),
             [] => {
                 let message = "the tenant has none of the required sets of keys".to_owned();
-                let all: Vec<String> = self.one_of.iter().map(shown).collect();
+                let all: Vec<String> = self.one_of.iter().map(listed_set).collect();
                 let hint = format!("give all keys of one set: {}", all.join("; "));
-                Err(self.refused(Code::TenantOneOfNoMatch, message, hint, &[], Some(&tuple.to_string())))
+                Err(self.rejection(Code::TenantOneOfNoMatch, message, hint, &[], Some(&tuple.to_string())))
             }
             several => {
                 let message = "the tenant has more than one of the alternative sets of keys".to_owned();
-                let all: Vec<String> = several.iter().map(|set| shown(set)).collect();
+                let all: Vec<String> = several.iter().map(|set| listed_set(set)).collect();
                 let hint = format!("give the keys of only one set: {}", all.join("; "));
-                Err(self.refused(
+                Err(self.rejection(
                     Code::TenantOneOfMultipleMatch,
                     message,
                     hint,
@@ -182,7 +186,8 @@ impl TenantSchema {
         }
     }
 
-    fn refused(&self, code: Code, message: String, hint: String, key: &[&str], got: Option<&str>) -> Error {
+    /// The error for a tenant that does not match the schema. `key` is the offending key, if there is one.
+    fn rejection(&self, code: Code, message: String, hint: String, key: &[&str], got: Option<&str>) -> Error {
         let field = std::iter::once("tenant").chain(key.iter().copied()).collect::<Vec<_>>().join(".");
         let at = ErrorLocation {
             field: Some(field),
@@ -193,12 +198,13 @@ impl TenantSchema {
         Error::new(code, message).hint(hint).at(at)
     }
 
+    /// The keys that every tenant must have.
     fn required(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().filter(|(_, key)| key.required == Some(true)).map(|(name, _)| name.as_str())
     }
 
     /// Whether every request must name a tenant.
-    pub fn demands(&self) -> bool {
+    pub fn requires_tenant(&self) -> bool {
         self.validate(&Tuple::default()).is_err()
     }
 
@@ -250,6 +256,7 @@ impl TenantKey {
     }
 }
 
+/// Names in backticks, separated by commas.
 fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let quoted: Vec<String> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();
     quoted.join(", ")

@@ -48,6 +48,7 @@ pub(crate) fn append(
     }
 }
 
+/// Requests a lease on the head. Returns `false` if another writer has one.
 pub(crate) fn lease(
     connection: &mut StoreConnection,
     writer: &WriterId,

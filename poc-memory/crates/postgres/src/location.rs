@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the database and the network need in addition to a time limit.
+/// Time for the database and the network in addition to a time limit.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The settings that identify a log and describe how to reach it.
@@ -28,7 +28,7 @@ pub struct LogSettings {
     pub connect_timeout: Duration,
     /// Time limit for a statement.
     pub timeout: Duration,
-    /// How often the database is polled for changes without a notification.
+    /// The interval at which the database is polled, because notifications may be lost or not supported.
     pub poll: Duration,
 }
 
@@ -36,7 +36,8 @@ pub struct LogSettings {
 #[derive(Clone)]
 pub struct LogLocation {
     config: Config,
-    shown: String,
+    /// The address and the name of the store, without a password.
+    text: String,
     settings: LogSettings,
     calls: CallCount,
 }
@@ -83,8 +84,8 @@ impl LogLocation {
         config.connect_timeout(settings.connect_timeout);
         config.tcp_user_timeout(settings.timeout);
         config.keepalives_idle(settings.timeout);
-        let shown = format!("{}#{}", address.split('?').next().unwrap_or(address), settings.store);
-        Ok(LogLocation { config, shown, settings, calls: CallCount::default() })
+        let text = format!("{}#{}", address.split('?').next().unwrap_or(address), settings.store);
+        Ok(LogLocation { config, text, settings, calls: CallCount::default() })
     }
 
     /// The name of the store in the database.
@@ -92,11 +93,12 @@ impl LogLocation {
         &self.settings.store
     }
 
+    /// The interval at which the database is polled.
     pub(crate) fn poll(&self) -> Duration {
         self.settings.poll
     }
 
-    /// Runs statements, and waits for them as long as one of them may take and additionally for `wait`.
+    /// Runs statements. Waits for them at most for the time limit of a statement plus `wait`.
     ///
     /// # Errors
     /// `unavailable` if the database does not answer in time; the server ends a slow statement earlier.
@@ -131,12 +133,12 @@ impl LogLocation {
 
 impl fmt::Display for LogLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
+        f.write_str(&self.text)
     }
 }
 
 impl fmt::Debug for LogLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LogLocation").field(&self.shown).finish()
+        f.debug_tuple("LogLocation").field(&self.text).finish()
     }
 }

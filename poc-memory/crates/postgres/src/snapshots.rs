@@ -134,9 +134,9 @@ impl SnapshotStore for PostgresLog {
 }
 
 impl PostgresLog {
-    /// Deletes the parts of incomplete snapshots that end before record `first`, which nobody can complete. If this
-    /// writer has the claim, deletes those of all incomplete snapshots; otherwise, others may be writing them. Parts
-    /// that cannot be deleted now are deleted after the next claim.
+    /// Deletes the parts of incomplete snapshots that end before record `first`, because they can no longer be
+    /// completed. If this writer has the claim, deletes those of all incomplete snapshots; otherwise, others may be
+    /// writing them. Parts that cannot be deleted now are deleted after the next claim.
     fn delete_incomplete(&self, first: u64) -> Result<()> {
         let writer = self.writer;
         self.delete_in_parts(move |connection| {

@@ -36,13 +36,14 @@ fn log(server: &TestServer, writer: u8) -> PostgresLog {
     PostgresLog::new(location(server, "a"), [writer; 16], format!("writer {writer}"))
 }
 
-/// Appends one record whose payload is the writer's number of the record.
+/// Appends one record. Its payload is its number, which is also the writer's own number of it.
 fn append(log: &PostgresLog, number: u64, expected: u64) -> AppendOutcome {
     let payload = number.to_le_bytes();
     log.append(&[NewSharedRecord { writer_seq: number, payload: &payload }], expected).unwrap()
 }
 
-const WAIT: Duration = Duration::from_secs(20);
+/// Maximum time that a test waits for the server.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[test]
 fn the_schema_is_made_once_and_a_newer_one_is_refused() {
@@ -140,27 +141,27 @@ fn a_waiting_writer_is_woken_and_seen_by_others() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
     let settings = LogSettings { poll: Duration::from_secs(3600), ..settings(&server, "a") };
-    let waits = PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "waits".into());
-    assert_eq!(waits.wait(0, Duration::ZERO).unwrap(), 0);
-    let writes = log(&server, 2);
+    let waiting = PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "waiting".into());
+    assert_eq!(waiting.wait(0, Duration::ZERO).unwrap(), 0);
+    let writing = log(&server, 2);
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| waits.wait(0, WAIT).unwrap());
-        append(&writes, 1, 0);
-        assert_eq!(waiting.join().unwrap(), 1);
+        let thread = scope.spawn(|| waiting.wait(0, WAIT_TIMEOUT).unwrap());
+        append(&writing, 1, 0);
+        assert_eq!(thread.join().unwrap(), 1);
     });
-    let peers = writes.peers().unwrap();
+    let peers = writing.peers().unwrap();
     let seen = peers.iter().map(|peer| (peer.writer, peer.name.as_str(), peer.head, peer.is_alive()));
-    assert_eq!(seen.collect::<Vec<_>>(), [([1; 16], "waits", 0, true)]);
+    assert_eq!(seen.collect::<Vec<_>>(), [([1; 16], "waiting", 0, true)]);
     let rights = || -> Vec<(bool, bool)> {
-        writes.peers().unwrap().iter().map(|peer| (peer.has_lease, peer.has_claim)).collect()
+        writing.peers().unwrap().iter().map(|peer| (peer.has_lease, peer.has_claim)).collect()
     };
     assert_eq!(rights(), [(false, false)]);
-    assert!(waits.lease(WAIT).unwrap());
+    assert!(waiting.lease(WAIT_TIMEOUT).unwrap());
     assert_eq!(rights(), [(true, false)]);
-    assert!(waits.claim(WAIT).unwrap());
-    append(&waits, 1, 1);
+    assert!(waiting.claim(WAIT_TIMEOUT).unwrap());
+    append(&waiting, 1, 1);
     assert_eq!(rights(), [(false, true)]);
-    waits.release().unwrap();
+    waiting.release().unwrap();
     assert_eq!(rights(), [(false, false)]);
 }
 
@@ -286,18 +287,18 @@ fn appends_and_reads_do_not_wait_for_a_snapshot() {
     (0..2).for_each(|head| assert_eq!(append(&log, head + 1, head), AppendOutcome::Appended));
     assert!(log.claim(MINUTE).unwrap());
     // `VACUUM FULL` takes this lock, too.
-    let mut person = location(&server, "a").connect().unwrap();
-    person.batch_execute("BEGIN; LOCK TABLE poc_memory_snapshot_part IN ACCESS EXCLUSIVE MODE").unwrap();
+    let mut admin = location(&server, "a").connect().unwrap();
+    admin.batch_execute("BEGIN; LOCK TABLE poc_memory_snapshot_part IN ACCESS EXCLUSIVE MODE").unwrap();
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| log.write_part(2, 0, b"one", MINUTE));
         let waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)";
-        while !person.query_one(waiting, &[]).unwrap().get::<_, bool>(0) {
+        while !admin.query_one(waiting, &[]).unwrap().get::<_, bool>(0) {
             assert!(!writing.is_finished(), "it does not wait for the lock");
         }
         assert_eq!(append(&log, 3, 2), AppendOutcome::Appended);
         assert_eq!((log.head().unwrap(), log.read(2, 10).unwrap().len()), (3, 1));
         assert!(!writing.is_finished(), "they have waited");
-        person.batch_execute("COMMIT").unwrap();
+        admin.batch_execute("COMMIT").unwrap();
         assert!(writing.join().unwrap().unwrap());
     });
     assert!(log.complete(SharedSnapshot { seq: 2, parts: 1, bytes: 3 }).unwrap());
@@ -314,12 +315,12 @@ fn a_snapshot_leaves_no_connection_behind() {
     assert!(write_snapshot(&first, 2));
     first.release().unwrap();
     assert_eq!(second.head().unwrap(), 3);
-    let mut person = location(&server, "a").connect().unwrap();
+    let mut admin = location(&server, "a").connect().unwrap();
     let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'poc-memory'";
-    let mut connections = || person.query_one(count, &[]).unwrap().get::<_, i64>(0);
+    let mut connections = || admin.query_one(count, &[]).unwrap().get::<_, i64>(0);
     // The server removes a connection from its list shortly after it has closed it. The others are those of the two
     // writers and of this question.
-    let deadline = std::time::Instant::now() + WAIT;
+    let deadline = std::time::Instant::now() + WAIT_TIMEOUT;
     while connections() != 3 {
         assert!(std::time::Instant::now() < deadline, "{} connections", connections());
     }
@@ -422,7 +423,8 @@ fn deleted_records_are_gone_and_others_stay() {
     assert_eq!([2101, 2400, 2450].map(found), [false, true, true]);
     assert!(!log.drop_until(DroppedHistory { last: 2450, ..erased }).unwrap(), "no snapshot has the state");
     assert_eq!(log.dropped().unwrap(), erased);
-    // A writer that was suspended for long has prepared a state that may have erased texts, or lost a part.
+    // A writer that was suspended for a long time cannot complete a snapshot that may contain erased texts or lacks a
+    // part.
     assert!(!log.write_part(2200, 0, b"one", MINUTE).unwrap());
     server.execute("INSERT INTO poc_memory_snapshot_part VALUES (1, 2200, 0, 'one')");
     assert!(!log.complete(SharedSnapshot { seq: 2200, parts: 1, bytes: 3 }).unwrap());

@@ -1,7 +1,7 @@
 //! A limit on how long a call to the database takes.
 //!
-//! The client library has none: if a server is suspended, or a network swallows packets and confirms them, a call never
-//! ends.
+//! The client library has no such limit: if a server is suspended, or a network confirms packets and drops them, a call
+//! never ends.
 
 use poc_graph::error::{Error, Result};
 use std::fmt::Display;
@@ -23,6 +23,7 @@ pub(crate) struct CallCount(Arc<AtomicUsize>);
 struct Call(CallCount);
 
 impl CallCount {
+    /// Counts a further call; `None` if there are already [`MAX_CALLS`].
     fn start(&self) -> Option<Call> {
         let call = Call(self.clone());
         (self.0.fetch_add(1, Ordering::Relaxed) < MAX_CALLS).then_some(call)
@@ -49,12 +50,12 @@ pub(crate) fn within<T: Send + 'static>(
 ) -> Result<T> {
     let unreachable = |why: String| Error::unavailable(format!("log unreachable: `{location}`: {why}"));
     let Some(call) = calls.start() else {
-        return Err(unreachable(format!("{MAX_CALLS} earlier calls have got no answer")));
+        return Err(unreachable(format!("{MAX_CALLS} earlier calls have received no answer")));
     };
     let (sender, receiver) = mpsc::channel();
     let started = thread::Builder::new().name("postgres".into()).spawn(move || {
         let _call = call;
-        // Nobody waits for a late result.
+        // After a timeout, the receiver no longer exists.
         let _ = sender.send(work());
     });
     started.map_err(|error| unreachable(format!("no thread can be started: {error}")))?;

@@ -100,6 +100,12 @@ fn put(store: &Store, number: u64) -> Commit<()> {
     store.transact(cause(), |tx| tx.put_node(&node(number))).unwrap()
 }
 
+/// Bytes that cannot be compressed, in blocks of 32 bytes. Different numbers give different bytes.
+fn incompressible(number: u64, blocks: u64) -> Vec<u8> {
+    let block = |block: u64| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes();
+    (0..blocks).flat_map(block).collect()
+}
+
 /// The numbers of a store's nodes. Checks that the records and the view agree.
 fn numbers(store: &Store) -> Vec<u64> {
     let number = |key: &str| key[1..].parse().unwrap();

@@ -51,7 +51,9 @@ pub(super) fn check(
         }
         match count(&mut connection) {
             // A daemon enforces the schema, so a call without a tenant is refused.
-            Err(error) if config.tenant_schema.demands() && matches!(connection, Connection::Daemon(_)) => {
+            Err(error)
+                if config.tenant_schema.requires_tenant() && matches!(connection, Connection::Daemon(_)) =>
+            {
                 let message = format!("not counted: {}", error.message);
                 let hint = "stop the daemon, and `poc-memory doctor` counts the notes of all tenants";
                 results.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));

@@ -42,12 +42,13 @@ pub fn day(at: Timestamp, zone: Tz) -> Range<Timestamp> {
     day.unwrap_or(at..at)
 }
 
-/// The local time at an instant, in whole seconds.
+/// The local time at an instant, in whole seconds; `None` if it is outside the calendar.
 pub(super) fn wall_clock(at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
     local_time(at, zone)?.with_nanosecond(0)
 }
 
 /// The instant of a local time: the first of two if the time is repeated, or the end of the gap if it is skipped.
+/// `None` if it is outside the calendar.
 pub(super) fn instant(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
     match zone.from_local_datetime(&local) {
         MappedLocalTime::Single(at) | MappedLocalTime::Ambiguous(at, _) => {
@@ -74,16 +75,17 @@ fn after_gap(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
     Some(Timestamp(after))
 }
 
-/// The offset from UTC at an instant, in milliseconds.
+/// The offset from UTC at an instant, in milliseconds; `None` if the instant is outside the calendar.
 pub(super) fn offset(at: Timestamp, zone: Tz) -> Option<i64> {
     Some(local_time(at, zone)?.and_utc().timestamp_millis() - at.0)
 }
 
-/// Two instants with the same offset that are at most this far apart, in milliseconds, have no change between them,
-/// because zones keep an offset for weeks. The shortest such period is the month of Ramadan in Morocco.
+/// If two instants at most this many milliseconds apart have the same offset, the offset does not change between them:
+/// zones keep an offset for weeks. The shortest such period is the month of Ramadan in Morocco.
 const STEP: i64 = 14 * 86_400_000;
 
-/// The first instant after `from`, up to `until`, whose offset differs from that at `from`.
+/// The first instant after `from`, up to `until`, whose offset differs from that at `from`; `Some(None)` if there is
+/// none, and `None` if the range is outside the calendar.
 pub(super) fn first_change(from: Timestamp, until: Timestamp, zone: Tz) -> Option<Option<Timestamp>> {
     let before = offset(from, zone)?;
     let mut low = from.0;
@@ -97,7 +99,8 @@ pub(super) fn first_change(from: Timestamp, until: Timestamp, zone: Tz) -> Optio
     Some(None)
 }
 
-/// The last instant after `from`, up to `until`, whose offset differs from the one just before it.
+/// The last instant after `from`, up to `until`, whose offset differs from the one just before it; `Some(None)` if
+/// there is none, and `None` if the range is outside the calendar.
 pub(super) fn last_change(from: Timestamp, until: Timestamp, zone: Tz) -> Option<Option<Timestamp>> {
     let after = offset(until, zone)?;
     let mut high = until.0;
@@ -126,6 +129,7 @@ fn change_between(mut low: i64, mut high: i64, before: i64, zone: Tz) -> Option<
     Some(Timestamp(high))
 }
 
+/// The local time at an instant; `None` if it is outside the calendar.
 fn local_time(at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
     Some(at.utc()?.with_timezone(&zone).naive_local())
 }

@@ -1,3 +1,5 @@
+//! The section `[tenant-schema]`: which tenants and which schemas are accepted.
+
 use super::*;
 use crate::Config;
 
@@ -77,8 +79,8 @@ fn a_schema_without_keys_accepts_every_tenant() {
     let schema = Config::defaults().unwrap().tenant_schema;
     schema.validate(&Tuple::default()).unwrap();
     schema.validate(&Tuple::new([("any", "thing")]).unwrap()).unwrap();
-    assert!(!schema.demands() && load(SCHEMA).unwrap().demands());
-    assert!(!load("[tenant-schema.keys.user]").unwrap().demands());
+    assert!(!schema.requires_tenant() && load(SCHEMA).unwrap().requires_tenant());
+    assert!(!load("[tenant-schema.keys.user]").unwrap().requires_tenant());
 }
 
 #[test]

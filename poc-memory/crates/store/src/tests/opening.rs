@@ -32,7 +32,7 @@ fn following(folder: &TempDir, pause: PausePoint) -> StoreWithFollower {
     StoreWithFollower { _release: ResumeOnDrop(slow.clone()), slow, store }
 }
 
-/// A copy of the store's files as a killed process would leave them.
+/// A copy of the log and the view of a store, as a killed process would leave them.
 fn killed(folder: &TempDir) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     for name in ["log", "view"] {

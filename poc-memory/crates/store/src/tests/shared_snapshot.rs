@@ -111,10 +111,7 @@ fn large_snapshots_have_several_parts() {
     let log = Arc::new(MemoryLog::default());
     let first = Daemon::new(&log);
     for number in 1..=5u64 {
-        // No two blocks are alike, so that it is not compressed.
-        let value: Vec<u8> = (0..25_000u64)
-            .flat_map(|block| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
-            .collect();
+        let value = incompressible(number, 25_000);
         first
             .store()
             .transact(cause(), |tx| tx.put_raw(Table::Meta, &number.to_le_bytes(), Some(value.clone())))

@@ -59,6 +59,7 @@ fn files_at_one_moment(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     }
 }
 
+/// A copy of the files of an open store.
 pub(super) fn copy(folder: &TempDir) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     for (path, bytes) in files_at_one_moment(folder.path()) {
@@ -69,7 +70,8 @@ pub(super) fn copy(folder: &TempDir) -> TempDir {
     copy
 }
 
-/// Writes the same changes of a tenant to both stores. What they answer and what the tenant then sees must be the same.
+/// Writes the same changes of a tenant to both stores. Checks that both give the same result and the same state of the
+/// tenant.
 pub(super) fn write_to_both(
     stores: &[Store; 2],
     tenant: usize,

@@ -381,9 +381,7 @@ fn a_file_that_is_far_behind_the_log_is_neither_used_nor_kept() {
     let store = open_in(&folder, with_files()).unwrap();
     assert!(is_used(&folder, &store), "one change was not worth a checkpoint");
     for number in 0..20u64 {
-        // No two blocks are alike, so that they are not compressed.
-        let block = |block: u64| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes();
-        let value: Vec<u8> = (0..1 << 15).flat_map(block).collect();
+        let value = incompressible(number, 1 << 15);
         let put =
             |tx: &mut Transaction<'_>| tx.put_raw(Table::Meta, &number.to_le_bytes(), Some(value.clone()));
         store.transact(cause(), put).unwrap();
