@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// A counting semaphore for calls.
 pub(super) struct CallLimiter {
     max: usize,
-    patience: Duration,
+    timeout: Duration,
     calls: Mutex<Calls>,
     changed: Condvar,
 }
@@ -25,9 +25,9 @@ pub(super) struct CallPermit<'a> {
 
 impl CallLimiter {
     /// Allows at most `max` concurrent calls. Further calls wait, as long as at least one call succeeds within each
-    /// `patience`.
-    pub(super) fn new(max: usize, patience: Duration) -> CallLimiter {
-        CallLimiter { max, patience, calls: Mutex::default(), changed: Condvar::new() }
+    /// `timeout`.
+    pub(super) fn new(max: usize, timeout: Duration) -> CallLimiter {
+        CallLimiter { max, timeout, calls: Mutex::default(), changed: Condvar::new() }
     }
 
     /// The maximum number of concurrent calls.
@@ -41,16 +41,16 @@ impl CallLimiter {
         self.calls.lock().succeeded
     }
 
-    /// Waits for a permit. `None` if all permits are taken and no call succeeded for too long.
+    /// Waits for a permit. `None` if all permits are taken and no call has succeeded within the timeout.
     pub(super) fn acquire(&self) -> Option<CallPermit<'_>> {
         let mut calls = self.calls.lock();
         let mut succeeded = calls.succeeded;
-        let mut deadline = Instant::now() + self.patience;
+        let mut deadline = Instant::now() + self.timeout;
         while calls.running >= self.max {
             let timed_out = self.changed.wait_until(&mut calls, deadline).timed_out();
             if calls.succeeded != succeeded {
                 succeeded = calls.succeeded;
-                deadline = Instant::now() + self.patience;
+                deadline = Instant::now() + self.timeout;
             } else if timed_out && calls.running >= self.max {
                 return None;
             }

@@ -18,7 +18,7 @@ use unicode_segmentation::UnicodeSegmentation;
 const DIMENSIONS: std::ops::RangeInclusive<usize> = 16..=4096;
 
 /// Maximum length of a word in characters; longer words are ignored.
-const LONGEST_WORD: usize = 64;
+const MAX_WORD_CHARS: usize = 64;
 
 /// The share of a word's energy, 0–1, that goes to the whole stem. Its n-grams share the rest.
 const WHOLE_WORD: f32 = 0.6;
@@ -48,7 +48,7 @@ impl HashEmbedder {
         let mut order = Vec::new();
         for word in normal.unicode_words().flat_map(|word| word.split(['_', '.', ':'])) {
             let word = word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).unwrap_or(word);
-            if !word.is_empty() && word.chars().nth(LONGEST_WORD).is_none() {
+            if !word.is_empty() && word.chars().nth(MAX_WORD_CHARS).is_none() {
                 let count = counts.entry(word).or_insert_with(|| {
                     order.push(word);
                     0.0

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 static BUNDLED: &[u8] = include_bytes!("../defaults/static.table");
 
 /// Minimum number of texts per thread; with fewer, another thread is not worth starting.
-const MANY: usize = 32;
+const MIN_TEXTS_PER_THREAD: usize = 32;
 
 /// The embedder `static`.
 pub struct StaticEmbedder {
@@ -69,7 +69,7 @@ impl Embedder for StaticEmbedder {
         false
     }
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        Ok(texts.par_iter().with_min_len(MANY).map(|text| self.vector(text)).collect())
+        Ok(texts.par_iter().with_min_len(MIN_TEXTS_PER_THREAD).map(|text| self.vector(text)).collect())
     }
 }
 

@@ -14,7 +14,7 @@ use tokenizers::{
 };
 
 /// Maximum length of a word in characters; longer words have no tokens.
-const LONGEST_WORD: usize = 100;
+const MAX_WORD_CHARS: usize = 100;
 
 /// A vocabulary with look-up by text.
 pub(super) struct WordPieceVocabulary {
@@ -26,13 +26,15 @@ pub(super) struct WordPieceVocabulary {
     middle: HashTable<u32>,
     // The length of the prefix in bytes.
     prefix_length: usize,
+    // The length of the longest token in bytes, without the prefix.
     longest: usize,
 }
 
 impl WordPieceVocabulary {
-    /// Creates a vocabulary from the tokens by id. Tokens that continue a word start with the prefix `continues`.
+    /// Creates a vocabulary from the tokens in the order of their ids. Tokens that continue a word start with the
+    /// prefix `continues`.
     pub(super) fn new<'a>(tokens: impl Iterator<Item = &'a str>, continues: &str) -> WordPieceVocabulary {
-        let mut made = WordPieceVocabulary {
+        let mut vocabulary = WordPieceVocabulary {
             text: String::new(),
             ends: Vec::new(),
             begin: HashTable::new(),
@@ -41,23 +43,24 @@ impl WordPieceVocabulary {
             longest: 0,
         };
         for token in tokens {
-            made.text.push_str(token);
-            made.ends.push(made.text.len());
+            vocabulary.text.push_str(token);
+            vocabulary.ends.push(vocabulary.text.len());
         }
-        for id in 0..made.ends.len() as u32 {
-            let token = made.token(id);
-            let inner =
-                token.strip_prefix(continues).filter(|inner| !inner.is_empty() && made.prefix_length > 0);
+        for id in 0..vocabulary.ends.len() as u32 {
+            let token = vocabulary.token(id);
+            let inner = token
+                .strip_prefix(continues)
+                .filter(|inner| !inner.is_empty() && vocabulary.prefix_length > 0);
             let piece = inner.unwrap_or(token);
             let (hashed, length, is_inner) = (hash(piece), piece.len(), inner.is_some());
-            made.longest = made.longest.max(length);
-            let skip = if is_inner { made.prefix_length } else { 0 };
-            let WordPieceVocabulary { text, ends, begin, middle, .. } = &mut made;
+            vocabulary.longest = vocabulary.longest.max(length);
+            let skip = if is_inner { vocabulary.prefix_length } else { 0 };
+            let WordPieceVocabulary { text, ends, begin, middle, .. } = &mut vocabulary;
             let rehash = |&id: &u32| hash(piece_of(text, ends, id, skip));
             let table = if is_inner { middle } else { begin };
             table.insert_unique(hashed, id, rehash);
         }
-        made
+        vocabulary
     }
 
     /// The number of tokens.
@@ -76,8 +79,8 @@ impl WordPieceVocabulary {
     }
 
     /// Splits a normalised word into the longest known pieces from the left. Adds no tokens if a piece is unknown.
-    fn cut(&self, word: &str, tokens: &mut Vec<u32>) {
-        if word.len() > LONGEST_WORD && word.chars().nth(LONGEST_WORD).is_some() {
+    fn tokenize_word(&self, word: &str, tokens: &mut Vec<u32>) {
+        if word.len() > MAX_WORD_CHARS && word.chars().nth(MAX_WORD_CHARS).is_some() {
             return;
         }
         let before = tokens.len();
@@ -117,7 +120,7 @@ fn hash(piece: &str) -> u64 {
 }
 
 /// Whether a character is white space. Other control characters are dropped, as in BERT.
-fn separates(character: char) -> bool {
+fn is_separator(character: char) -> bool {
     character.is_whitespace() && (!character.is_control() || matches!(character, '\t' | '\n' | '\r'))
 }
 
@@ -137,21 +140,21 @@ impl WordPiece {
     pub(super) fn tokens(&self, vocabulary: &WordPieceVocabulary, text: &str) -> Vec<u32> {
         let mut tokens = Vec::new();
         let mut word = String::new();
-        for run in text.split(separates) {
+        for run in text.split(is_separator) {
             if run.is_ascii() {
                 for character in run.chars() {
                     if character.is_ascii_punctuation() {
-                        vocabulary.cut(&word, &mut tokens);
+                        vocabulary.tokenize_word(&word, &mut tokens);
                         word.clear();
-                        vocabulary.cut(character.encode_utf8(&mut [0; 4]), &mut tokens);
+                        vocabulary.tokenize_word(character.encode_utf8(&mut [0; 4]), &mut tokens);
                     } else if !character.is_ascii_control() {
                         word.push(if self.lowercase { character.to_ascii_lowercase() } else { character });
                     }
                 }
-                vocabulary.cut(&word, &mut tokens);
+                vocabulary.tokenize_word(&word, &mut tokens);
                 word.clear();
             } else {
-                self.words(run, &mut |word| vocabulary.cut(word, &mut tokens));
+                self.words(run, &mut |word| vocabulary.tokenize_word(word, &mut tokens));
             }
         }
         tokens

@@ -10,8 +10,8 @@ use faer::{Mat, Side};
 use poc_graph::{Ix, SpectralEmbedding, View};
 use std::collections::BTreeMap;
 
-/// Variances with a smaller relative difference count as equal, because coordinates have single precision.
-const SAME: f64 = 1e-6;
+/// Variances with at most this relative difference count as equal, because coordinates have single precision.
+const TOLERANCE: f64 = 1e-6;
 
 /// The principal axis of a set of nodes, in the space of one component.
 #[derive(Clone, Debug)]
@@ -108,14 +108,14 @@ fn principal(points: &[(Vec<f64>, f64)], dimensions: usize, size: f64) -> Option
     let found = covariance.self_adjoint_eigen(Side::Lower).ok()?;
     let variances: Vec<f64> = found.S().column_vector().iter().copied().collect();
     let greatest = variances.iter().copied().fold(0.0, f64::max);
-    if greatest <= size * SAME * SAME {
+    if greatest <= size * TOLERANCE * TOLERANCE {
         return None;
     }
     let directions: Vec<Vec<f64>> = found
         .U()
         .col_iter()
         .zip(variances)
-        .filter(|(_, variance)| *variance >= greatest * (1.0 - SAME))
+        .filter(|(_, variance)| *variance >= greatest * (1.0 - TOLERANCE))
         .map(|(direction, _)| direction.iter().copied().collect())
         .collect();
     points.iter().find_map(|(point, _)| {
@@ -125,7 +125,7 @@ fn principal(points: &[(Vec<f64>, f64)], dimensions: usize, size: f64) -> Option
             axis.iter_mut().zip(direction).for_each(|(axis, value)| *axis += along * value);
         }
         let length = axis.iter().map(|value| value * value).sum::<f64>().sqrt();
-        (length > SAME * greatest.sqrt()).then(|| axis.iter().map(|value| value / length).collect())
+        (length > TOLERANCE * greatest.sqrt()).then(|| axis.iter().map(|value| value / length).collect())
     })
 }
 

@@ -7,23 +7,23 @@ use std::io;
 /// Why a store cannot be compacted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CompactionError {
-    #[error("a damaged store is not compacted")]
+    #[error("a damaged store cannot be compacted")]
     DamagedStore,
     #[error("the memory is being compacted, or a snapshot of it is being made")]
     Running,
     #[error("the log cannot be compacted: a file cannot be written ({0})")]
     Write(io::Error),
-    /// The number of bytes exceeds the limit for a transaction.
-    #[error("the log cannot be compacted: a record is too long ({0})")]
+    /// A record of this many bytes exceeds the limit for a transaction.
+    #[error("the log cannot be compacted: a record of {0} bytes exceeds the limit for a transaction")]
     TooLong(usize),
-    /// The key, whose length this is, belongs to no table.
-    #[error("the log cannot be compacted: a record has no table ({0})")]
+    /// A key of this many bytes belongs to no table.
+    #[error("the log cannot be compacted: a key of {0} bytes belongs to no table")]
     NoTable(usize),
-    /// The number is that of the transaction.
-    #[error("the log cannot be compacted: a record differs when it is read back ({0})")]
+    /// The transaction with this number differs when it is read back.
+    #[error("the log cannot be compacted: transaction {0} differs when it is read back")]
     Different(u64),
-    /// The number is that of the records found.
-    #[error("the log cannot be compacted: records are missing when it is read back ({0})")]
+    /// Only this many records were found when the new log was read back.
+    #[error("the log cannot be compacted: only {0} of its records are found when it is read back")]
     Incomplete(u64),
 }
 

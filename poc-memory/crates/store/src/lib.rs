@@ -1,7 +1,7 @@
 //! The store: the log as the source of truth, the record engine that materialises it, and transactions.
 //!
 //! A change is acknowledged as soon as its log record is on disk. The engine, the view and the followers (the indexes)
-//! are materialisations of the log. Each remembers the last transaction that it reflects, catches up from there when
+//! are materialisations of the log. Each records the last transaction that it reflects, catches up from there when
 //! the store opens, and can be rebuilt at any time. `schema/store.md` describes the format on disk.
 
 pub mod atomic_file;
@@ -151,7 +151,7 @@ impl Store {
         Store::open_with(directory, embedder, followers, open::StoreOptions::default())
     }
 
-    /// Like [`Store::open`], for a store whose folder is a copy of a shared log. `begin` determines whether an empty
+    /// Like [`Store::open`], for a store whose folder is a copy of a shared log. `start` determines whether an empty
     /// folder starts with the newest snapshot.
     ///
     /// # Errors
@@ -216,7 +216,7 @@ impl Store {
         }
     }
 
-    /// Where derived files that the rest of the program finds damaged are named.
+    /// The list of damaged derived files, to which other parts of the program add those that they find.
     pub fn rebuilt_files(&self) -> Arc<RebuiltFiles> {
         self.shared.rebuilt.clone()
     }
@@ -232,8 +232,8 @@ impl Store {
         self.shared.commits.read_only()
     }
 
-    /// Whether the log may contain a write that was refused with `read_only`, because its disk did not let the store cut
-    /// the write off. If the process ends meanwhile, the next open may find the write complete.
+    /// Whether the log may contain a write that was refused with `read_only`, because its disk also failed the
+    /// truncation that would have removed it. If the process ends meanwhile, the next open may find the write complete.
     pub fn may_have_refused_write(&self) -> bool {
         // Another daemon may see a write that only the local copy of a shared log refused.
         let is_copy = self.shared.shared_log.is_some();
@@ -360,7 +360,8 @@ impl Store {
         self.shared.index_workers.completed()
     }
 
-    /// Waits until every follower has loaded its saved state, so that all damaged files of the default tenant are known.
+    /// Waits until every follower has loaded its saved state, so that all damaged files of the default tenant are
+    /// known.
     pub fn wait_loaded(&self) {
         self.shared.index_workers.wait_loaded();
     }

@@ -1,9 +1,8 @@
 //! The log: every transaction in order, in append-only segments. Everything else in the store can be rebuilt from it.
 //!
-//! Why not raft-engine, the log engine of TiKV? Its recovery modes refuse to open, truncate only the tail, or skip
-//! damage in the middle; none keeps the longest valid prefix and sets the rest aside with its position and count. It
-//! also keeps an index of every entry in memory and depends on protobuf and prometheus. The code in this folder is all
-//! that is needed instead.
+//! raft-engine, the log engine of TiKV, is not used, because its recovery modes refuse to open, truncate only the tail,
+//! or skip damage in the middle; none keeps the longest valid prefix and sets the rest aside with its position and
+//! count. It also keeps an index of every entry in memory and depends on protobuf and prometheus.
 
 mod append;
 mod checked_segments;
@@ -37,7 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-/// Number of records between two remembered positions.
+/// Number of records between two positions in the sparse index.
 const STRIDE: u64 = 64;
 
 /// The position of a record.
@@ -180,10 +179,10 @@ impl Log {
         first
     }
 
-    /// Whether the log has every record of a range.
-    pub(super) fn holds_all(&self, first: u64, last: u64) -> bool {
-        let held: u64 = self.index.read().parts(first, last).iter().map(|(from, to)| to - from + 1).sum();
-        held == (last + 1).saturating_sub(first)
+    /// Whether the log has an intact record for every sequence number from `first` to `last`.
+    pub(super) fn contains_all(&self, first: u64, last: u64) -> bool {
+        let count: u64 = self.index.read().parts(first, last).iter().map(|(from, to)| to - from + 1).sum();
+        count == (last + 1).saturating_sub(first)
     }
 
     /// The ranges of sequence numbers up to the last one that a damaged log lacks, ascending.

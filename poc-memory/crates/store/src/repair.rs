@@ -198,8 +198,8 @@ impl Repair {
         self.parts.iter().map(readable).collect()
     }
 
-    /// The notes of which the intact blocks of the records have only entries, such as that of their key. No repair keeps
-    /// them. A note that a lost change deleted may be among them.
+    /// The notes of which the intact blocks of the records have only entries, such as that of their key. No repair
+    /// keeps them. A note that a lost change deleted may be among them.
     pub fn lost_notes(&self) -> &[LostNote] {
         self.records.as_ref().map_or(&[][..], |records| records.lost_notes.as_slice())
     }
@@ -280,7 +280,7 @@ impl Repair {
             links: views.values().map(|view| view.edge_count() as u64).sum(),
             last_seq: last,
             until: self.log.time_of_last(last)?,
-            until_is_exact: self.log.holds_all(last, last),
+            until_is_exact: self.log.contains_all(last, last),
             lost,
             is_partial,
             missing_notes: self.parts.iter().map(|part| part.missing_in(&views)).collect(),

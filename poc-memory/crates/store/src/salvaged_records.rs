@@ -26,8 +26,8 @@ pub(crate) struct SalvagedRecords {
     /// The last transaction whose changes the store's records may have. It is greater than `base` if only some of their
     /// blocks could be used.
     pub(crate) newest: u64,
-    /// The notes of which the intact blocks have only entries, if only some of the blocks could be used. One that a lost
-    /// transaction deleted may be among them.
+    /// The notes of which the intact blocks have only entries, if only some of the blocks could be used. One that a
+    /// lost transaction deleted may be among them.
     pub(crate) lost_notes: Vec<LostNote>,
     /// The temporary folder, which is deleted when this is dropped.
     copy: Option<TemporaryFolder>,
@@ -207,7 +207,7 @@ fn check(engine: &LsmEngine, watermark: Watermark, log: &Log) -> Result<()> {
             return Err(EngineError::OtherLog.into());
         }
     }
-    let lacks = |unfinished: Watermark| !log.holds_all(watermark.seq + 1, unfinished.seq);
+    let lacks = |unfinished: Watermark| !log.contains_all(watermark.seq + 1, unfinished.seq);
     if unfinished.is_some_and(lacks) {
         return Err(EngineError::Interrupted.into());
     }

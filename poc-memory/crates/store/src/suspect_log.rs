@@ -42,16 +42,17 @@ pub(crate) struct SuspectLog<'a> {
 }
 
 impl SuspectLog<'_> {
-    /// Whether any intact part of the store is newer than the prefix, or the log is missing beside a quarantine.
+    /// Whether any intact part of the store is newer than the prefix, or the log is missing although there is a
+    /// quarantine.
     /// Otherwise the bytes after the prefix are the end of an interrupted write.
     pub(crate) fn is_damaged(&self) -> Result<bool> {
         Ok(self.newer_parts()?.seq > self.last
             || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true))
-            || self.is_missing_beside_quarantine())
+            || self.is_missing_despite_quarantine())
     }
 
     /// Whether the log is missing although the store had one: only a store with a log puts files into its quarantine.
-    fn is_missing_beside_quarantine(&self) -> bool {
+    fn is_missing_despite_quarantine(&self) -> bool {
         !self.is_copy && !self.directory.join("log").exists() && has_quarantine(self.directory)
     }
 
@@ -115,7 +116,7 @@ pub(crate) fn has_parts(directory: &Path) -> bool {
     PARTS.iter().any(|part| directory.join(part).exists()) || has_quarantine(directory)
 }
 
-/// Whether anything is in the quarantine of a store. A quarantine that cannot be read counts as full.
+/// Whether anything is in the quarantine of a store. A quarantine that cannot be read counts as not empty.
 fn has_quarantine(directory: &Path) -> bool {
     match fs::read_dir(directory.join("quarantine")) {
         Ok(mut entries) => entries.next().is_some(),

@@ -68,7 +68,8 @@ impl SavedViews {
         self.seq
     }
 
-    /// Whether the log has no other transaction under the number of the last one.
+    /// Whether the saved views can belong to the log: it does not contain their last transaction, or contains the same
+    /// one.
     pub(super) fn may_belong_to(&self, log: &Log) -> Result<bool> {
         Ok(log.read(self.seq)?.is_none_or(|(_, checksum)| checksum == self.checksum))
     }
@@ -91,9 +92,9 @@ impl SavedViews {
         let SavedViews { mut views, seq, checksum } = self;
         let found = log.read(seq).ok().flatten();
         found.filter(|(_, found)| *found == checksum)?;
-        let taken = catch_up::saved_views(&mut views, seq, log)
+        let changes = catch_up::saved_views(&mut views, seq, log)
             .inspect_err(|error| tracing::warn!("the saved views are built again: {error}"));
-        Some((views, taken.ok()?))
+        Some((views, changes.ok()?))
     }
 }
 

@@ -46,7 +46,7 @@ fn a_slot_is_run_once_and_completed_by_another_daemon_when_its_own_dies() {
     assert!(ledger::interrupt_orphaned(&second.memory).unwrap().is_empty());
     assert_eq!(second.statuses(&log), [Status::Skipped, Status::Running]);
 
-    first.writer.die();
+    first.writer.terminate();
     let ended = ledger::interrupt_orphaned(&second.memory).unwrap();
     assert_eq!(ended.iter().map(|row| row.id).collect::<Vec<_>>(), [run.id]);
     assert_eq!(second.statuses(&log), [Status::Skipped, Status::Interrupted]);
@@ -71,7 +71,7 @@ fn a_claim_ends_the_runs_of_a_dead_daemon() {
     first.claim(slot).unwrap();
     // A daemon that makes its first claim after the other has read the heartbeats does not count as dead.
     assert_eq!(second.statuses(&log), [Status::Running]);
-    first.writer.die();
+    first.writer.terminate();
     assert_eq!(second.claim(slot.plus(Span::HOUR)).unwrap().status, Status::Running);
     assert_eq!(second.statuses(&log), [Status::Running, Status::Interrupted]);
 }
@@ -88,7 +88,7 @@ fn after_an_outage_of_the_log_nobody_counts_as_dead() {
     second.writer.plan(vec![Some(LogFault::Unreachable)]);
     let later = slot.plus(Span::HOUR);
     assert_eq!(second.claim(later).unwrap_err().code, Code::Unavailable);
-    first.writer.die();
+    first.writer.terminate();
     assert!(ledger::interrupt_orphaned(&second.memory).unwrap().is_empty());
     assert_eq!(second.claim(later).unwrap().reason, Some(StatusReason::Overlap));
 }

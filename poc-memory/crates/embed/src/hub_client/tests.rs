@@ -6,14 +6,14 @@ use std::net::TcpListener;
 use std::sync::Arc;
 
 /// The response of a hub: status, additional headers, body.
-type Answer = (u16, String, Vec<u8>);
+type Response = (u16, String, Vec<u8>);
 
 /// Starts a local hub that answers by path; returns its address and the heads of the received requests.
-fn serve(answer: impl Fn(&str) -> Answer + Send + 'static) -> (String, Arc<Mutex<Vec<String>>>) {
+fn serve(answer: impl Fn(&str) -> Response + Send + 'static) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let kept = heard.clone();
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let kept = requests.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -28,14 +28,14 @@ fn serve(answer: impl Fn(&str) -> Answer + Send + 'static) -> (String, Arc<Mutex
             let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
         }
     });
-    (address, heard)
+    (address, requests)
 }
 
-fn ok(body: &[u8]) -> Answer {
+fn ok(body: &[u8]) -> Response {
     (200, format!("content-length: {}\r\n", body.len()), body.to_vec())
 }
 
-fn sent_on(to: &str) -> Answer {
+fn redirect(to: &str) -> Response {
     (302, format!("location: {to}\r\ncontent-length: 0\r\n"), Vec::new())
 }
 
@@ -44,7 +44,7 @@ const MODEL_INFO: &[u8] = br#"{"sha": "c0ffee", "siblings": [{"rfilename": "conf
     {"rfilename": "pytorch_model.bin"}, {"rfilename": "1_Pooling/config.json"}, {"rfilename": "model.safetensors"}]}"#;
 
 /// Serves the complete model `o/n`.
-fn whole(path: &str) -> Answer {
+fn complete_model(path: &str) -> Response {
     match path {
         "/api/models/o/n/revision/main" => ok(MODEL_INFO),
         "/o/n/resolve/c0ffee/model.safetensors" => {
@@ -57,13 +57,13 @@ fn whole(path: &str) -> Answer {
     }
 }
 
-struct World {
+struct TestCache {
     folder: tempfile::TempDir,
 }
 
-impl World {
-    fn new() -> World {
-        World { folder: tempfile::tempdir().unwrap() }
+impl TestCache {
+    fn new() -> TestCache {
+        TestCache { folder: tempfile::tempdir().unwrap() }
     }
 
     fn cache(&self) -> HubCache {
@@ -104,67 +104,73 @@ impl World {
 
 #[test]
 fn a_model_is_fetched_once_and_found_by_its_name() {
-    let (address, heard) = serve(whole);
-    let world = World::new();
-    let first = world.fetch(&address, "o/n").unwrap();
+    let (address, requests) = serve(complete_model);
+    let test = TestCache::new();
+    let first = test.fetch(&address, "o/n").unwrap();
     assert_eq!((first.revision.as_str(), first.files.len()), ("c0ffee", 4));
-    assert_eq!(world.cache().find(&"o/n".parse().unwrap()), Some(first.folder.clone()));
+    assert_eq!(test.cache().find(&"o/n".parse().unwrap()), Some(first.folder.clone()));
     assert_eq!(fs::read(first.folder.join("model.safetensors")).unwrap(), b"weights");
     assert!(first.folder.join("1_Pooling/config.json").is_file());
-    assert!(!first.folder.join("pytorch_model.bin").exists() && !world.incomplete());
-    assert!(heard.lock().iter().all(|head| head.to_lowercase().contains("authorization: bearer hf_secret")));
-    let before = heard.lock().len();
-    let second = world.fetch(&address, "o/n").unwrap();
+    assert!(!first.folder.join("pytorch_model.bin").exists() && !test.incomplete());
+    assert!(
+        requests.lock().iter().all(|head| head.to_lowercase().contains("authorization: bearer hf_secret"))
+    );
+    let before = requests.lock().len();
+    let second = test.fetch(&address, "o/n").unwrap();
     assert_eq!(second, FetchedModel { bytes: 0, ..first });
-    assert_eq!(heard.lock().len(), before + 1);
+    assert_eq!(requests.lock().len(), before + 1);
 }
 
 #[test]
 fn redirects_to_unlisted_hosts_are_rejected() {
-    let (other, heard) = serve(|_| ok(b"weights"));
+    let (other, requests) = serve(|_| ok(b"weights"));
     let to = format!("{other}/large");
     let (address, _) = serve(move |path| match path {
-        "/o/n/resolve/c0ffee/model.safetensors" => sent_on(&to),
-        path => whole(path),
+        "/o/n/resolve/c0ffee/model.safetensors" => redirect(&to),
+        path => complete_model(path),
     });
-    let world = World::new();
+    let test = TestCache::new();
     insta::assert_snapshot!(
-        world.report(&address, "o/n"),
+        test.report(&address, "o/n"),
         @"`hub.hosts`: `HUB/` redirects to `http://127.0.0.1`, which `hosts` does not contain"
     );
-    assert_eq!(heard.lock().len(), 0);
-    assert!(world.cache().find(&"o/n".parse().unwrap()).is_none());
+    assert_eq!(requests.lock().len(), 0);
+    assert!(test.cache().find(&"o/n".parse().unwrap()).is_none());
     // Redirects within the hub are followed; redirect loops are rejected.
     let (address, _) = serve(|path| match path {
-        "/o/n/resolve/c0ffee/vocab.txt" => sent_on("/vocabulary"),
+        "/o/n/resolve/c0ffee/vocab.txt" => redirect("/vocabulary"),
         "/vocabulary" => ok(b"words"),
-        path => whole(path),
+        path => complete_model(path),
     });
-    let world = World::new();
-    let found = world.fetch(&address, "o/n").unwrap();
+    let test = TestCache::new();
+    let found = test.fetch(&address, "o/n").unwrap();
     assert_eq!(fs::read(found.folder.join("vocab.txt")).unwrap(), b"words");
-    let (address, _) = serve(sent_on);
+    let (address, _) = serve(redirect);
     insta::assert_snapshot!(
-        world.report(&address, "o/m"),
+        test.report(&address, "o/m"),
         @"no model can be downloaded from `HUB/`: it redirects too many times"
     );
 }
 
 #[test]
 fn failed_fetches_are_reported_and_leave_no_files() {
-    let world = World::new();
-    let report = |answer: fn(&str) -> Answer, model: &str| {
+    let test = TestCache::new();
+    let report = |answer: fn(&str) -> Response, model: &str| {
         let (address, _) = serve(answer);
-        let report = world.report(&address, model);
-        assert!(!world.incomplete() && world.cache().find(&model.parse().unwrap()).is_none(), "{report}");
+        let report = test.report(&address, model);
+        assert!(!test.incomplete() && test.cache().find(&model.parse().unwrap()).is_none(), "{report}");
         report
     };
     let report = [
-        report(whole, "o/unknown"),
-        report(|path| if path.ends_with("/main") { ok(b"hello") } else { whole(path) }, "o/n"),
+        report(complete_model, "o/unknown"),
+        report(|path| if path.ends_with("/main") { ok(b"hello") } else { complete_model(path) }, "o/n"),
         report(
             |path| {
-                if path.ends_with("/main") { ok(br#"{"sha": "../..", "siblings": []}"#) } else { whole(path) }
+                if path.ends_with("/main") {
+                    ok(br#"{"sha": "../..", "siblings": []}"#)
+                } else {
+                    complete_model(path)
+                }
             },
             "o/n",
         ),
@@ -173,7 +179,7 @@ fn failed_fetches_are_reported_and_leave_no_files() {
                 if path.ends_with("/main") {
                     ok(br#"{"sha": "c0ffee", "siblings": []}"#)
                 } else {
-                    whole(path)
+                    complete_model(path)
                 }
             },
             "o/n",
@@ -183,7 +189,7 @@ fn failed_fetches_are_reported_and_leave_no_files() {
                 if path.ends_with(".txt") {
                     (500, "content-length: 0\r\n".into(), Vec::new())
                 } else {
-                    whole(path)
+                    complete_model(path)
                 }
             },
             "o/n",
@@ -191,7 +197,7 @@ fn failed_fetches_are_reported_and_leave_no_files() {
         report(
             |path| match path.ends_with(".txt") {
                 true => (200, "content-length: 900\r\n".into(), b"cut off".to_vec()),
-                false => whole(path),
+                false => complete_model(path),
             },
             "o/n",
         ),
@@ -202,7 +208,7 @@ fn failed_fetches_are_reported_and_leave_no_files() {
                     format!("content-length: 5\r\netag: \"{}\"\r\n", "ab".repeat(32)),
                     b"other".to_vec(),
                 ),
-                false => whole(path),
+                false => complete_model(path),
             },
             "o/n",
         ),
@@ -217,10 +223,10 @@ fn failed_fetches_are_reported_and_leave_no_files() {
     no model can be downloaded from `HUB/`: `model.safetensors` has the SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, but the hub announced abababababababababababababababababababababababababababababababab
     ");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = world.fetch(&format!("http://{nobody}"), "o/n").unwrap_err();
+    let error = test.fetch(&format!("http://{nobody}"), "o/n").unwrap_err();
     assert_eq!(error.code, poc_graph::error::Code::Unavailable);
     insta::assert_snapshot!(
-        world.fetch("ftp://hub", "o/n").unwrap_err(),
+        test.fetch("ftp://hub", "o/n").unwrap_err(),
         @"`HF_ENDPOINT`: `ftp://hub` is not an address"
     );
 }

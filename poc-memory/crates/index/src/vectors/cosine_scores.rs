@@ -151,7 +151,7 @@ mod tests {
         (0..DIMENSIONS).map(|_| (rng.next_u64() % 20_001) as f32 / 10_000.0 - 0.7).collect()
     }
 
-    /// Notes with a title and two passages each. Every seventh is retired, every fifth has no vector.
+    /// Notes with a title and two passages each. Every seventh is superseded, every fifth has no vector.
     fn filled(notes: u64, exact_below: usize) -> VectorIndex {
         let config = poc_config::VectorsConfig { exact_below, ..Config::defaults().unwrap().vectors };
         let index =
@@ -188,9 +188,9 @@ mod tests {
         let hidden = FxHashSet::default();
         let (a, b) = (near.moments(&hidden).scale(200), sums.scale(200));
         assert!((a.standard(0.5) - b.standard(0.5)).abs() < 1e-9);
-        for nobody in [0, 5, 7, 999] {
+        for unknown in [0, 5, 7, 999] {
             assert_eq!(
-                (near.of(testing::node(nobody).id), near.nearest_passage(testing::node(nobody).id)),
+                (near.of(testing::node(unknown).id), near.nearest_passage(testing::node(unknown).id)),
                 (None, None)
             );
         }

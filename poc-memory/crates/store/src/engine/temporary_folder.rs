@@ -129,9 +129,9 @@ fn delete_abandoned(directory: &Path) {
 
 /// Whether an entry is a folder, and not a link, that this user created with this module.
 fn is_own_folder(entry: &DirEntry) -> bool {
-    let is_named_so = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+    let has_prefix = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
     let user = rustix::process::geteuid().as_raw();
-    is_named_so && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user)
+    has_prefix && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user)
 }
 
 /// Deletes the records before the lock file, so that an interrupted deletion is completed later.

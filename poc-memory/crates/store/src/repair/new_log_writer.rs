@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The op of the transactions with which a repair replaces lost ones. They cannot be undone.
 pub const REPAIR_OP: &str = "repair";
-/// The number of bytes of records that are written with one sync.
+/// Size of the records that are written with one sync, in bytes.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Ids of nodes, each with its tenant.
@@ -55,10 +55,12 @@ pub(super) struct NewLogWriter {
     unseen: BTreeSet<Vec<u8>>,
     /// The number of the next transaction.
     pub(super) next: u64,
-    waiting: Vec<(u64, Vec<u8>)>,
-    bytes: usize,
+    /// The records that are not written yet, each with its number.
+    buffer: Vec<(u64, Vec<u8>)>,
+    /// The size of the records in `buffer`.
+    buffer_bytes: usize,
     // This must be the last field, so that it is deleted after the engine is closed.
-    _scratch: TemporaryFolder,
+    _temporary_folder: TemporaryFolder,
 }
 
 impl NewLogWriter {
@@ -66,8 +68,9 @@ impl NewLogWriter {
         let log = Arc::new(Log::empty(folder));
         let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), LogLimits::default(), None);
         appender.resume().map_err(|error| unwritten("it cannot be opened", &error))?;
-        let scratch = TemporaryFolder::create()?;
-        let state = BufferedEngine::new(Arc::new(LsmEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
+        let temporary_folder = TemporaryFolder::create()?;
+        let state =
+            BufferedEngine::new(Arc::new(LsmEngine::open_copy(temporary_folder.path())?), BUFFER_BYTES)?;
         Ok(NewLogWriter {
             log,
             appender,
@@ -75,9 +78,9 @@ impl NewLogWriter {
             nodes: NodeIds::default(),
             unseen: BTreeSet::new(),
             next: 1,
-            waiting: Vec::new(),
-            bytes: 0,
-            _scratch: scratch,
+            buffer: Vec::new(),
+            buffer_bytes: 0,
+            _temporary_folder: temporary_folder,
         })
     }
 
@@ -96,9 +99,9 @@ impl NewLogWriter {
         applied.map_err(|error| temporary_write_error(&error))?;
         self.find_unseen(txn)?;
         self.next += 1;
-        self.bytes += record.len();
-        self.waiting.push((txn.seq, record));
-        if self.bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
+        self.buffer_bytes += record.len();
+        self.buffer.push((txn.seq, record));
+        if self.buffer_bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Adds a transaction of the repair itself. `place` describes where in the log it is.
@@ -180,15 +183,15 @@ impl NewLogWriter {
 
     fn flush(&mut self) -> Result<()> {
         let records: Vec<(u64, &[u8])> =
-            self.waiting.iter().map(|(seq, record)| (*seq, record.as_slice())).collect();
+            self.buffer.iter().map(|(seq, record)| (*seq, record.as_slice())).collect();
         self.appender.append(&records).map_err(|error| unwritten("it cannot be written", &error))?;
-        self.waiting.clear();
-        self.bytes = 0;
+        self.buffer.clear();
+        self.buffer_bytes = 0;
         Ok(())
     }
 
     /// Writes the remaining records and checks the whole log. Returns whether it ends with the last transaction that
-    /// was added and leads to the target state, apart from records with the keys `ignored`.
+    /// was added and leads to the target state, except for records with the keys `ignored`.
     pub(super) fn finish(
         mut self,
         target: Option<&dyn Engine>,

@@ -12,20 +12,20 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum duration of a wait, so that stores close quickly.
-const WAIT: Duration = Duration::from_millis(5);
+/// Maximum duration of a wait for new records, so that stores close quickly.
+const MAX_WAIT: Duration = Duration::from_millis(5);
 
 /// A fault in a call of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFault {
-    /// The log is not reached.
+    /// The log cannot be reached.
     Unreachable,
     /// The log executes the call, but its response is lost.
     AnswerLost,
 }
 
 #[derive(Default)]
-struct Contents {
+struct LogContents {
     records: Vec<SharedRecord>,
     lease: Option<WriterId>,
     writers: u128,
@@ -41,7 +41,7 @@ struct Contents {
     is_copying: bool,
 }
 
-impl Contents {
+impl LogContents {
     fn head(&self) -> u64 {
         self.dropped.last + self.records.len() as u64
     }
@@ -50,7 +50,7 @@ impl Contents {
 /// A log that the writers of one process share.
 #[derive(Default)]
 pub struct MemoryLog {
-    contents: Mutex<Contents>,
+    contents: Mutex<LogContents>,
     grown: Condvar,
 }
 
@@ -69,8 +69,8 @@ impl MemoryLog {
         Arc::new(MemoryLogWriter { log, id, faults, is_silent, is_copier })
     }
 
-    /// Forgets the records after a number, like a replica that had not received them yet.
-    pub fn forget_after(&self, seq: u64) {
+    /// Removes the records after a number, like the failover to a replica that had not received them.
+    pub fn remove_after(&self, seq: u64) {
         let mut contents = self.contents.lock();
         let kept = seq.saturating_sub(contents.dropped.last);
         contents.records.truncate(kept as usize);
@@ -164,8 +164,8 @@ impl MemoryLogWriter {
         *self.faults.lock() = faults;
     }
 
-    /// Makes this writer look dead to others.
-    pub fn die(&self) {
+    /// Makes this writer appear terminated to the other writers.
+    pub fn terminate(&self) {
         self.log.contents.lock().alive.remove(&self.id);
     }
 
@@ -174,10 +174,10 @@ impl MemoryLogWriter {
         *self.is_silent.lock() = is_silent;
     }
 
-    fn call<T>(&self, act: impl FnOnce(&mut Contents) -> T) -> Result<T> {
+    fn call<T>(&self, act: impl FnOnce(&mut LogContents) -> T) -> Result<T> {
         let fault = self.faults.lock().pop().flatten();
         if fault == Some(LogFault::Unreachable) {
-            return Err(Error::unavailable("the log is not reached"));
+            return Err(Error::unavailable("the log cannot be reached"));
         }
         let mut contents = self.log.contents.lock();
         if contents.is_copying && !*self.is_copier.lock() {
@@ -239,7 +239,7 @@ impl SharedLog for MemoryLogWriter {
         self.log.grown.wait_while_for(
             &mut contents,
             |contents| is_silent() || contents.head() <= after,
-            timeout.min(WAIT),
+            timeout.min(MAX_WAIT),
         );
         Ok(if is_silent() { after } else { contents.head() })
     }

@@ -186,7 +186,7 @@ fn an_unreachable_log_stops_writes_but_not_reads() {
     let unknown = "it is not known whether this write succeeded; ";
     assert_eq!(
         error.line().replace(unknown, ""),
-        "the store accepts no writes: the log is not reached; try again in a few seconds: writing resumes without a restart once the shared log responds"
+        "the store accepts no writes: the log cannot be reached; try again in a few seconds: writing resumes without a restart once the shared log responds"
     );
     assert_eq!(daemon.store().read_only().unwrap().name(), "log");
     assert_eq!(numbers(daemon.store()), [1]);
@@ -251,7 +251,7 @@ fn a_log_that_has_lost_records_is_another_memory() {
         daemon.writer.silence(true);
         put(daemon.store(), 1);
         put(daemon.store(), 2);
-        log.forget_after(1);
+        log.remove_after(1);
         if others_write {
             let other = Daemon::new(&log);
             put(other.store(), 3);

@@ -149,7 +149,7 @@ fn a_snapshot_of_a_log_that_was_replaced_is_neither_made_nor_used() {
     }
     snapshot(first.store(), 1).unwrap().unwrap();
     // A replica that lacked the last record replaces the log, and another writer appends a different one.
-    log.forget_after(9);
+    log.remove_after(9);
     let third = Daemon::new(&log);
     assert_eq!(third.store().history_base(), None);
     assert_eq!(numbers(third.store()), (1..=9).collect::<Vec<_>>());

@@ -114,8 +114,8 @@ fn a_key_of_another_node_is_a_conflict() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
-    let thief = Node { key: "n1".into(), ..node(2) };
-    let error = store.transact(cause(), |tx| tx.put_node(&thief)).unwrap_err();
+    let second = Node { key: "n1".into(), ..node(2) };
+    let error = store.transact(cause(), |tx| tx.put_node(&second)).unwrap_err();
     assert_eq!(error.code, Code::Conflict);
     insta::assert_snapshot!(error, @"the key `n1` belongs to note `00000000000000000000000000000001`");
 }
@@ -302,11 +302,11 @@ fn a_node_without_an_activity_record_has_the_initial_activity() {
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let contents = || poc_graph::testing::contents(&store.view())[1..].to_vec();
-    let at_birth = contents();
+    let initial = contents();
     let id = node(1).id;
     store.transact(cause(), |tx| tx.put_activity(id, &Activity::new(Timestamp(9), 3.0))).unwrap();
-    assert_ne!(contents(), at_birth);
+    assert_ne!(contents(), initial);
     // Undo deletes the record in the same way.
     store.transact(cause(), |tx| tx.put_raw(Table::Activity, id.as_bytes(), None)).unwrap();
-    assert_eq!(contents(), at_birth);
+    assert_eq!(contents(), initial);
 }

@@ -18,8 +18,8 @@ const SMALL: usize = 320;
 /// tolerance.
 const DISTINCT_FROM_ZERO: f64 = 100.0;
 
-/// Eigenvalues with a smaller relative difference count as equal.
-const SAME: f64 = 1e-6;
+/// Eigenvalues with at most this relative difference count as equal.
+const MAX_RELATIVE_DIFFERENCE: f64 = 1e-6;
 
 /// If a probe finds an eigenvalue smaller than the last wanted one by more than this relative difference, the search
 /// missed it.
@@ -67,9 +67,9 @@ pub(super) struct Spectrum {
 pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize) -> Spectrum {
     if walk.len() > WHOLE.max(block::min_basis(dimensions + 1)) {
         let Spectrum { mut pairs, converged } = search(walk, random, dimensions + 1);
-        let crowded = pairs.first().zip(pairs.last()).is_some_and(|(first, last)| same(first, last));
-        let fine = pairs.first().is_some_and(|first| first.value < DISTINCT_FROM_ZERO * TOLERANCE);
-        if walk.len() > SMALL || converged && !crowded && !fine {
+        let all_equal = pairs.first().zip(pairs.last()).is_some_and(|(first, last)| same(first, last));
+        let near_zero = pairs.first().is_some_and(|first| first.value < DISTINCT_FROM_ZERO * TOLERANCE);
+        if walk.len() > SMALL || converged && !all_equal && !near_zero {
             pairs.truncate(keep(&pairs, dimensions).min(dimensions));
             return Spectrum { pairs, converged };
         }
@@ -96,7 +96,7 @@ fn keep(pairs: &[Eigenpair], wanted: usize) -> usize {
 }
 
 fn same(a: &Eigenpair, b: &Eigenpair) -> bool {
-    (a.value - b.value).abs() <= SAME * a.value.max(b.value)
+    (a.value - b.value).abs() <= MAX_RELATIVE_DIFFERENCE * a.value.max(b.value)
 }
 
 /// Finds the `wanted` smallest pairs. A block can find an eigenvalue only as often as it has vectors. If one occurs
