@@ -219,9 +219,9 @@ impl Node {
         let content = content_hash(&self.title, &self.body, &self.keywords);
         match ChunkRef::from_source(self.source.as_deref()) {
             None => content,
-            Some(of) => *blake3::Hasher::new()
+            Some(chunk) => *blake3::Hasher::new()
                 .update(&content)
-                .update(of.to_string().as_bytes())
+                .update(chunk.to_string().as_bytes())
                 .finalize()
                 .as_bytes(),
         }

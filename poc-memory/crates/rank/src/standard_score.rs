@@ -4,7 +4,7 @@
 /// Added to the deviation to avoid a division by zero when all values are equal.
 const EPSILON: f64 = 1e-9;
 
-/// Values are counted in units of 2⁻⁴⁰. This is the number of units in 1.
+/// The number of units in 1. Values are summed as integers, in units of 2⁻⁴⁰.
 const UNIT: f64 = (1u64 << 40) as f64;
 
 /// The first two moments of a set of values: their sum and the sum of their squares. Both are integers in units of
@@ -17,7 +17,7 @@ pub struct Moments {
 }
 
 fn units(value: f64) -> i128 {
-    // The detour through i64 is faster, because processors convert to it in one instruction.
+    // The conversion through i64 is faster, because processors convert to it in one instruction.
     i128::from((value * UNIT) as i64)
 }
 

@@ -6,7 +6,7 @@ use candle_nn::VarBuilder;
 
 /// The weights of the head.
 pub(crate) struct Head {
-    // One row per output.
+    // A square matrix by rows, one row per output of the pooler.
     pooler: Vec<f32>,
     pooler_bias: Vec<f32>,
     classifier: Vec<f32>,
@@ -14,7 +14,11 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Loads the pooler from under the encoder's prefix, and the linear layer from `classifier`.
+    /// Loads the pooler, whose tensors have the prefix of the encoder, and the linear layer `classifier`. `width` is
+    /// the length of a hidden state.
+    ///
+    /// # Errors
+    /// If a tensor is missing or has another shape.
     pub(super) fn load(model: &VarBuilder<'_>, encoder: &VarBuilder<'_>, width: usize) -> Result<Head> {
         let classifier = model.get_unchecked("classifier.weight")?;
         if classifier.dims() != [1, width] {
@@ -37,7 +41,7 @@ impl Head {
     pub(super) fn likelihood(&self, state: &[f32]) -> f64 {
         let rows = self.pooler.chunks_exact(self.pooler_bias.len().max(1));
         let pooled =
-            rows.zip(&self.pooler_bias).map(|(row, shift)| (dot(row, state) + f64::from(*shift)).tanh());
+            rows.zip(&self.pooler_bias).map(|(row, bias)| (dot(row, state) + f64::from(*bias)).tanh());
         let sum: f64 = pooled.zip(&self.classifier).map(|(value, weight)| value * f64::from(*weight)).sum();
         1.0 / (1.0 + (-(sum + f64::from(self.classifier_bias))).exp())
     }

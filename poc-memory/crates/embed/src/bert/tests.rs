@@ -1,3 +1,5 @@
+//! Compares the BERT model with its published formulas, and with the vectors of other implementations.
+
 use super::*;
 use crate::CandleEmbedder;
 use crate::DistillOptions;
@@ -19,11 +21,11 @@ const REFERENCE: &[(&str, [f32; 5])] = &[
 ];
 
 /// The first values of the vector of a text that exceeds the token limit.
-const LONG: [f32; 5] = [-0.008124, -0.095586, -0.038673, 0.049662, -0.043794];
+const TRUNCATED_REFERENCE: [f32; 5] = [-0.008124, -0.095586, -0.038673, 0.049662, -0.043794];
 
 const WIDTH: usize = 8;
 const HEADS: usize = 2;
-const INNER: usize = 16;
+const INTERMEDIATE: usize = 16;
 const LAYERS: usize = 2;
 const TOKENS: &[&str] = &[
     "[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "##s", "tree", "lake", "note", "split", "##ting", "page",
@@ -31,22 +33,22 @@ const TOKENS: &[&str] = &[
 ];
 
 /// A model with random weights in a folder.
-pub(crate) struct Tiny {
+pub(crate) struct TinyModel {
     pub(crate) folder: tempfile::TempDir,
     weights: HashMap<String, Vec<f64>>,
 }
 
-impl Tiny {
-    fn new(seed: u64) -> Tiny {
-        Tiny::of(seed, false)
+impl TinyModel {
+    fn new(seed: u64) -> TinyModel {
+        TinyModel::of(seed, false)
     }
 
     /// Creates a cross-encoder.
-    pub(crate) fn with_head(seed: u64) -> Tiny {
-        Tiny::of(seed, true)
+    pub(crate) fn with_head(seed: u64) -> TinyModel {
+        TinyModel::of(seed, true)
     }
 
-    fn of(seed: u64, with_head: bool) -> Tiny {
+    fn of(seed: u64, with_head: bool) -> TinyModel {
         let mut state = seed;
         let mut rng = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -65,8 +67,8 @@ impl Tiny {
                 ("attention.self.key", WIDTH, WIDTH),
                 ("attention.self.value", WIDTH, WIDTH),
                 ("attention.output.dense", WIDTH, WIDTH),
-                ("intermediate.dense", INNER, WIDTH),
-                ("output.dense", WIDTH, INNER),
+                ("intermediate.dense", INTERMEDIATE, WIDTH),
+                ("output.dense", WIDTH, INTERMEDIATE),
             ] {
                 shapes.push((format!("encoder.layer.{layer}.{name}.weight"), vec![out, inner]));
                 shapes.push((format!("encoder.layer.{layer}.{name}.bias"), vec![out]));
@@ -98,13 +100,13 @@ impl Tiny {
             "config.json",
             &format!(
                 r#"{{"model_type": "bert", "vocab_size": {}, "hidden_size": {WIDTH}, "num_hidden_layers": {LAYERS},
-                "num_attention_heads": {HEADS}, "intermediate_size": {INNER}, "hidden_act": "gelu",
+                "num_attention_heads": {HEADS}, "intermediate_size": {INTERMEDIATE}, "hidden_act": "gelu",
                 "max_position_embeddings": 16}}"#,
                 TOKENS.len()
             ),
         );
         write("vocab.txt", &(TOKENS.join("\n") + "\n"));
-        Tiny { folder, weights }
+        TinyModel { folder, weights }
     }
 
     fn row(&self, name: &str, at: usize) -> &[f64] {
@@ -213,7 +215,7 @@ pub(super) fn erf(x: f64) -> f64 {
     sum * 2.0 / std::f64::consts::PI.sqrt()
 }
 
-fn near(a: &[f32], b: &[f32]) {
+fn assert_near(a: &[f32], b: &[f32]) {
     assert_eq!(a.len(), b.len());
     let far = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(far < 1e-5, "{far}: {a:?} {b:?}");
@@ -221,7 +223,7 @@ fn near(a: &[f32], b: &[f32]) {
 
 #[test]
 fn vectors_match_the_formula_in_any_batch() {
-    let tiny = Tiny::new(7);
+    let tiny = TinyModel::new(7);
     let embedder = CandleEmbedder::open(tiny.folder.path()).unwrap();
     assert_eq!(embedder.dimensions(), WIDTH);
     let texts = ["a tree", "splitting a page", "lake", "Trees", "unknownword note", "a b a b a b note", ""];
@@ -232,17 +234,17 @@ fn vectors_match_the_formula_in_any_batch() {
         if tokens.is_empty() {
             assert_eq!(found[at], [0.0; WIDTH]);
         } else {
-            near(&found[at], &tiny.vector(&[[2].as_slice(), tokens, &[3]].concat()));
+            assert_near(&found[at], &tiny.vector(&[[2].as_slice(), tokens, &[3]].concat()));
         }
     }
     // Texts that are too long are truncated.
     let long = embedder.embed_one(&"tree ".repeat(100)).unwrap();
-    near(&long, &tiny.vector(&[[2].as_slice(), &[7; 14], &[3]].concat()));
+    assert_near(&long, &tiny.vector(&[[2].as_slice(), &[7; 14], &[3]].concat()));
 }
 
 #[test]
 fn a_distilled_table_keeps_the_angles_between_token_states() {
-    let tiny = Tiny::new(11);
+    let tiny = TinyModel::new(11);
     let options = |dimensions, common| DistillOptions {
         dimensions,
         common,
@@ -251,12 +253,12 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
         made_by: "a test".into(),
     };
     let mut report = 0;
-    let made =
+    let distilled =
         distill(tiny.folder.path(), &options(WIDTH, 0.0), &mut |done, total| report = done * total).unwrap();
-    assert_eq!((made.tokens, report), (TOKENS.len(), TOKENS.len() * TOKENS.len()));
-    assert!((made.kept - 1.0).abs() < 1e-9);
+    assert_eq!((distilled.tokens, report), (TOKENS.len(), TOKENS.len() * TOKENS.len()));
+    assert!((distilled.kept - 1.0).abs() < 1e-9);
     let path = tiny.folder.path().join("tiny.table");
-    std::fs::write(&path, &made.bytes).unwrap();
+    std::fs::write(&path, &distilled.bytes).unwrap();
     let table = StaticEmbedder::open(&path).unwrap();
     // With all axes and no weights, the table holds the rotated states of the model, so angles are preserved.
     let state = |token: u32| -> Vec<f32> {
@@ -276,9 +278,9 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
         }
     }
     // Words are weighted by their rank, starting at the first word: `tree` 1, `split` 4.
-    let made = distill(tiny.folder.path(), &options(3, 2.0), &mut |_, _| {}).unwrap();
-    assert!((0.5..1.0).contains(&made.kept));
-    std::fs::write(&path, &made.bytes).unwrap();
+    let distilled = distill(tiny.folder.path(), &options(3, 2.0), &mut |_, _| {}).unwrap();
+    assert!((0.5..1.0).contains(&distilled.kept));
+    std::fs::write(&path, &distilled.bytes).unwrap();
     let weighted = StaticEmbedder::open(&path).unwrap();
     assert_eq!((weighted.dimensions(), weighted.embed_one("tree").unwrap().len()), (3, 3));
     assert_ne!(weighted.name(), table.name());
@@ -288,9 +290,9 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
 
 #[test]
 fn invalid_models_are_reported() {
-    let report = |break_it: &dyn Fn(&Path)| {
-        let tiny = Tiny::new(3);
-        break_it(tiny.folder.path());
+    let report = |damage: &dyn Fn(&Path)| {
+        let tiny = TinyModel::new(3);
+        damage(tiny.folder.path());
         let error = CandleEmbedder::open(tiny.folder.path()).err().unwrap().message;
         error.replace(&tiny.folder.path().display().to_string(), "DIR")
     };
@@ -328,7 +330,7 @@ fn the_real_model_matches_the_reference_vectors() {
         .expect("set POC_MEMORY_TEST_MINILM to the folder of all-MiniLM-L6-v2");
     let embedder = CandleEmbedder::open(Path::new(&folder)).unwrap();
     let long = "word ".repeat(400);
-    for (text, expected) in REFERENCE.iter().copied().chain([(long.as_str(), LONG)]) {
+    for (text, expected) in REFERENCE.iter().copied().chain([(long.as_str(), TRUNCATED_REFERENCE)]) {
         let found = embedder.embed_one(text).unwrap();
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-4, "{text}: {found} {expected}");

@@ -1,10 +1,10 @@
 use super::*;
-use crate::bert::tests::Tiny;
+use crate::bert::tests::TinyModel;
 use poc_config::Config;
 
 #[test]
 fn likelihoods_match_the_formula_in_any_batch() {
-    let tiny = Tiny::with_head(5);
+    let tiny = TinyModel::with_head(5);
     let model = CrossEncoder::open(tiny.folder.path()).unwrap();
     // Pairs of `a tree` and each of these texts; the limit is sixteen tokens.
     let texts = ["lake", "splitting a page", "", "a b a b a b note stone lake tree a b a b", "Trees"];
@@ -25,7 +25,7 @@ fn likelihoods_match_the_formula_in_any_batch() {
 #[test]
 fn models_that_are_not_cross_encoders_are_reported() {
     let report = |break_it: &dyn Fn(&Path)| {
-        let tiny = Tiny::with_head(3);
+        let tiny = TinyModel::with_head(3);
         break_it(tiny.folder.path());
         let error = CrossEncoder::open(tiny.folder.path()).err().unwrap().message;
         error.replace(&tiny.folder.path().display().to_string(), "DIR")
@@ -63,7 +63,7 @@ fn the_model_is_loaded_on_first_use() {
     assert!(Reranker::from_config(&Config::defaults().unwrap().rerank).is_none());
     let error = Reranker::from_config(&config).unwrap().likelihoods("a", &["b"]).unwrap_err();
     assert_eq!(error.at.and_then(|at| at.field).as_deref(), Some("rerank.model"));
-    let tiny = Tiny::with_head(4);
+    let tiny = TinyModel::with_head(4);
     let config = poc_config::RerankConfig { model: tiny.folder.path().display().to_string(), ..config };
     let reranker = Reranker::from_config(&config).unwrap();
     assert_eq!(reranker.likelihoods("a", &["b", "b"]).unwrap().len(), 2);

@@ -10,7 +10,7 @@ use crate::counting_sort::grouped;
 use crate::lists::Lists;
 
 /// Maximum number of nodes in a block.
-const BLOCK: usize = 32;
+const BLOCK_CAPACITY: usize = 32;
 /// Marks the end of a chain.
 const NONE: u32 = u32::MAX;
 
@@ -32,20 +32,21 @@ impl KeywordNodes {
         let listed = keywords.flat_map(|(ix, words)| words.iter().map(move |&word| (word, ix)));
         let count = listed.clone().map(|(word, _)| word as usize + 1).max().unwrap_or(0);
         let (starts, nodes) = grouped(count, listed);
-        let mut made = KeywordNodes::default();
+        let mut lists = KeywordNodes::default();
         let mut ends = vec![0];
         for (start, end) in starts.iter().zip(starts.iter().skip(1)) {
-            let first = made.older.len() as u32;
-            for end in (*start..*end).step_by(BLOCK).map(|block| (block + BLOCK).min(*end)) {
+            let first = lists.older.len() as u32;
+            for end in (*start..*end).step_by(BLOCK_CAPACITY).map(|block| (block + BLOCK_CAPACITY).min(*end))
+            {
                 ends.push(end);
-                let block = made.older.len() as u32;
-                made.older.push(if block == first { NONE } else { block - 1 });
+                let block = lists.older.len() as u32;
+                lists.older.push(if block == first { NONE } else { block - 1 });
             }
-            let last = made.older.len() as u32;
-            made.newest.push(if last == first { NONE } else { last - 1 });
+            let last = lists.older.len() as u32;
+            lists.newest.push(if last == first { NONE } else { last - 1 });
         }
-        made.blocks = Lists::from_rows(&ends, &nodes);
-        made
+        lists.blocks = Lists::from_rows(&ends, &nodes);
+        lists
     }
 
     /// The nodes with a keyword, most recently added first.
@@ -56,7 +57,7 @@ impl KeywordNodes {
     fn add(&mut self, word: u32, ix: Ix) {
         let newest = self.newest_block(word);
         let nodes = self.block(newest);
-        if newest != NONE && nodes.len() < BLOCK {
+        if newest != NONE && nodes.len() < BLOCK_CAPACITY {
             let nodes: Vec<Ix> = nodes.iter().copied().chain([ix]).collect();
             self.blocks.set(newest as usize, &nodes);
             return;
@@ -91,7 +92,7 @@ impl KeywordNodes {
                 _ => self.older.set(newer as usize, older, NONE),
             }
             self.release(block);
-        } else if older != NONE && self.block(older).len() + nodes.len() <= BLOCK / 2 {
+        } else if older != NONE && self.block(older).len() + nodes.len() <= BLOCK_CAPACITY / 2 {
             // Without merging, chains of almost empty blocks would build up where nodes are added and removed often.
             let joined = [self.block(older), &nodes].concat();
             self.blocks.set(block as usize, &joined);
@@ -171,7 +172,7 @@ mod tests {
             assert!(found.iter().eq(expected.iter().rev()), "{word}: {found:?} {expected:?}");
             let blocks = nodes.chain(word).count();
             assert!(
-                blocks <= 1 + expected.len() * 4 / BLOCK,
+                blocks <= 1 + expected.len() * 4 / BLOCK_CAPACITY,
                 "{word}: {blocks} blocks for {}",
                 expected.len()
             );

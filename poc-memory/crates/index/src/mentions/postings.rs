@@ -2,7 +2,7 @@
 
 use super::name_table::NameTable;
 use super::packed::{self, PackedWord};
-use super::vocabulary::{COMMON, MentionVocabulary, NameEvidence};
+use super::vocabulary::{MAX_BODIES, MentionVocabulary, NameEvidence};
 use super::words::{FoldedWords, Spelling};
 use crate::packed_list::SharedBytes;
 use crate::text::stop_words::is_stop_word;
@@ -280,7 +280,7 @@ impl MentionPostings {
     fn linking_names(&self, slot: u32, max: usize, excluded: &FxHashSet<u32>) -> Vec<(usize, u32)> {
         let words = self.note(slot).into_iter().flat_map(IndexedNote::body);
         let links = |&(count, number): &(usize, u32)| {
-            (2..=max.min(COMMON)).contains(&count)
+            (2..=max.min(MAX_BODIES)).contains(&count)
                 && self.vocabulary.is_name(number)
                 && is_distinctive(self.vocabulary.word(number))
                 && !excluded.contains(&number)
@@ -327,7 +327,7 @@ impl MentionPostings {
     /// The word of a name that the fewest bodies contain; `None` if even that word is too common.
     fn rarest(&self, title: impl Iterator<Item = u32>) -> Option<u32> {
         let rarest = title.min_by_key(|number| self.vocabulary.count(*number))?;
-        (self.vocabulary.count(rarest) <= COMMON).then_some(rarest)
+        (self.vocabulary.count(rarest) <= MAX_BODIES).then_some(rarest)
     }
 
     fn note(&self, slot: u32) -> Option<&IndexedNote> {

@@ -1,7 +1,7 @@
 //! After any history, the index agrees with a comparison of all texts.
 
 use super::postings::MAX_OWNERS;
-use super::vocabulary::COMMON;
+use super::vocabulary::MAX_BODIES;
 use super::words::Spelling;
 use super::*;
 use crate::testing::for_each_damage;
@@ -314,7 +314,7 @@ fn another_name_is_mentioned_like_a_title_until_it_is_removed() {
 
 #[test]
 fn a_too_common_name_is_ignored_until_it_is_rarer() {
-    let many = COMMON as u64 * 2 + 10;
+    let many = MAX_BODIES as u64 * 2 + 10;
     let mut notes: Vec<Node> = (1..=many).map(|number| note(number, "", "In the Year of the Pig")).collect();
     notes.push(note(many + 1, "Year", "One of many"));
     notes.push(note(many + 2, "Year of the Rat", "Another"));
@@ -328,11 +328,11 @@ fn a_too_common_name_is_ignored_until_it_is_rarer() {
         let deltas: Vec<Delta> = notes[range].iter().map(|node| Delta::NodeDeleted(node.id)).collect();
         index.apply(2, &deltas).unwrap();
     };
-    let left = COMMON - 1;
+    let left = MAX_BODIES - 1;
     gone(0..many as usize - left - 1);
     assert_eq!((index.mentioning(common).len(), index.mentioned_by(last).len()), (0, 1));
     gone(many as usize - left - 1..many as usize - left);
-    assert_eq!((index.mentioning(common).len(), index.mentioned_by(last).len()), (COMMON, 2));
+    assert_eq!((index.mentioning(common).len(), index.mentioned_by(last).len()), (MAX_BODIES, 2));
 }
 
 #[test]

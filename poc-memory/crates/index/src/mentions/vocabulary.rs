@@ -6,8 +6,8 @@ use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 
-/// The maximum number of bodies with the rarest word of a name. More common names are ignored.
-pub(super) const COMMON: usize = 2_048;
+/// The maximum number of bodies that contain the rarest word of a name. Names without such a rare word are ignored.
+pub(super) const MAX_BODIES: usize = 2_048;
 
 /// All words that bodies and names contain or contained, numbered in the order they were added.
 #[derive(Clone, Default)]
@@ -61,8 +61,8 @@ impl MentionVocabulary {
     /// Adds a word with the bodies that contain it. Returns its number; as an error if the word exists.
     fn add_word(&mut self, word: &str, bodies: WordBodies) -> Result<u32, u32> {
         let MentionVocabulary { numbers, text, ends, .. } = self;
-        let is = |&number: &u32| word_in(text, ends, number) == word;
-        match numbers.entry(hash(word), is, |&number| hash(word_in(text, ends, number))) {
+        let is_equal = |&number: &u32| word_in(text, ends, number) == word;
+        match numbers.entry(hash(word), is_equal, |&number| hash(word_in(text, ends, number))) {
             Entry::Occupied(known) => Err(*known.get()),
             Entry::Vacant(free) => {
                 let number = ends.len() as u32;
@@ -121,7 +121,9 @@ impl MentionVocabulary {
     /// Whether a word is a name: the bodies with evidence for it are at least three times as many as those with
     /// evidence against it. Some are allowed because people also write names in small letters.
     pub(super) fn is_name(&self, number: u32) -> bool {
-        self.bodies.get(number as usize).is_some_and(|of| of.names > 0 && of.names >= 3 * of.plain)
+        self.bodies
+            .get(number as usize)
+            .is_some_and(|bodies| bodies.names > 0 && bodies.names >= 3 * bodies.plain)
     }
 
     /// The slots of the bodies that contain all of the words, ascending. Words whose slots are not stored are ignored;
@@ -156,8 +158,8 @@ impl MentionVocabulary {
         bodies.count += 1;
         bodies.names += u32::from(evidence == NameEvidence::Name);
         bodies.plain += u32::from(evidence == NameEvidence::Plain);
-        // The limit is higher than `COMMON`, so that slots are not dropped and restored alternately.
-        if bodies.count as usize > 2 * COMMON {
+        // The limit is higher than `MAX_BODIES`, so that slots are not dropped and restored alternately.
+        if bodies.count as usize > 2 * MAX_BODIES {
             bodies.slots = PackedList::default();
         }
     }
@@ -175,7 +177,7 @@ impl MentionVocabulary {
         bodies.count = bodies.count.saturating_sub(1);
         bodies.names = bodies.names.saturating_sub(u32::from(evidence == NameEvidence::Name));
         bodies.plain = bodies.plain.saturating_sub(u32::from(evidence == NameEvidence::Plain));
-        bodies.count as usize <= COMMON && !bodies.has_slots()
+        bodies.count as usize <= MAX_BODIES && !bodies.has_slots()
     }
 
     /// Stores the slots of all bodies that contain a word, ascending.
@@ -188,11 +190,11 @@ impl MentionVocabulary {
 
 /// The part of a sorted list from a value on, by galloping search, which is fast if the value is near the start.
 fn gallop(list: &[u32], value: u32) -> &[u32] {
-    let mut reach = 1;
-    while list.get(reach).is_some_and(|other| *other < value) {
-        reach *= 2;
+    let mut bound = 1;
+    while list.get(bound).is_some_and(|other| *other < value) {
+        bound *= 2;
     }
-    let (near, _) = list.split_at(reach.min(list.len()));
+    let (near, _) = list.split_at(bound.min(list.len()));
     list.get(near.partition_point(|other| *other < value)..).unwrap_or_default()
 }
 

@@ -64,7 +64,7 @@ impl<I: Index> Follower for PerTenant<I> {
             }
         }
         if saved.is_none() && !self.lacks(Tenant::default()) {
-            // A store from before there were tenants has no manifest: the file of the default tenant records
+            // A store that was written before tenants existed has no manifest: the file of the default tenant records
             // its own position. The other tenants are rebuilt.
             seq = self.main.applied();
         }
@@ -133,7 +133,7 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn unload(&self, tenant: Tenant) -> Result<bool> {
-        let is_in_use = |index: &Arc<I>, own: usize| Arc::strong_count(index) > own;
+        let is_in_use = |index: &Arc<I>, own_references: usize| Arc::strong_count(index) > own_references;
         let index = {
             let others = self.others.read();
             match others.filled.get(&tenant) {
@@ -207,8 +207,8 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) -> Result<()> {
-        let concerns = if tenant.is_default() { !deltas.is_empty() } else { are_indexed(deltas) };
-        if concerns {
+        let is_relevant = if tenant.is_default() { !deltas.is_empty() } else { are_indexed(deltas) };
+        if is_relevant {
             self.for_writing(tenant)?.apply(seq, deltas)?;
         }
         self.applied.fetch_max(seq, Ordering::AcqRel);
@@ -250,10 +250,10 @@ impl<I: Index> Follower for PerTenant<I> {
 
     fn digests_of(&self, deltas: &[Delta]) -> Result<NoteDigests> {
         // This index is never saved, so the folder is not used.
-        let blank = self.main.empty_in(&self.tenants_folder());
-        blank.apply(0, deltas)?;
-        blank.release();
-        Ok(blank.digests())
+        let empty = self.main.empty_in(&self.tenants_folder());
+        empty.apply(0, deltas)?;
+        empty.release();
+        Ok(empty.digests())
     }
 
     fn damaged_files(&self) -> Vec<PathBuf> {

@@ -126,7 +126,7 @@ impl<'a> CosineScores<'a> {
         let Some(query) = self.query.as_ref().filter(|_| k > 0) else { return Vec::new() };
         let rows = &self.state.rows;
         let Some(All { cosines, .. }) = &self.all else {
-            let filter = Filter { titles: false, keep };
+            let filter = Filter { titles_only: false, keep };
             let found = self.state.approximate(query, k, filter);
             let found = found.unwrap_or_else(|| exact::search(rows, query, k, filter));
             return found.into_iter().map(|found| (found.id, found.score)).collect();

@@ -8,14 +8,15 @@ use poc_rank::top_k::{Ranked, TopK};
 /// The vectors that a search may return.
 #[derive(Clone, Copy)]
 pub(super) struct Filter<'a> {
-    /// Only titles (passage 0).
-    pub(super) titles: bool,
+    /// Whether only titles (passage 0) are returned.
+    pub(super) titles_only: bool,
+    /// Whether a node may be returned.
     pub(super) keep: &'a dyn Fn(NodeId) -> bool,
 }
 
 impl Filter<'_> {
     pub(super) fn includes(&self, row: &VectorRow) -> bool {
-        !self.titles || row.passage == 0
+        !self.titles_only || row.passage == 0
     }
 }
 

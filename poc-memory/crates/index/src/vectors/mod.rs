@@ -113,7 +113,7 @@ impl VectorIndex {
     /// # Errors
     /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
     pub fn search(&self, vector: &[f32], k: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Vec<VectorHit>> {
-        self.find(vector, k, Filter { titles: false, keep })
+        self.find(vector, k, Filter { titles_only: false, keep })
     }
 
     /// Like [`VectorIndex::search`], but only over titles (passage 0).
@@ -126,7 +126,7 @@ impl VectorIndex {
         k: usize,
         keep: &dyn Fn(NodeId) -> bool,
     ) -> Result<Vec<VectorHit>> {
-        self.find(vector, k, Filter { titles: true, keep })
+        self.find(vector, k, Filter { titles_only: true, keep })
     }
 
     /// The unit vectors of a node in any state, sorted by passage. Passages without content have no vector.

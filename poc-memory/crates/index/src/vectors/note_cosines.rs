@@ -113,7 +113,7 @@ impl NoteCosines<'_> {
     }
 
     fn best_by_graph(&self, new: &NewNote, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
-        let filter = Filter { titles: false, keep };
+        let filter = Filter { titles_only: false, keep };
         let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
         for passage in &new.passages {
             let found = self.state.approximate(passage, k, filter);

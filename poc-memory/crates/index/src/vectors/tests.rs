@@ -213,13 +213,13 @@ fn hnsw_finds_nearly_the_same_as_the_exact_scan() {
     };
     assert!(graph.state.read().hnsw.is_ready(&graph.state.read().rows));
     let query = QuantizedVector::of(&queries[0]).unwrap();
-    let filter = Filter { titles: false, keep: &all };
+    let filter = Filter { titles_only: false, keep: &all };
     assert!(graph.state.read().approximate(&query, 10, filter).is_some());
     let found = recall(&graph, &queries, &all);
     assert!(found >= 0.95, "recall@10 {found}");
     // With a narrow filter the exact scan is used, so nothing is missed.
     let rare = |node: NodeId| node.as_bytes()[15] == 3 && node.as_bytes()[14] < 8;
-    assert!(graph.state.read().approximate(&query, 8, Filter { titles: false, keep: &rare }).is_none());
+    assert!(graph.state.read().approximate(&query, 8, Filter { titles_only: false, keep: &rare }).is_none());
     for query in &queries {
         assert_eq!(graph.search(query, 8, &rare).unwrap(), scan.search(query, 8, &rare).unwrap());
     }

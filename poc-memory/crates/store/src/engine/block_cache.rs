@@ -20,7 +20,8 @@ pub(in crate::engine) struct CachedBlock {
 /// the newer generation, and the older generation is dropped when the newer one is full.
 pub(in crate::engine) struct BlockCache {
     generations: Mutex<Generations>,
-    half: usize,
+    /// The maximum size of a generation, in bytes.
+    max_generation: usize,
 }
 
 #[derive(Default)]
@@ -29,14 +30,14 @@ struct Generations {
     older: BTreeMap<Vec<u8>, CachedBlock>,
     /// The size of the newer generation, in bytes.
     bytes: usize,
-    /// The number of changes of blocks. A block that was read before a change must not be added after it.
+    /// How often blocks on the disk have changed. A block that was read before a change must not be added after it.
     changes: u64,
 }
 
 impl BlockCache {
     /// Creates an empty cache of at most `bytes` bytes.
     pub(in crate::engine) fn new(bytes: usize) -> BlockCache {
-        BlockCache { generations: Mutex::default(), half: bytes / 2 }
+        BlockCache { generations: Mutex::default(), max_generation: bytes / 2 }
     }
 
     /// The block of a key. If it is not cached, the error is the number of changes so far, to be passed to
@@ -68,10 +69,10 @@ impl BlockCache {
 
     fn insert(&self, generations: &mut Generations, found: CachedBlock) {
         let bytes = found.block.len();
-        if bytes > self.half {
+        if bytes > self.max_generation {
             return;
         }
-        if generations.bytes + bytes > self.half {
+        if generations.bytes + bytes > self.max_generation {
             generations.older = std::mem::take(&mut generations.newer);
             generations.bytes = 0;
         }
