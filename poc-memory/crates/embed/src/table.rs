@@ -48,8 +48,8 @@ pub(super) enum TableFormatError {
     NoMagic,
     #[error("its format is version {found}, this release reads version {supported}")]
     OtherVersion { found: u32, supported: u32 },
-    #[error("it has been cut off")]
-    CutOff,
+    #[error("it is truncated")]
+    Truncated,
     #[error("its length differs from the length in its header")]
     OtherLength,
     #[error("its vectors have no dimensions")]
@@ -72,7 +72,7 @@ impl From<TableError> for Error {
         let message = error.to_string();
         match error {
             TableError::Read { .. } | TableError::NotATable { .. } => {
-                Error::config(message).hint("`poc-memory embed distill --from DIR` makes one")
+                Error::config(message).hint("`poc-memory embed distill --from DIR` creates one")
             }
             TableError::Bundled(_) | TableError::Encode(_) => Error::internal(message),
         }
@@ -119,9 +119,9 @@ impl EmbeddingTable {
         let bytes =
             std::fs::read(path).map_err(|source| TableError::Read { path: path.to_owned(), source })?;
         let (content, checksum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM));
-        let whole = blake3::hash(content).as_bytes().as_slice() == checksum;
+        let is_intact = blake3::hash(content).as_bytes().as_slice() == checksum;
         let table = EmbeddingTable::read(Cow::Owned(bytes))
-            .and_then(|table| if whole { Ok(table) } else { Err(TableFormatError::WrongChecksum) });
+            .and_then(|table| if is_intact { Ok(table) } else { Err(TableFormatError::WrongChecksum) });
         Ok(table.map_err(|problem| TableError::NotATable { path: path.to_owned(), problem })?)
     }
 
@@ -137,10 +137,10 @@ impl EmbeddingTable {
         match number(8) {
             Some(VERSION) => {}
             Some(found) => return Err(TableFormatError::OtherVersion { found, supported: VERSION }),
-            None => return Err(TableFormatError::CutOff),
+            None => return Err(TableFormatError::Truncated),
         }
         let fields = (|| Some((length(12)?, length(16)?, length(20)?, length(24)?)))();
-        let (head, rows, dimensions, words) = fields.ok_or(TableFormatError::CutOff)?;
+        let (head, rows, dimensions, words) = fields.ok_or(TableFormatError::Truncated)?;
         // The end offset of each field.
         let offsets = (|| {
             let head = PREFIX_LENGTH.checked_add(head)?;
@@ -257,13 +257,13 @@ mod tests {
     fn every_damaged_byte_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.table");
-        let whole = sample();
-        for at in 0..whole.len() {
-            let mut bytes = whole.clone();
+        let complete = sample();
+        for at in 0..complete.len() {
+            let mut bytes = complete.clone();
             bytes[at] ^= 0x40;
             std::fs::write(&path, &bytes).unwrap();
             assert!(EmbeddingTable::open(&path).is_err(), "byte {at}");
-            std::fs::write(&path, &whole[..at]).unwrap();
+            std::fs::write(&path, &complete[..at]).unwrap();
             assert!(EmbeddingTable::open(&path).is_err(), "cut at {at}");
         }
     }

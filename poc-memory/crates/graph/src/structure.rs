@@ -40,9 +40,9 @@ impl View {
     /// The communities of the graph.
     pub fn communities(&self, options: &StructureOptions) -> (Arc<Communities>, StructureSource) {
         self.restore_structure(options);
-        let part = &self.structure.communities;
+        let cell = &self.structure.communities;
         let compute = || self.compute_communities(options);
-        let found = part.get(self.generation(), self.size(), options, true, compute);
+        let found = cell.get(self.generation(), self.size(), options, true, compute);
         found.unwrap_or_else(|| self.fresh_communities(options))
     }
 
@@ -52,8 +52,8 @@ impl View {
         options: &StructureOptions,
     ) -> Option<(Arc<Communities>, StructureSource)> {
         self.restore_structure(options);
-        let part = &self.structure.communities;
-        part.get(self.generation(), self.size(), options, false, || self.compute_communities(options))
+        let cell = &self.structure.communities;
+        cell.get(self.generation(), self.size(), options, false, || self.compute_communities(options))
     }
 
     /// The spectral embedding of the graph. All callers must pass the same number of dimensions; later values are
@@ -76,8 +76,8 @@ impl View {
     /// The metrics of the graph; `None` if the graph is large and they would have to be computed.
     pub fn graph_metrics(&self, options: &StructureOptions) -> Option<(Arc<GraphMetrics>, StructureSource)> {
         self.restore_structure(options);
-        let part = &self.structure.graph_metrics;
-        part.get(self.generation(), self.size(), options, false, || GraphMetrics::compute(self))
+        let cell = &self.structure.graph_metrics;
+        cell.get(self.generation(), self.size(), options, false, || GraphMetrics::compute(self))
     }
 
     /// Loads the saved structure if the graph is large and no structure was computed yet.

@@ -90,7 +90,8 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
     /// decoded.
     pub(super) fn load(&self, decode: impl FnOnce(Vec<u8>) -> Option<C>) -> bool {
         let Some(file) = &self.file else { return false };
-        let earlier = self.earlier.as_ref().filter(|earlier| atomic_file::claims(file, earlier.fingerprint));
+        let earlier =
+            self.earlier.as_ref().filter(|earlier| atomic_file::has_fingerprint(file, earlier.fingerprint));
         let fingerprint = earlier.map_or(self.fingerprint, |earlier| earlier.fingerprint);
         let Some((applied, bytes)) = atomic_file::read(file, fingerprint) else { return false };
         let content = match earlier {

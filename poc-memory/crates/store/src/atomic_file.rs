@@ -98,47 +98,47 @@ pub fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
 pub fn is_damaged(path: &Path) -> bool {
     match fs::read(path) {
         Ok(bytes) => {
-            let settings = bytes.get(8..40).and_then(|settings| settings.first_chunk::<32>());
-            settings.is_none_or(|settings| check(&bytes, Fingerprint(*settings)).is_none())
+            let fingerprint = bytes.get(8..40).and_then(|fingerprint| fingerprint.first_chunk::<32>());
+            fingerprint.is_none_or(|fingerprint| check(&bytes, Fingerprint(*fingerprint)).is_none())
         }
         Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }
 
-/// Whether the header of the file has a fingerprint. Nothing else is checked.
-pub fn claims(path: &Path, fingerprint: Fingerprint) -> bool {
+/// Whether the header of the file has the given fingerprint. Nothing else is checked.
+pub fn has_fingerprint(path: &Path, fingerprint: Fingerprint) -> bool {
     claimed_seq(path, fingerprint).is_some()
 }
 
 /// The sequence number in the header of the file. The rest of the file is neither read nor checked.
 pub fn claimed_seq(path: &Path, fingerprint: Fingerprint) -> Option<u64> {
-    claimed(path).and_then(|(own, seq)| (own == fingerprint).then_some(seq))
+    read_header(path).and_then(|(found, seq)| (found == fingerprint).then_some(seq))
 }
 
 /// Like [`claimed_seq`], for a file of any kind.
 pub(crate) fn claimed_seq_of_any(path: &Path) -> Option<u64> {
-    claimed(path).map(|(_, seq)| seq)
+    read_header(path).map(|(_, seq)| seq)
 }
 
-fn claimed(path: &Path) -> Option<(Fingerprint, u64)> {
+fn read_header(path: &Path) -> Option<(Fingerprint, u64)> {
     let mut header = [0; HEADER];
     File::open(path).ok()?.read_exact(&mut header).ok()?;
     let (magic, rest) = header.split_first_chunk::<8>()?;
-    let (settings, rest) = rest.split_first_chunk::<32>()?;
+    let (fingerprint, rest) = rest.split_first_chunk::<32>()?;
     let (seq, _) = rest.split_first_chunk()?;
-    (magic == MAGIC).then_some((Fingerprint(*settings), u64::from_le_bytes(*seq)))
+    (magic == MAGIC).then_some((Fingerprint(*fingerprint), u64::from_le_bytes(*seq)))
 }
 
 fn check(bytes: &[u8], fingerprint: Fingerprint) -> Option<u64> {
     let (header, payload) = bytes.split_at_checked(HEADER)?;
     let (fields, sum) = header.split_at_checked(HEADER - 32)?;
     let (magic, fields_after) = fields.split_at_checked(8)?;
-    let (settings, numbers) = fields_after.split_at_checked(32)?;
+    let (found, numbers) = fields_after.split_at_checked(32)?;
     let (seq, length) = numbers.split_at_checked(8)?;
     let seq = u64::from_le_bytes(seq.try_into().ok()?);
     let length = u64::from_le_bytes(length.try_into().ok()?);
-    let fits = magic == MAGIC && settings == fingerprint.0 && length == payload.len() as u64;
-    (fits && checksum(fields, &[payload]) == sum).then_some(seq)
+    let is_expected = magic == MAGIC && found == fingerprint.0 && length == payload.len() as u64;
+    (is_expected && checksum(fields, &[payload]) == sum).then_some(seq)
 }
 
 fn checksum(fields: &[u8], parts: &[&[u8]]) -> [u8; 32] {

@@ -156,7 +156,7 @@ impl Verifier<'_> {
     /// The derived files that are damaged. Only the rest of the program could compare their contents with the log.
     fn derived_files(&self) -> Result<Vec<DamagedPart>> {
         let names = derived_files::names(&self.store.shared.directory)?;
-        Ok(names.iter().filter_map(|name| self.sealed(StorePart::Index, name)).collect())
+        Ok(names.iter().filter_map(|name| self.check_file(StorePart::Index, name)).collect())
     }
 
     /// The files that were damaged when they were read, and that no verification of this store has reported yet. Those
@@ -174,7 +174,7 @@ impl Verifier<'_> {
     }
 
     /// Returns a diagnostic if a file with a checksum is damaged.
-    fn sealed(&self, part: StorePart, file: &str) -> Option<DamagedPart> {
+    fn check_file(&self, part: StorePart, file: &str) -> Option<DamagedPart> {
         atomic_file::is_damaged(&self.store.shared.directory.join(file))
             .then(|| self.finding(part, file, "its checksum does not match its content"))
     }

@@ -1,3 +1,5 @@
+//! Tests of the parser of schedules and of the times that they name.
+
 use super::*;
 use proptest::prelude::*;
 

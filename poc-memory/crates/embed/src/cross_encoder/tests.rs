@@ -1,3 +1,5 @@
+//! Tests of a cross-encoder with random weights.
+
 use super::*;
 use crate::bert::tests::TinyModel;
 use poc_config::Config;

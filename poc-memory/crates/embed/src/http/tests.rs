@@ -1,3 +1,5 @@
+//! Tests against local servers that fail, hang or give invalid answers.
+
 use super::*;
 use parking_lot::Mutex;
 use poc_config::Config;

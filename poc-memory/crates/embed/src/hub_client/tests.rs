@@ -1,3 +1,5 @@
+//! Tests of downloads from a local hub.
+
 use super::*;
 use parking_lot::Mutex;
 use poc_config::Config;

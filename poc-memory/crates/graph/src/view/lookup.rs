@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Average number of entries per table at which the next table is split.
-const FULL: usize = 512;
+const MAX_AVERAGE_ENTRIES: usize = 512;
 
 /// Numbers, found by the hash of their value.
 #[derive(Clone, Debug, Default)]
@@ -57,35 +57,42 @@ pub(super) fn lowercase_chars(name: &str) -> impl Iterator<Item = char> {
 }
 
 impl Lookup {
-    /// An empty table with room for `len` entries, so that none of them makes it split.
+    /// An empty lookup with room for `len` entries: adding them splits no table.
     pub(super) fn with_room(len: usize) -> Lookup {
         let mut tables = Pages::default();
-        (0..len.div_ceil(FULL)).for_each(|_| tables.push(Arc::new(HashTable::with_capacity(FULL))));
+        (0..len.div_ceil(MAX_AVERAGE_ENTRIES))
+            .for_each(|_| tables.push(Arc::new(HashTable::with_capacity(MAX_AVERAGE_ENTRIES))));
         Lookup { tables, len: 0 }
     }
 
-    /// The number with this hash that `is` accepts.
-    pub(super) fn find(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Option<Ix> {
-        self.tables.get(self.table(hash))?.find(hash, |&ix| is(ix)).copied()
+    /// The number with this hash that `is_equal` accepts.
+    pub(super) fn find(&self, hash: u64, is_equal: impl Fn(Ix) -> bool) -> Option<Ix> {
+        self.tables.get(self.table(hash))?.find(hash, |&ix| is_equal(ix)).copied()
     }
 
-    /// All numbers with this hash that `is` accepts, ascending.
-    pub(super) fn find_all(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Vec<Ix> {
+    /// All numbers with this hash that `is_equal` accepts, ascending.
+    pub(super) fn find_all(&self, hash: u64, is_equal: impl Fn(Ix) -> bool) -> Vec<Ix> {
         let table = self.tables.get(self.table(hash)).into_iter();
         let mut found: Vec<Ix> = table.flat_map(|table| table.iter_hash(hash)).copied().collect();
-        found.retain(|&ix| is(ix));
+        found.retain(|&ix| is_equal(ix));
         found.sort_unstable();
         found
     }
 
-    /// Inserts a number, replacing the one that `is` accepts. `hash_of` returns the hash of any number in the
+    /// Inserts a number, replacing the one that `is_equal` accepts. `hash_of` returns the hash of any number in the
     /// table and of the new one.
-    pub(super) fn insert(&mut self, hash: u64, ix: Ix, is: impl Fn(Ix) -> bool, hash_of: impl Fn(Ix) -> u64) {
-        if self.tables.len() * FULL <= self.len {
+    pub(super) fn insert(
+        &mut self,
+        hash: u64,
+        ix: Ix,
+        is_equal: impl Fn(Ix) -> bool,
+        hash_of: impl Fn(Ix) -> u64,
+    ) {
+        if self.tables.len() * MAX_AVERAGE_ENTRIES <= self.len {
             self.split(&hash_of);
         }
         let Some(table) = self.tables.get_mut(self.table(hash)) else { return };
-        if let Some(present) = table.find_mut(hash, |&other| is(other)) {
+        if let Some(present) = table.find_mut(hash, |&other| is_equal(other)) {
             *present = ix;
         } else {
             table.insert_unique(hash, ix, |&other| hash_of(other));

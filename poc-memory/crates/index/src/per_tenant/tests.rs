@@ -1,3 +1,5 @@
+//! Tests of saving, loading and unloading the indexes of several tenants.
+
 use super::*;
 use crate::TextField;
 use crate::TextIndex;

@@ -1,3 +1,5 @@
+//! Tests of the text index: scores, changes and snapshots.
+
 use super::*;
 use crate::testing::for_each_damage;
 use crate::testing::history::{apply_history, history};

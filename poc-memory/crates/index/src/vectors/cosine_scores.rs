@@ -26,18 +26,18 @@ pub struct CosineScores<'a> {
     // `None` for the zero vector, which is not similar to anything.
     pub(super) query: Option<QuantizedVector>,
     // `None` if the HNSW graph is used.
-    all: Option<All>,
+    all: Option<AllCosines>,
 }
 
 /// The cosines of all live notes.
-struct All {
+struct AllCosines {
     // By slot of the node; −∞ for nodes that have no vector or are not live.
     cosines: Vec<f64>,
     sums: Moments,
 }
 
-impl All {
-    fn of(rows: &Rows, query: &QuantizedVector) -> All {
+impl AllCosines {
+    fn of(rows: &Rows, query: &QuantizedVector) -> AllCosines {
         let mut dots = Vec::with_capacity(rows.end() as usize);
         quantized::dots(&query.values, rows.codes(), &mut dots);
         let mut cosines = vec![f64::NEG_INFINITY; rows.slots().len()];
@@ -55,7 +55,7 @@ impl All {
                 sums.add(*cosine);
             }
         }
-        All { cosines, sums }
+        AllCosines { cosines, sums }
     }
 }
 
@@ -63,7 +63,7 @@ impl<'a> CosineScores<'a> {
     /// Computes the cosines with an encoded vector.
     pub(super) fn of_query(query: Option<QuantizedVector>, state: RwLockReadGuard<'a, State>) -> Self {
         let all = query.as_ref().filter(|_| !state.hnsw.is_ready(&state.rows));
-        let all = all.map(|query| All::of(&state.rows, query));
+        let all = all.map(|query| AllCosines::of(&state.rows, query));
         CosineScores { state, query, all }
     }
 
@@ -125,7 +125,7 @@ impl<'a> CosineScores<'a> {
     pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<(NodeId, f64)> {
         let Some(query) = self.query.as_ref().filter(|_| k > 0) else { return Vec::new() };
         let rows = &self.state.rows;
-        let Some(All { cosines, .. }) = &self.all else {
+        let Some(AllCosines { cosines, .. }) = &self.all else {
             let filter = Filter { titles_only: false, keep };
             let found = self.state.approximate(query, k, filter);
             let found = found.unwrap_or_else(|| exact::search(rows, query, k, filter));

@@ -21,7 +21,7 @@ pub enum CutPoint {
 }
 
 impl CutPoint {
-    /// All places.
+    /// Every value.
     pub const ALL: [CutPoint; 3] = [CutPoint::Before, CutPoint::Within, CutPoint::After];
 }
 
@@ -32,7 +32,7 @@ pub struct Cut {
     pub point: CutPoint,
 }
 
-/// Counts the messages, and knows the next cut.
+/// The number of messages so far, and the next cut.
 #[derive(Default)]
 struct CutPlan {
     messages: u64,

@@ -68,8 +68,8 @@ pub fn quarantine_names(directory: &Path) -> Result<Vec<String>> {
     Ok(named_files(directory)?.into_keys().collect())
 }
 
-/// Deletes a file or folder in the quarantine for good. A repair that moved it there can then not be undone: only
-/// the list of its moves is kept. Returns the total size of the deleted files in bytes.
+/// Deletes a file or folder in the quarantine permanently. A repair that moved it there cannot be undone afterwards:
+/// only the list of its moves is kept. Returns the total size of the deleted files in bytes.
 ///
 /// # Errors
 /// `not_found` when the quarantine does not contain it, `unavailable` when it cannot be deleted.
@@ -255,7 +255,7 @@ pub struct RestorableRecords {
     pub runs: u64,
 }
 
-/// What quarantined data has and a store with these views and records lacks.
+/// Counts the quarantined records that a store with these views and records lacks.
 pub(super) fn missing_in(
     contents: &BTreeMap<Tenant, QuarantineTenant>,
     views: &Views,

@@ -31,7 +31,7 @@ impl Verifier<'_> {
     /// Compares the records of all tenants with the log.
     pub(super) fn records(&self) -> Result<Vec<DamagedPart>> {
         let mut findings: Vec<DamagedPart> =
-            self.sealed(StorePart::Records, "records/last").into_iter().collect();
+            self.check_file(StorePart::Records, "records/last").into_iter().collect();
         if let Err(error) = self.store.shared.engine.check_files() {
             findings.push(self.unreadable(error)?);
             return Ok(findings);
@@ -88,7 +88,7 @@ impl Verifier<'_> {
     /// The diagnostic for records that cannot be read. Other errors are returned unchanged.
     ///
     /// The engine has recorded the damage, so the next read would rebuild the records. They are rebuilt here, so that
-    /// the diagnostic says what has become of them.
+    /// the diagnostic says whether they were rebuilt.
     fn unreadable(&self, error: Error) -> Result<DamagedPart> {
         if !matches!(error.code, Code::Damaged | Code::Internal) {
             return Err(error);

@@ -11,7 +11,7 @@ impl Verifier<'_> {
         let log = self.store.log_snapshot();
         let mut findings: Vec<DamagedPart> =
             // This list is created again if it is missing.
-            self.sealed(StorePart::Index, "log/checked").into_iter().collect();
+            self.check_file(StorePart::Index, "log/checked").into_iter().collect();
         let (mut number, last_segment) = (0, log.segments.len());
         for segment in &log.segments {
             number += 1;

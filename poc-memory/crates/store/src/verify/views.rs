@@ -24,7 +24,7 @@ impl Verifier<'_> {
         let base = shared.log.base_seq();
         // The file is read before the views, so that the views are not older.
         let saved = view_file::read(&shared.directory);
-        let mut findings: Vec<DamagedPart> = self.sealed(StorePart::View, FILE).into_iter().collect();
+        let mut findings: Vec<DamagedPart> = self.check_file(StorePart::View, FILE).into_iter().collect();
         // The lock is held while the file is written.
         let is_saved = *shared.saved.lock() > 0;
         if is_saved && !shared.directory.join(FILE).exists() {
@@ -61,7 +61,7 @@ impl Verifier<'_> {
     /// The files with views of tenants that are damaged.
     fn damaged_tenant_files(&self) -> Vec<DamagedPart> {
         match self.store.shared.commits.view_file_names() {
-            Ok(names) => names.iter().filter_map(|name| self.sealed(StorePart::View, name)).collect(),
+            Ok(names) => names.iter().filter_map(|name| self.check_file(StorePart::View, name)).collect(),
             Err(error) => vec![self.finding(StorePart::View, tenant_view_files::FOLDER, error.message)],
         }
     }

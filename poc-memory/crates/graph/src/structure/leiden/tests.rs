@@ -1,3 +1,5 @@
+//! Tests of the Leiden algorithm: on known graphs, and of its guarantees on random graphs.
+
 use super::csr_graph::CsrGraph;
 use super::refinement::refine;
 use super::*;

@@ -1,3 +1,5 @@
+//! Compares embeddings with spectra known in closed form and with the dense solution.
+
 use super::*;
 use crate::testing::view;
 use proptest::prelude::*;

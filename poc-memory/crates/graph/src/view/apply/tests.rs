@@ -1,3 +1,5 @@
+//! Tests of the keys and names of nodes, and of incrementally updated counts.
+
 use super::*;
 use crate::State;
 use crate::testing;

@@ -1,3 +1,5 @@
+//! Tests of the tables: power cuts, damage, merges and concurrent readers.
+
 use super::*;
 use crate::engine::memory::InMemoryEngine;
 use crate::engine::sled::SledEngine;

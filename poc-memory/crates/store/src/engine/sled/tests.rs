@@ -1,3 +1,5 @@
+//! Tests of damaged, locked and failing databases of sled.
+
 use super::*;
 use poc_graph::error::Code;
 use rustix::io::Errno;
