@@ -342,7 +342,7 @@ impl FileSlot {
     /// Replaces the version that was read. A change between reading and writing is detected and kept.
     fn exchange(&self, path: &Path, read: Option<&str>, text: &str) -> Result<()> {
         let is_read = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(version).as_deref() == read;
-        match files::replace_expected(path, files::beside(path, text)?, is_read) {
+        match files::replace_expected(path, files::write_temporary(path, text)?, is_read) {
             Ok(Some(_)) => Ok(()),
             Ok(None) => Err(self.changed()),
             Err(error) => Err(files::write_error(path, &error)),

@@ -28,7 +28,7 @@ pub fn with_readable_message(error: io::Error) -> io::Error {
 /// # Errors
 /// `unavailable` if the file cannot be written.
 pub fn write_new(path: &Path, text: &str) -> Result<bool> {
-    match beside(path, text)?.persist_noclobber(path) {
+    match write_temporary(path, text)?.persist_noclobber(path) {
         Ok(_) => Ok(true),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(write_error(path, &error.error)),
@@ -44,9 +44,9 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| write_error(folder, &error))?;
-    let file = beside(path, text)?;
-    if let Ok(there) = std::fs::metadata(path) {
-        file.as_file().set_permissions(there.permissions()).map_err(|error| write_error(path, &error))?;
+    let file = write_temporary(path, text)?;
+    if let Ok(existing) = std::fs::metadata(path) {
+        file.as_file().set_permissions(existing.permissions()).map_err(|error| write_error(path, &error))?;
     }
     file.persist(path).map(drop).map_err(|error| write_error(path, &error.error))
 }
@@ -68,7 +68,7 @@ pub fn remove(path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `unavailable` if the file cannot be written.
-pub fn beside(path: &Path, text: &str) -> Result<NamedTempFile> {
+pub fn write_temporary(path: &Path, text: &str) -> Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = || {
         let mut file = Builder::new().prefix(".").suffix("~").tempfile_in(folder)?;
@@ -91,7 +91,7 @@ pub fn replace_expected(
     is_expected: impl Fn(&[u8]) -> bool,
 ) -> io::Result<Option<File>> {
     match std::fs::metadata(path) {
-        Ok(there) => temporary.as_file().set_permissions(there.permissions())?,
+        Ok(existing) => temporary.as_file().set_permissions(existing.permissions())?,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     }

@@ -56,7 +56,7 @@ pub(super) fn is_unreadable(error: &io::Error) -> bool {
 
 /// Reads a file from byte `from` to its end. Blocks that the disk cannot read become zeros, which are never a valid
 /// record.
-pub(super) fn read_around(path: &Path, from: u64) -> io::Result<Vec<u8>> {
+pub(super) fn read_or_zero(path: &Path, from: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     read_blocks(from, file.metadata()?.len(), |part, at| file.read_exact_at(part, at))
 }
@@ -71,7 +71,7 @@ fn read_blocks(
     let mut bytes = vec![0; usize::try_from(length.saturating_sub(from)).map_err(io::Error::other)?];
     match read(&mut bytes, from) {
         Err(error) if is_unreadable(&error) => {}
-        whole => return whole.map(|()| bytes),
+        result => return result.map(|()| bytes),
     }
     // Blocks are aligned to the beginning of the file.
     let mut at = from;
@@ -129,7 +129,7 @@ fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
 pub(super) const PROBE: &str = "room";
 
 /// Fails if there is no space for `bytes` more bytes in a folder, or if its longest file, which has `longest` bytes,
-/// may not grow by that much. It is for writers that cannot continue after a failed write.
+/// may not grow by that much. Writers that cannot continue after a failed write call it first.
 pub(super) fn check_space(folder: &Path, bytes: u64, longest: u64) -> io::Result<()> {
     let probe = folder.join(PROBE);
     // A length of zero would be an invalid argument.

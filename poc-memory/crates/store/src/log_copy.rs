@@ -9,9 +9,10 @@ use poc_graph::error::{Error, Result};
 use std::path::Path;
 use std::time::Duration;
 
-/// Maximum number of records appended at once; the next constant is the maximum number of their bytes.
-const PART_RECORDS: usize = 1000;
-const PART_BYTES: usize = 8 << 20;
+/// Maximum number of records appended at once.
+const MAX_BATCH_RECORDS: usize = 1000;
+/// Size of records, in bytes, from which they are appended.
+const BATCH_BYTES: usize = 8 << 20;
 /// How long an interrupted copy prevents the next one from storing a snapshot.
 const CLAIM: Duration = Duration::from_secs(60);
 
@@ -20,9 +21,9 @@ const CLAIM: Duration = Duration::from_secs(60);
 enum LogCopyError {
     #[error("the log is damaged")]
     Damaged,
-    /// The number is that of the last transaction dropped.
+    /// The number is that of the last deleted transaction.
     #[error(
-        "the history up to change {0} was dropped by a compaction, and a part of it is missing in the shared log"
+        "the history up to change {0} was deleted by a compaction, and a part of it is missing in the shared log"
     )]
     Compacted(u64),
     #[error("another process is writing to `{address}`")]
@@ -97,7 +98,7 @@ fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
             }
         }
         if !is_checked {
-            check(&log, to, copied)?;
+            require_same_memory(&log, to, copied)?;
             is_checked = true;
         }
         let last = log.last();
@@ -107,7 +108,7 @@ fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
             return Ok(copied);
         }
         while copied < last {
-            let payloads = part(&log, copied)?;
+            let payloads = next_batch(&log, copied)?;
             let records: Vec<NewSharedRecord<'_>> = (number..)
                 .zip(&payloads)
                 .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
@@ -143,17 +144,17 @@ fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
     if dropped.last == 0 || snapshots.newest()?.is_some() {
         return Ok(());
     }
-    let interrupted = || LogCopyError::OtherWriter { address: to.address() };
-    snapshots.claim(CLAIM)?.then_some(()).ok_or_else(interrupted)?;
+    let other_writer = || LogCopyError::OtherWriter { address: to.address() };
+    snapshots.claim(CLAIM)?.then_some(()).ok_or_else(other_writer)?;
     let mut snapshot = SharedSnapshot { seq: base.seq + 1, parts: 0, bytes: 0 };
     log.each_part_of_beginning(shared_snapshot::PART, &mut |part| {
         let written = snapshots.write_part(snapshot.seq, snapshot.parts, &part, CLAIM)?;
-        written.then_some(()).ok_or_else(interrupted)?;
+        written.then_some(()).ok_or_else(other_writer)?;
         snapshot.parts += 1;
         snapshot.bytes += part.len() as u64;
         Ok(())
     })?;
-    snapshots.complete(snapshot)?.then_some(()).ok_or_else(interrupted)?;
+    snapshots.complete(snapshot)?.then_some(()).ok_or_else(other_writer)?;
     if base.seq > dropped.last {
         // The source was compacted again after an interrupted copy.
         to.drop_until(DroppedHistory { last: base.seq, ..dropped })?;
@@ -161,13 +162,13 @@ fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
     snapshots.release()
 }
 
-/// Fails if the shared log has records that the local log lacks.
-fn check(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<()> {
+/// Fails if the last record of the shared log is not in the local log.
+fn require_same_memory(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<()> {
     if head == 0 {
         return Ok(());
     }
     let dropped = shared.dropped()?;
-    // It has no record yet.
+    // The shared log has no record yet.
     if dropped.last == head && log.origin()? == Some(dropped.origin) {
         return Ok(());
     }
@@ -179,11 +180,11 @@ fn check(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<()> {
     Err(LogCopyError::OtherMemory { address: shared.address(), head }.into())
 }
 
-/// The next records after a number.
-fn part(log: &Log, after: u64) -> Result<Vec<Vec<u8>>> {
+/// The payloads of the next batch of records after a number.
+fn next_batch(log: &Log, after: u64) -> Result<Vec<Vec<u8>>> {
     let (mut payloads, mut bytes) = (Vec::new(), 0);
     let mut next = after + 1;
-    while next <= log.last() && payloads.len() < PART_RECORDS && bytes < PART_BYTES {
+    while next <= log.last() && payloads.len() < MAX_BATCH_RECORDS && bytes < BATCH_BYTES {
         let end = log.last().min(next + 63);
         log.replay_payloads(next, end, &mut |seq, payload, _| {
             bytes += payload.len();

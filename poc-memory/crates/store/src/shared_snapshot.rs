@@ -63,7 +63,7 @@ pub enum CopyStart {
 }
 
 impl CopyStart {
-    /// Where a copy starts if the snapshot of this start is damaged.
+    /// The start that is tried if the snapshot of this start is damaged.
     fn other(self) -> CopyStart {
         match self {
             CopyStart::Snapshot => CopyStart::History,
@@ -74,8 +74,8 @@ impl CopyStart {
 
 /// The size of a part, in bytes.
 pub(super) const PART: usize = 1 << 20;
-/// How long the claim of a writer that has died prevents others from writing a snapshot.
-const CLAIM: Duration = Duration::from_secs(600);
+/// How long the claim of a writer that has terminated prevents others from writing a snapshot.
+const CLAIM_DURATION: Duration = Duration::from_secs(600);
 /// How often the claim is extended while the segment is prepared. After that, every part extends it.
 const CLAIM_RENEWAL: Duration = Duration::from_secs(60);
 /// The number of snapshots that a new copy tries to read. A snapshot may be deleted in the meantime if two newer
@@ -140,7 +140,7 @@ impl Store {
             return Err(SharedSnapshotError::Compacting.into());
         };
         copy.check_again()?;
-        if !copy.snapshots(|snapshots| snapshots.claim(CLAIM))? {
+        if !copy.snapshots(|snapshots| snapshots.claim(CLAIM_DURATION))? {
             return Ok(None);
         }
         let folder = shared.directory.join(SNAPSHOT_FOLDER);
@@ -150,14 +150,14 @@ impl Store {
             let check_cancelled = || {
                 (callbacks.check_cancelled)()?;
                 if extended.get().elapsed() >= CLAIM_RENEWAL {
-                    let has_claim = copy.snapshots(|snapshots| snapshots.claim(CLAIM))?;
+                    let has_claim = copy.snapshots(|snapshots| snapshots.claim(CLAIM_DURATION))?;
                     has_claim.then_some(()).ok_or(SharedSnapshotError::Abandoned)?;
                     extended.set(Instant::now());
                 }
                 Ok(())
             };
-            let preparing = CompactionCallbacks { check_cancelled: &check_cancelled, ..*callbacks };
-            work(&CompactionJob { shared, compactor, callbacks: &preparing }, &folder)
+            let renewing_callbacks = CompactionCallbacks { check_cancelled: &check_cancelled, ..*callbacks };
+            work(&CompactionJob { shared, compactor, callbacks: &renewing_callbacks }, &folder)
         };
         let made = make();
         let _ = remove_folder(&folder);
@@ -226,12 +226,12 @@ pub(super) fn upload(
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<SharedSnapshot> {
     let PreparedSnapshot { segment, seq, files } = prepared;
-    let unread = |source| SharedSnapshotError::Read { path: segment.path().to_owned(), source };
-    let mut file = File::open(segment.path()).map_err(unread)?;
+    let read_error = |source| SharedSnapshotError::Read { path: segment.path().to_owned(), source };
+    let mut file = File::open(segment.path()).map_err(read_error)?;
     let mut snapshot = SharedSnapshot { seq: *seq, parts: 0, bytes: 0 };
     loop {
         let mut part = Vec::with_capacity(PART);
-        file.by_ref().take(PART as u64).read_to_end(&mut part).map_err(unread)?;
+        file.by_ref().take(PART as u64).read_to_end(&mut part).map_err(read_error)?;
         if part.is_empty() {
             break;
         }
@@ -257,7 +257,7 @@ fn write_part(
     part: &[u8],
 ) -> Result<()> {
     (callbacks.check_cancelled)()?;
-    let written = copy.snapshots(|snapshots| snapshots.write_part(seq, number, part, CLAIM))?;
+    let written = copy.snapshots(|snapshots| snapshots.write_part(seq, number, part, CLAIM_DURATION))?;
     Ok(written.then_some(()).ok_or(SharedSnapshotError::Abandoned)?)
 }
 
@@ -268,7 +268,7 @@ pub(super) fn delete_unneeded(copy: &SharedLogCopy) -> Result<()> {
 }
 
 /// The snapshot with which a copy starts; `None` if it starts with the first record of the log.
-fn first_of(shared: &dyn SharedLog, start: CopyStart) -> Result<Option<SharedSnapshot>> {
+fn snapshot_to_start(shared: &dyn SharedLog, start: CopyStart) -> Result<Option<SharedSnapshot>> {
     let snapshots = shared.snapshots();
     if start == CopyStart::Snapshot {
         return snapshots.newest();
@@ -299,7 +299,7 @@ pub(super) fn fetch(
     let folder = directory.join("log");
     let (mut start, mut last_tried) = (start, None);
     for _ in 0..ATTEMPTS {
-        let Some(snapshot) = first_of(shared, start)? else { break };
+        let Some(snapshot) = snapshot_to_start(shared, start)? else { break };
         if last_tried.replace(snapshot) == Some(snapshot) {
             start = start.other();
             continue;
@@ -316,14 +316,14 @@ pub(super) fn fetch(
         {
             let staged = directory.join(SNAPSHOT_FOLDER);
             let files = SnapshotFiles::download(&staged, shared.snapshots(), snapshot.seq)?;
-            // Files of the copy that it replaces do not fit to it. They are deleted before, so that after an
-            // interruption the copy is empty.
+            // Files derived from the replaced copy do not match the new one. They are deleted first, so that the copy
+            // is empty after an interruption.
             remove_derived(directory)?;
             log::remove_segments(&folder).map_err(CompactionError::Write)?;
             let is_published = segment.publish(snapshot.seq, checksum, disk)?;
             return Ok(is_published.then_some(FetchedSnapshot { files }));
         }
-        // A shortened log has another one.
+        // A log whose beginning was deleted also has a snapshot of the other kind.
         start = start.other();
     }
     if let Some(SharedSnapshot { seq, .. }) = last_tried {
@@ -350,14 +350,14 @@ fn download(
     snapshots: &dyn SnapshotStore,
     snapshot: SharedSnapshot,
 ) -> Result<Option<PartialSegment>> {
-    let unwritten = |source| SharedSnapshotError::Write { directory: directory.to_owned(), source };
-    let mut segment = PartialSegment::create(directory, disk).map_err(unwritten)?;
+    let write_error = |source| SharedSnapshotError::Write { directory: directory.to_owned(), source };
+    let mut segment = PartialSegment::create(directory, disk).map_err(write_error)?;
     let mut bytes = 0;
     for number in 0..snapshot.parts {
         let Some(part) = snapshots.read_part(snapshot.seq, number)? else { return Ok(None) };
-        segment.write(&part).map_err(unwritten)?;
+        segment.write(&part).map_err(write_error)?;
         bytes += part.len() as u64;
     }
-    segment.sync().map_err(unwritten)?;
+    segment.sync().map_err(write_error)?;
     Ok((bytes == snapshot.bytes).then_some(segment))
 }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// Maximum number of differences listed in a message.
 const MAX_LISTED: usize = 20;
-/// What is wrong with a file that was deleted.
+/// The message for a deleted file.
 const MISSING: &str = "it is missing";
 /// Number of records between two calls of the callbacks.
 const SLICE: u64 = 256;

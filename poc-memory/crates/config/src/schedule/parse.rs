@@ -26,6 +26,10 @@ const EXAMPLES: [&str; 13] = [
 /// An example of a cron rule, suggested for schedules that no other form can express.
 const CRON: &str = "cron 0 3 * * 1-5";
 
+/// How to write a cron rule.
+const CRON_HINT: &str =
+    "the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`";
+
 const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
 const MINUTES_OF_DAY: u32 = 24 * 60;
@@ -51,7 +55,8 @@ impl Schedule {
         Schedule::parse_with(text, agent, &EXAMPLES)
     }
 
-    /// Like [`Schedule::parse`], for what is not an agent. The hint does not list `on-change`, which only agents have.
+    /// Like [`Schedule::parse`], for other tasks than agents. The hint does not list `on-change`, which only agents
+    /// have.
     pub(crate) fn parse_timed(text: &str, name: &str) -> Result<Schedule> {
         let examples: Vec<&str> = EXAMPLES.into_iter().filter(|example| *example != "on-change").collect();
         Schedule::parse_with(text, name, &examples)
@@ -67,22 +72,36 @@ impl Schedule {
                 period: Span::HOUR,
                 phase: Span(Span::MINUTE.0 * i64::from(pick(agent, "minute", 60))),
             }),
-            ["daily", time @ ..] => calendar(text, &days(time_of_day(text, time, agent, examples)?, "* * *")),
+            ["daily", time @ ..] => {
+                calendar(text, &cron_expression(time_of_day(text, time, agent, examples)?, "* * *"))
+            }
             ["weekly", "on", day, time @ ..] => {
                 let day = day_of_week(text, day)?;
-                calendar(text, &days(time_of_day(text, time, agent, examples)?, &format!("* * {day}")))
+                calendar(
+                    text,
+                    &cron_expression(time_of_day(text, time, agent, examples)?, &format!("* * {day}")),
+                )
             }
             ["weekly", time @ ..] => {
                 let day = pick(agent, "day", 7);
-                calendar(text, &days(time_of_day(text, time, agent, examples)?, &format!("* * {day}")))
+                calendar(
+                    text,
+                    &cron_expression(time_of_day(text, time, agent, examples)?, &format!("* * {day}")),
+                )
             }
             ["monthly", "on", day, time @ ..] => {
                 let day = day_of_month(text, day)?;
-                calendar(text, &days(time_of_day(text, time, agent, examples)?, &format!("{day} * *")))
+                calendar(
+                    text,
+                    &cron_expression(time_of_day(text, time, agent, examples)?, &format!("{day} * *")),
+                )
             }
             ["monthly", time @ ..] => {
                 let day = 1 + pick(agent, "day of month", DAYS_OF_MONTH);
-                calendar(text, &days(time_of_day(text, time, agent, examples)?, &format!("{day} * *")))
+                calendar(
+                    text,
+                    &cron_expression(time_of_day(text, time, agent, examples)?, &format!("{day} * *")),
+                )
             }
             ["every", period] => every(text, period),
             ["cron", fields @ ..] if fields.len() == 5 => {
@@ -94,10 +113,10 @@ impl Schedule {
                     .hint("write numbers on both sides of a comma: `cron 0,30 3 * * *`"));
                 }
                 // The library accepts other characters, and then takes seconds to find that such a field has no slot.
-                let is_foreign = |char: &char| !(char.is_ascii_alphanumeric() || "*/,-#?+".contains(*char));
-                if let Some(foreign) = fields.iter().flat_map(|field| field.chars()).find(is_foreign) {
+                let is_invalid = |char: &char| !(char.is_ascii_alphanumeric() || "*/,-#?+".contains(*char));
+                if let Some(invalid) = fields.iter().flat_map(|field| field.chars()).find(is_invalid) {
                     return Err(Error::config(format!(
-                        "`{text}` is not a cron rule: no field has a {foreign:?}"
+                        "`{text}` is not a cron rule: no field has a {invalid:?}"
                     ))
                     .hint(format!("write letters, digits and `*`, `/`, `,`, `-`, `#`: `{CRON}`")));
                 }
@@ -109,9 +128,8 @@ impl Schedule {
                 })
             }
             ["cron", fields @ ..] => {
-                Err(Error::config(format!("`{text}` has {} cron fields, not five", fields.len())).hint(
-                    "the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`",
-                ))
+                Err(Error::config(format!("`{text}` has {} cron fields, not five", fields.len()))
+                    .hint(CRON_HINT))
             }
             _ => Err(unknown(text, examples)),
         }
@@ -145,7 +163,7 @@ fn unknown(text: &str, examples: &[&str]) -> Error {
 }
 
 /// The cron expression for a minute of the day on some days, given as day of month, month and day of week.
-fn days(minute: u32, days: &str) -> String {
+fn cron_expression(minute: u32, days: &str) -> String {
     format!("{} {} {days}", minute % 60, minute / 60)
 }
 
@@ -223,7 +241,7 @@ fn calendar(text: &str, expression: &str) -> Result<Schedule> {
         .parse(expression)
         .map_err(|error| {
             Error::config(format!("`{text}` is not a cron rule: {}", error.to_string().trim_end_matches('.')))
-                .hint("the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`")
+                .hint(CRON_HINT)
         })?;
     if cron.find_next_occurrence(&reference(), true).is_err() {
         return Err(Error::config(format!("`{text}` never fires"))

@@ -9,21 +9,21 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 /// Computes the response to a request: status and body.
-type Answer = Box<dyn Fn(&Value) -> (u16, String) + Send>;
+type Responder = Box<dyn Fn(&Value) -> (u16, String) + Send>;
 
 /// The received requests: head and body.
 type ReceivedRequests = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// Starts a local server that gives these answers in order and records the requests.
-fn serve(answers: Vec<Answer>) -> (String, ReceivedRequests) {
+fn serve(answers: Vec<Responder>) -> (String, ReceivedRequests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1/", listener.local_addr().unwrap());
     let requests = Arc::new(Mutex::new(Vec::new()));
-    let kept = requests.clone();
+    let recorded = requests.clone();
     std::thread::spawn(move || {
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
-            kept.lock().push(answer_request(&mut stream, &answer));
+            recorded.lock().push(answer_request(&mut stream, &answer));
         }
     });
     (address, requests)
@@ -58,8 +58,8 @@ fn with_key(url: &str, dimensions: usize, key: &str) -> Result<HttpEmbedder> {
     HttpEmbedder::new(&config, &|name| (name == "KEY").then(|| key.to_owned()))
 }
 
-/// Returns the vector (length, 1) for each text, in reverse order.
-fn lengths(body: &Value) -> (u16, String) {
+/// Responds with the vector (length, 1) for each text, in reverse order.
+fn respond_with_lengths(body: &Value) -> (u16, String) {
     let texts = body["input"].as_array().unwrap();
     let item =
         |(at, text): (usize, &Value)| json!({"index": at, "embedding": [text.as_str().unwrap().len(), 1]});
@@ -69,7 +69,7 @@ fn lengths(body: &Value) -> (u16, String) {
 
 #[test]
 fn texts_are_sent_in_batches_and_vectors_keep_their_order() {
-    let (url, requests) = serve(vec![Box::new(lengths), Box::new(lengths)]);
+    let (url, requests) = serve(vec![Box::new(respond_with_lengths), Box::new(respond_with_lengths)]);
     let embedder = embedder(&url, 2).unwrap();
     let mut texts: Vec<String> = (1..=80).map(|count| "x".repeat(count)).collect();
     texts.insert(3, " ".into());
@@ -91,7 +91,7 @@ fn texts_are_sent_in_batches_and_vectors_keep_their_order() {
 #[test]
 fn transient_failures_are_retried_and_permanent_ones_reported() {
     let busy = |_: &Value| (503, "busy".to_owned());
-    let (url, requests) = serve(vec![Box::new(busy), Box::new(lengths)]);
+    let (url, requests) = serve(vec![Box::new(busy), Box::new(respond_with_lengths)]);
     assert!(embedder(&url, 2).unwrap().embed_one("abc").is_ok());
     assert_eq!(requests.lock().len(), 2);
     let error_of = |answer: fn(&Value) -> (u16, String)| {
@@ -107,8 +107,8 @@ fn transient_failures_are_retried_and_permanent_ones_reported() {
         error_of(|_| (302, "elsewhere".into())),
     ];
     // The key is at the position where the text is truncated.
-    let cut = error_of(|_| (401, format!("{}secret-7", "x".repeat(MAX_EXCERPT - 3))));
-    assert!(cut.ends_with("xx…") && !cut.contains("sec"), "{cut}");
+    let truncated = error_of(|_| (401, format!("{}secret-7", "x".repeat(MAX_EXCERPT - 3))));
+    assert!(truncated.ends_with("xx…") && !truncated.contains("sec"), "{truncated}");
     insta::assert_snapshot!(all.join("\n"), @r"
     `URL/embeddings` returned no vectors: 401 Unauthorized: the key … is wrong
     `URL/embeddings` returned no vectors: its answer is not a list of embeddings: expected value at line 1 column 1
@@ -137,7 +137,7 @@ fn invalid_settings_are_rejected() {
 }
 
 /// A server that accepts connections, reports each, and never answers.
-fn hanging() -> (String, std::sync::mpsc::Receiver<TcpStream>) {
+fn start_hanging_server() -> (String, std::sync::mpsc::Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1/", listener.local_addr().unwrap());
     let (accepted, connections) = std::sync::mpsc::channel();
@@ -147,7 +147,7 @@ fn hanging() -> (String, std::sync::mpsc::Receiver<TcpStream>) {
 
 #[test]
 fn calls_beyond_the_limit_are_refused_while_a_server_hangs() {
-    let (url, connections) = hanging();
+    let (url, connections) = start_hanging_server();
     let mut embedder = embedder(&url, 2).unwrap();
     embedder.limiter = CallLimiter::new(1, Duration::ZERO);
     std::thread::scope(|scope| {
@@ -156,28 +156,28 @@ fn calls_beyond_the_limit_are_refused_while_a_server_hangs() {
         let error = embedder.embed_one("abc").unwrap_err();
         assert_eq!(error.code, poc_graph::error::Code::Unavailable);
         insta::assert_snapshot!(error.line().replace(&url, "URL/"), @"`URL/embeddings` is busy: all of the 1 permitted requests are running, and none succeeded in time; try again later, or raise `embedder.concurrency`");
-        answer_request(&mut connection, &lengths);
+        answer_request(&mut connection, &respond_with_lengths);
         first.join().unwrap().unwrap();
         // The permit has been released.
         let second = scope.spawn(|| embedder.embed_one("abc"));
-        answer_request(&mut connections.recv().unwrap(), &lengths);
+        answer_request(&mut connections.recv().unwrap(), &respond_with_lengths);
         second.join().unwrap().unwrap();
     });
 }
 
 #[test]
 fn every_request_of_a_call_takes_a_permit_of_its_own() {
-    let (url, connections) = hanging();
+    let (url, connections) = start_hanging_server();
     let mut embedder = embedder(&url, 2).unwrap();
     embedder.limiter = CallLimiter::new(1, Duration::from_secs(60));
     let texts = vec!["abc"; BATCH + 1];
     std::thread::scope(|scope| {
         let call = scope.spawn(|| embedder.embed(&texts));
         let mut first = connections.recv().unwrap();
-        answer_request(&mut first, &lengths);
+        answer_request(&mut first, &respond_with_lengths);
         let mut second = connections.recv().unwrap();
         assert_eq!(embedder.limiter.succeeded(), 1);
-        answer_request(&mut second, &lengths);
+        answer_request(&mut second, &respond_with_lengths);
         assert_eq!(call.join().unwrap().unwrap().len(), texts.len());
         assert_eq!(embedder.limiter.succeeded(), 2);
     });
@@ -185,7 +185,7 @@ fn every_request_of_a_call_takes_a_permit_of_its_own() {
 
 #[test]
 fn a_server_that_never_answers_is_given_up_after_the_timeout() {
-    let (url, _connections) = hanging();
+    let (url, _connections) = start_hanging_server();
     let mut embedder = embedder(&url, 2).unwrap();
     embedder.timeout = Duration::from_millis(20);
     let error = embedder.embed_one("abc").unwrap_err();

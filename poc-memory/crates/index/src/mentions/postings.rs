@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_normalization::char::is_combining_mark;
 
 /// The maximum number of notes with the same name. Names of more notes are ignored.
-pub(super) const MAX_OWNERS: usize = 64;
+pub(super) const MAX_NOTES_PER_NAME: usize = 64;
 
 /// A word that no note contains, so it matches no title.
 const UNKNOWN: u32 = u32::MAX;
@@ -64,7 +64,7 @@ impl IndexedNote {
 
     fn has_name(&self, name: &[u32]) -> bool {
         let mut has_name = false;
-        self.each_name(&mut Vec::new(), |own| has_name |= own == name);
+        self.each_name(&mut Vec::new(), |other| has_name |= other == name);
         has_name
     }
 
@@ -119,8 +119,8 @@ impl MentionPostings {
         self.by_id.insert(id, slot);
     }
 
-    /// Restores notes whose words have numbers of the vocabulary, and which it lists; `None` if an id is repeated.
-    /// `size` is the number of notes.
+    /// Restores notes whose words have numbers of the vocabulary, which already lists the notes; `None` if an id is
+    /// repeated. `size` is the number of notes.
     pub(super) fn restore(
         vocabulary: MentionVocabulary,
         notes: impl Iterator<Item = IndexedNote>,
@@ -150,11 +150,11 @@ impl MentionPostings {
         let body: Vec<PackedWord> = note.body().collect();
         for (number, evidence) in distinct(&body) {
             if self.vocabulary.remove_body(number, evidence, slot) {
-                let with = |(slot, note): (u32, &Option<IndexedNote>)| {
+                let contains = |(slot, note): (u32, &Option<IndexedNote>)| {
                     let mut words = note.as_ref()?.body();
                     words.any(|(other, _)| other == number).then_some(slot)
                 };
-                let slots = (0u32..).zip(&self.notes).filter_map(with).collect();
+                let slots = (0u32..).zip(&self.notes).filter_map(contains).collect();
                 self.vocabulary.restore(number, slots);
             }
         }
@@ -218,7 +218,7 @@ impl MentionPostings {
             self.names.prefixes_of(from.iter().map(|(number, _)| *number), |count, candidates| {
                 let name: Vec<u32> = from.iter().take(count).map(|(number, _)| *number).collect();
                 if self.rarest(name.iter().copied()).is_some() {
-                    found.extend(self.owners(&name, candidates).iter().map(|note| note.id));
+                    found.extend(self.notes_with_name(&name, candidates).iter().map(|note| note.id));
                 }
             });
         }
@@ -295,7 +295,7 @@ impl MentionPostings {
     /// The notes whose body contains a name, in no particular order.
     fn notes_mentioning(&self, name: &[u32]) -> Vec<NodeId> {
         let is_specific = self.rarest(name.iter().copied()).is_some();
-        if !is_specific || self.owners(name, self.names.candidates(name)).is_empty() {
+        if !is_specific || self.notes_with_name(name, self.names.candidates(name)).is_empty() {
             return Vec::new();
         }
         let mut body: Vec<PackedWord> = Vec::new();
@@ -318,10 +318,11 @@ impl MentionPostings {
     }
 
     /// The candidates that have a name; none if they are too many.
-    fn owners(&self, name: &[u32], candidates: &[u32]) -> Vec<&IndexedNote> {
+    fn notes_with_name(&self, name: &[u32], candidates: &[u32]) -> Vec<&IndexedNote> {
         let notes = candidates.iter().filter_map(|slot| self.note(*slot));
-        let owners: Vec<_> = notes.filter(|note| note.has_name(name)).take(MAX_OWNERS + 1).collect();
-        if owners.len() > MAX_OWNERS { Vec::new() } else { owners }
+        let notes_with_name: Vec<_> =
+            notes.filter(|note| note.has_name(name)).take(MAX_NOTES_PER_NAME + 1).collect();
+        if notes_with_name.len() > MAX_NOTES_PER_NAME { Vec::new() } else { notes_with_name }
     }
 
     /// The word of a name that the fewest bodies contain; `None` if even that word is too common.
@@ -340,8 +341,8 @@ pub(super) fn packed_note(names: &[Vec<u32>], body: impl Iterator<Item = PackedW
     let mut words = Vec::new();
     let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
     let numbers = counts.map(|count| count as u32).chain(names.iter().flatten().copied());
-    let unspelt = Spelling { begins_name: false, is_evidence: false };
-    numbers.for_each(|number| packed::push(&mut words, (number, unspelt)));
+    let no_spelling = Spelling { begins_name: false, is_evidence: false };
+    numbers.for_each(|number| packed::push(&mut words, (number, no_spelling)));
     body.for_each(|word| packed::push(&mut words, word));
     words
 }

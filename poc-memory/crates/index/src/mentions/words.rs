@@ -21,7 +21,7 @@ pub(super) struct Spelling {
     pub(super) is_evidence: bool,
 }
 
-const WITHIN: Spelling = Spelling { begins_name: false, is_evidence: true };
+const PLAIN: Spelling = Spelling { begins_name: false, is_evidence: true };
 const NAME: Spelling = Spelling { begins_name: true, is_evidence: true };
 
 /// The folded words of a text, in one string.
@@ -62,7 +62,7 @@ impl FoldedWords {
     pub(super) fn of(text: &str) -> FoldedWords {
         let mut folded = FoldedWords::words(text);
         for name in identifiers(text) {
-            folded.add("", WITHIN);
+            folded.add("", PLAIN);
             folded.add(name, NAME);
         }
         folded
@@ -98,14 +98,14 @@ impl FoldedWords {
 fn next_word(text: &str, from: usize) -> Option<(usize, &str)> {
     let rest = text.get(from..)?;
     let (before, word) = rest.split_at(rest.find(is_part)?);
-    Some((from + before.len(), word.get(..length(word))?))
+    Some((from + before.len(), word.get(..word_length(word))?))
 }
 
 /// Whether the text between two words starts a line that is a heading.
 fn begins_heading(between: &str) -> bool {
     let line = between.rsplit('\n').next().unwrap_or_default().trim_start();
-    let behind = line.trim_start_matches('#');
-    behind.len() < line.len() && behind.starts_with(char::is_whitespace)
+    let rest = line.trim_start_matches('#');
+    rest.len() < line.len() && rest.starts_with(char::is_whitespace)
 }
 
 /// Whether a sentence, a line, a cell, a quotation or a value starts between two words.
@@ -125,12 +125,12 @@ fn is_all_caps(word: &str) -> bool {
 }
 
 /// The length in bytes of the word at the start of a text.
-fn length(text: &str) -> usize {
+fn word_length(text: &str) -> usize {
     let run = |text: &str| text.find(|c| !is_part(c)).unwrap_or(text.len());
     let first = run(text);
-    let behind = text.get(first..).unwrap_or_default();
-    match behind.strip_prefix(['\'', '’']) {
-        Some(tail) if tail.starts_with(is_part) => first + (behind.len() - tail.len()) + run(tail),
+    let rest = text.get(first..).unwrap_or_default();
+    match rest.strip_prefix(['\'', '’']) {
+        Some(tail) if tail.starts_with(is_part) => first + (rest.len() - tail.len()) + run(tail),
         _ => first,
     }
 }
@@ -181,8 +181,8 @@ fn of_title(title: &str) -> FoldedWords {
 /// A title without its bracketed suffix, unless there is nothing else.
 fn without_brackets(title: &str) -> &str {
     let title = title.trim();
-    let cut = title.strip_suffix(')').and_then(|open| open.rsplit_once('('));
-    match cut.map(|(before, _)| before.trim_end()) {
+    let suffix = title.strip_suffix(')').and_then(|open| open.rsplit_once('('));
+    match suffix.map(|(before, _)| before.trim_end()) {
         Some(before) if !before.is_empty() => before,
         _ => title,
     }

@@ -20,12 +20,12 @@ pub(super) struct Files {
 
 #[derive(Serialize, Deserialize)]
 struct Manifest {
-    rows: Entry,
-    graph: Option<Entry>,
+    rows: FileEntry,
+    graph: Option<FileEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct FileEntry {
     name: String,
     length: u64,
     blake3: [u8; 32],
@@ -182,16 +182,17 @@ impl Files {
         self.directory.join("manifest")
     }
 
-    fn write_part(&self, kind: &str, applied: u64, bytes: &[u8]) -> Result<Entry> {
+    fn write_part(&self, kind: &str, applied: u64, bytes: &[u8]) -> Result<FileEntry> {
         let name = format!("{kind}-{applied}");
         atomic_file::write_plain(&self.directory.join(&name), &[bytes])?;
-        Ok(Entry { name, length: bytes.len() as u64, blake3: *blake3::hash(bytes).as_bytes() })
+        Ok(FileEntry { name, length: bytes.len() as u64, blake3: *blake3::hash(bytes).as_bytes() })
     }
 
-    fn read_part(&self, entry: &Entry) -> Option<Vec<u8>> {
+    fn read_part(&self, entry: &FileEntry) -> Option<Vec<u8>> {
         let bytes = fs::read(self.directory.join(&entry.name)).ok()?;
-        let whole = bytes.len() as u64 == entry.length && *blake3::hash(&bytes).as_bytes() == entry.blake3;
-        whole.then_some(bytes)
+        let is_intact =
+            bytes.len() as u64 == entry.length && *blake3::hash(&bytes).as_bytes() == entry.blake3;
+        is_intact.then_some(bytes)
     }
 
     /// Deletes the files of earlier checkpoints.

@@ -21,7 +21,7 @@ fn through(proxy: &CuttingProxy, server: &TestServer, store: &str) -> LogLocatio
 }
 
 /// Makes a call that may fail because its connection was cut, and then makes it again. Only one connection is cut.
-fn again<T>(mut call: impl FnMut() -> Result<T>) -> T {
+fn retry_once<T>(mut call: impl FnMut() -> Result<T>) -> T {
     call()
         .or_else(|error| {
             assert_eq!(error.code, Code::Unavailable, "{error}");
@@ -34,15 +34,15 @@ fn again<T>(mut call: impl FnMut() -> Result<T>) -> T {
 struct CutWriter {
     log: PostgresLog,
     /// Whether it appends a record again if it got no answer. Otherwise it continues with the next record.
-    repeats: bool,
+    retries: bool,
     next: u64,
     acknowledged: BTreeSet<u64>,
     unknown: BTreeSet<u64>,
 }
 
 impl CutWriter {
-    fn new(log: PostgresLog, repeats: bool) -> CutWriter {
-        CutWriter { log, repeats, next: 1, acknowledged: BTreeSet::new(), unknown: BTreeSet::new() }
+    fn new(log: PostgresLog, retries: bool) -> CutWriter {
+        CutWriter { log, retries, next: 1, acknowledged: BTreeSet::new(), unknown: BTreeSet::new() }
     }
 
     /// Appends records in one call, after whatever the log contains.
@@ -56,25 +56,25 @@ impl CutWriter {
             .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
             .collect();
         let mut is_unsure = false;
-        let mut head = again(|| self.log.head());
+        let mut head = retry_once(|| self.log.head());
         loop {
             match self.log.append(&records, head) {
                 Ok(AppendOutcome::Appended) => break,
-                Ok(AppendOutcome::Leased) => panic!("nobody else has a lease"),
+                Ok(AppendOutcome::Leased) => panic!("no other writer has a lease"),
                 // A call without an answer may have appended the records, or may still do so.
                 Ok(AppendOutcome::Conflict) => {
-                    let found = again(|| self.log.read(head, 1));
+                    let found = retry_once(|| self.log.read(head, 1));
                     if found.iter().any(|next| (next.writer, next.writer_seq) == ([1; 16], numbers.start)) {
-                        assert!(is_unsure, "a refused append was made");
+                        assert!(is_unsure, "an append that was reported as a conflict was made");
                         break;
                     }
-                    head = again(|| self.log.head());
+                    head = retry_once(|| self.log.head());
                 }
                 Err(error) => {
                     assert_eq!(error.code, Code::Unavailable, "{error}");
                     assert!(!is_unsure, "one connection was cut");
                     is_unsure = true;
-                    if !self.repeats {
+                    if !self.retries {
                         self.unknown.extend(numbers);
                         return;
                     }
@@ -85,7 +85,7 @@ impl CutWriter {
     }
 
     /// Checks the log against what the writer knows, by reading it on another connection.
-    fn check(&self, other: &PostgresLog, of_other: u64, cut: Option<Cut>) {
+    fn check(&self, other: &PostgresLog, other_count: u64, cut: Option<Cut>) {
         let records = other.read(0, 1000).unwrap();
         let numbers: Vec<u64> = records.iter().map(|record| record.seq).collect();
         assert_eq!(numbers, (1..=records.len() as u64).collect::<Vec<_>>(), "{cut:?}: a gap");
@@ -95,17 +95,17 @@ impl CutWriter {
             assert_eq!(record.payload, record.writer_seq.to_le_bytes(), "{cut:?}");
             *found.entry(record.writer_seq).or_default() += 1;
         }
-        assert!(found.values().all(|times| *times == 1), "{cut:?}: a record is there twice: {found:?}");
+        assert!(found.values().all(|times| *times == 1), "{cut:?}: a record is in the log twice: {found:?}");
         for number in &self.acknowledged {
             assert!(found.contains_key(number), "{cut:?}: record {number} was acknowledged and is lost");
         }
         for number in found.keys() {
             assert!(self.acknowledged.contains(number) || self.unknown.contains(number), "{cut:?}: {number}");
         }
-        // A batch is there whole or not at all.
+        // The log contains all of a batch or nothing.
         let unknown = self.unknown.iter().filter(|number| found.contains_key(number)).count();
         assert!(unknown == 0 || unknown == self.unknown.len(), "{cut:?}: a part of {:?}", self.unknown);
-        assert_eq!(records.len() as u64, found.len() as u64 + of_other, "{cut:?}");
+        assert_eq!(records.len() as u64, found.len() as u64 + other_count, "{cut:?}");
     }
 }
 
@@ -116,28 +116,28 @@ fn append_other(other: &PostgresLog, number: u64) {
 }
 
 /// Runs a history of calls to one log, and cuts a connection. Returns the number of messages.
-fn run_calls(server: &TestServer, store: &str, cut: Option<Cut>, repeats: bool) -> u64 {
+fn run_calls(server: &TestServer, store: &str, cut: Option<Cut>, retries: bool) -> u64 {
     init(&location(server, store)).unwrap();
     let proxy = CuttingProxy::start(server);
     proxy.plan(cut);
     let other = PostgresLog::new(location(server, store), [2; 16], "other".into());
     let log = PostgresLog::new(through(&proxy, server, store), [1; 16], "cut".into());
-    let mut writer = CutWriter::new(log, repeats);
+    let mut writer = CutWriter::new(log, retries);
 
     writer.append(1);
     writer.append(3);
-    let head = again(|| writer.log.head());
-    assert!(again(|| writer.log.wait(head, Duration::ZERO)) <= head);
+    let head = retry_once(|| writer.log.head());
+    assert!(retry_once(|| writer.log.wait(head, Duration::ZERO)) <= head);
     append_other(&other, 1);
     let written = other.head().unwrap();
     // A connection that ends while it waits has nothing to report; the next call opens another one.
-    let waited = (0..3).any(|_| again(|| writer.log.wait(written - 1, WAIT)) == written);
+    let waited = (0..3).any(|_| retry_once(|| writer.log.wait(written - 1, WAIT)) == written);
     assert!(waited, "{cut:?}: record {written} was not seen");
-    let read = again(|| writer.log.read(0, 1000));
+    let read = retry_once(|| writer.log.read(0, 1000));
     assert_eq!(read, other.read(0, 1000).unwrap(), "{cut:?}");
-    assert!(again(|| writer.log.peers()).iter().any(|peer| peer.writer == [2; 16]), "{cut:?}");
+    assert!(retry_once(|| writer.log.peers()).iter().any(|peer| peer.writer == [2; 16]), "{cut:?}");
 
-    assert!(again(|| writer.log.lease(MINUTE)), "{cut:?}");
+    assert!(retry_once(|| writer.log.lease(MINUTE)), "{cut:?}");
     assert_eq!(append(&other, 2, other.head().unwrap()), AppendOutcome::Leased, "{cut:?}");
     writer.append(2);
     if !writer.unknown.is_empty() {
@@ -149,9 +149,9 @@ fn run_calls(server: &TestServer, store: &str, cut: Option<Cut>, repeats: bool) 
 
     let seq = other.head().unwrap();
     let snapshot = SharedSnapshot { seq, parts: 2, bytes: 6 };
-    assert!(again(|| writer.log.claim(MINUTE)), "{cut:?}");
+    assert!(retry_once(|| writer.log.claim(MINUTE)), "{cut:?}");
     for (part, bytes) in [(0, b"one"), (1, b"two")] {
-        assert!(again(|| writer.log.write_part(seq, part, bytes, MINUTE)), "{cut:?}");
+        assert!(retry_once(|| writer.log.write_part(seq, part, bytes, MINUTE)), "{cut:?}");
     }
     match writer.log.complete(snapshot) {
         Ok(is_complete) => assert!(is_complete, "{cut:?}"),
@@ -166,20 +166,20 @@ fn run_calls(server: &TestServer, store: &str, cut: Option<Cut>, repeats: bool) 
             }
         }
     }
-    assert_eq!(again(|| writer.log.newest()), Some(snapshot), "{cut:?}");
-    assert_eq!(again(|| writer.log.read_part(seq, 1)), Some(b"two".to_vec()), "{cut:?}");
+    assert_eq!(retry_once(|| writer.log.newest()), Some(snapshot), "{cut:?}");
+    assert_eq!(retry_once(|| writer.log.read_part(seq, 1)), Some(b"two".to_vec()), "{cut:?}");
 
     let dropped = DroppedHistory { last: seq - 1, erased: 0, origin: [9; 16] };
-    assert!(again(|| writer.log.drop_until(dropped)), "{cut:?}");
-    assert_eq!(again(|| writer.log.dropped()), dropped, "{cut:?}");
-    again(|| writer.log.delete_unneeded(seq));
-    again(|| writer.log.release());
+    assert!(retry_once(|| writer.log.drop_until(dropped)), "{cut:?}");
+    assert_eq!(retry_once(|| writer.log.dropped()), dropped, "{cut:?}");
+    retry_once(|| writer.log.delete_unneeded(seq));
+    retry_once(|| writer.log.release());
     let kept: Vec<u64> = other.read(0, 1000).unwrap().iter().map(|record| record.seq).collect();
     assert_eq!(kept, [seq], "{cut:?}");
     assert!(other.claim(MINUTE).unwrap(), "{cut:?}: the claim was released");
     let messages = proxy.messages();
     // A connection of which only the last messages are cut fails in the next call.
-    writer.repeats = true;
+    writer.retries = true;
     writer.append(1);
     assert_eq!(other.head().unwrap(), seq + 1, "{cut:?}");
     messages
@@ -187,16 +187,16 @@ fn run_calls(server: &TestServer, store: &str, cut: Option<Cut>, repeats: bool) 
 
 /// Which messages of a history are cut.
 #[derive(Clone, Copy)]
-struct Messages {
-    /// One of so many.
+struct CutSelection {
+    /// The interval between two messages that are cut.
     every: u64,
-    /// Whether each of them is lost, cut in half and the last one, in a history of its own; otherwise one of these in
-    /// turn.
+    /// Whether each of them is cut at every [`CutPoint`], each in a history of its own. Otherwise, each is cut at one
+    /// point, in turn.
     all_points: bool,
 }
 
 /// Cuts connections of a history, each in a run of its own.
-fn cut_everywhere(cuts: Messages, run: impl Fn(&TestServer, &str, Option<Cut>, bool) -> u64 + Sync) {
+fn cut_everywhere(cuts: CutSelection, run: impl Fn(&TestServer, &str, Option<Cut>, bool) -> u64 + Sync) {
     let Some(server) = TestServer::start() else { return };
     let messages = run(&server, "uncut", None, true);
     assert!(messages > 100, "the history has only {messages} messages");
@@ -222,19 +222,19 @@ fn cut_everywhere(cuts: Messages, run: impl Fn(&TestServer, &str, Option<Cut>, b
 
 #[test]
 fn calls_lose_and_repeat_nothing_wherever_a_connection_is_cut() {
-    cut_everywhere(Messages { every: 4, all_points: false }, run_calls);
+    cut_everywhere(CutSelection { every: 4, all_points: false }, run_calls);
 }
 
 #[test]
 fn stores_lose_and_repeat_nothing_wherever_a_connection_is_cut() {
-    cut_everywhere(Messages { every: 10, all_points: false }, run_stores);
+    cut_everywhere(CutSelection { every: 10, all_points: false }, run_stores);
 }
 
 #[test]
 #[ignore = "cuts two histories at every message in three ways, which takes minutes; `just reliability full R22` runs it"]
 fn calls_and_stores_lose_and_repeat_nothing_however_a_connection_is_cut() {
-    cut_everywhere(Messages { every: 1, all_points: true }, run_calls);
-    cut_everywhere(Messages { every: 1, all_points: true }, run_stores);
+    cut_everywhere(CutSelection { every: 1, all_points: true }, run_calls);
+    cut_everywhere(CutSelection { every: 1, all_points: true }, run_stores);
 }
 
 fn open(folder: &std::path::Path, log: Arc<PostgresLog>) -> Result<Store> {
@@ -243,12 +243,12 @@ fn open(folder: &std::path::Path, log: Arc<PostgresLog>) -> Result<Store> {
 
 /// Notes that were written, and those of which this is not known.
 #[derive(Default)]
-struct Written {
+struct WrittenNotes {
     acknowledged: BTreeSet<u64>,
     unknown: BTreeSet<u64>,
 }
 
-impl Written {
+impl WrittenNotes {
     /// Writes notes at the same time, each in a transaction of its own, which the store appends in groups.
     fn write(&mut self, store: &Store, numbers: std::ops::RangeInclusive<u64>) {
         let put = |number: u64| {
@@ -271,7 +271,7 @@ impl Written {
         }
     }
 
-    /// Checks that a store has every acknowledged note, and no note that nobody has written.
+    /// Checks that a store has every acknowledged note, and no note that was not written.
     fn check(&self, store: &Store, cut: Option<Cut>) -> u64 {
         let found: BTreeSet<u64> =
             store.scan::<Node>(&[]).unwrap().iter().map(|(_, node)| node.key[1..].parse().unwrap()).collect();
@@ -284,7 +284,7 @@ impl Written {
 }
 
 /// Waits until a store accepts writes and has the records up to a number.
-fn settle(store: &Store, seq: u64, cut: Option<Cut>) {
+fn wait_until_writable(store: &Store, seq: u64, cut: Option<Cut>) {
     assert!(store.wait_published(seq, WAIT), "{cut:?}: it does not catch up: {:?}", store.read_only());
     let deadline = std::time::Instant::now() + WAIT;
     while let Some(reason) = store.read_only() {
@@ -305,36 +305,36 @@ fn run_stores(server: &TestServer, name: &str, cut: Option<Cut>, _: bool) -> u64
     };
     let other = open(folders[1].path(), log(2, location(server, name))).unwrap();
     let cut_log = log(1, through(&proxy, server, name));
-    let first = again(|| open(folders[0].path(), cut_log.clone()));
-    let mut written = Written::default();
+    let first = retry_once(|| open(folders[0].path(), cut_log.clone()));
+    let mut written = WrittenNotes::default();
     let head = || log(9, location(server, name)).head().unwrap();
 
     written.write(&first, 1..=1);
-    settle(&first, head(), cut);
+    wait_until_writable(&first, head(), cut);
     written.write(&first, 2..=5);
-    settle(&first, head(), cut);
+    wait_until_writable(&first, head(), cut);
     written.write(&other, 6..=6);
-    settle(&first, head(), cut);
-    again(|| cut_log.lease(Duration::from_secs(2)));
+    wait_until_writable(&first, head(), cut);
+    retry_once(|| cut_log.lease(Duration::from_secs(2)));
     written.write(&first, 7..=7);
-    settle(&first, head(), cut);
+    wait_until_writable(&first, head(), cut);
     written.write(&other, 8..=8);
-    settle(&first, head(), cut);
+    wait_until_writable(&first, head(), cut);
 
-    let made = again(|| first.make_snapshot(1, &callbacks));
+    let made = retry_once(|| first.make_snapshot(1, &callbacks));
     // A first call without an answer may have made it.
-    assert!(made.is_some() || again(|| first.newest_snapshot()).is_some(), "{cut:?}: {made:?}");
+    assert!(made.is_some() || retry_once(|| first.newest_snapshot()).is_some(), "{cut:?}: {made:?}");
     written.write(&other, 9..=9);
-    settle(&first, head(), cut);
-    settle(&other, head(), cut);
+    wait_until_writable(&first, head(), cut);
+    wait_until_writable(&other, head(), cut);
     // As many records as notes: none was applied twice.
     assert_eq!(written.check(&other, cut), head(), "{cut:?}");
-    let dropped = again(|| first.drop_shared_history(Timestamp::LATEST, 1, &callbacks));
-    let begins = again(|| first.first_shared());
+    let dropped = retry_once(|| first.drop_shared_history(Timestamp::LATEST, 1, &callbacks));
+    let begins = retry_once(|| first.first_shared());
     assert!(dropped.is_some() || begins.is_some(), "{cut:?}: no history was deleted");
     written.write(&first, 10..=10);
-    settle(&first, head(), cut);
-    settle(&other, head(), cut);
+    wait_until_writable(&first, head(), cut);
+    wait_until_writable(&other, head(), cut);
     let messages = proxy.messages();
 
     let notes = written.check(&first, cut);

@@ -8,7 +8,7 @@ use super::segment::{
     COMPACTED, FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records, intact_records,
 };
 use super::{Log, LogError, LogIndex, RecordPosition, modified_at, segment_path, unreadable};
-use crate::disk::{Disk, read_around};
+use crate::disk::{Disk, read_or_zero};
 use crate::logged_transaction::LoggedTransaction;
 use crate::quarantine::QuarantineFolder;
 use poc_graph::error::Result;
@@ -156,7 +156,7 @@ impl PrefixEnd {
             return Ok(true);
         }
         for &segment in &self.later {
-            let bytes = read_around(&segment_path(&self.directory, segment), 0)?;
+            let bytes = read_or_zero(&segment_path(&self.directory, segment), 0)?;
             if !intact_records(&bytes, self.last).is_empty() {
                 return Ok(true);
             }
@@ -166,7 +166,7 @@ impl PrefixEnd {
 
     /// The bytes of the segment after the prefix. Parts that the disk cannot read become zeros.
     pub(super) fn readable_tail(&self) -> io::Result<Vec<u8>> {
-        read_around(&segment_path(&self.directory, self.number), self.offset)
+        read_or_zero(&segment_path(&self.directory, self.number), self.offset)
     }
 
     /// The bytes of the segment after the prefix. Fails if the disk cannot read all of them.

@@ -3,7 +3,7 @@
 use super::inspect::PrefixEnd;
 use super::segment::intact_records;
 use super::{Log, LogIndex, RecordPosition, Segment, segment_path, unreadable};
-use crate::disk::read_around;
+use crate::disk::read_or_zero;
 use crate::logged_transaction::LoggedTransaction;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -19,7 +19,7 @@ pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log
         add(&mut index, &mut intact, (end.number, end.offset), &tail);
         for &number in &end.later {
             let path = segment_path(&end.directory, number);
-            let bytes = read_around(&path, 0).map_err(|error| unreadable(&path, error))?;
+            let bytes = read_or_zero(&path, 0).map_err(|error| unreadable(&path, error))?;
             add(&mut index, &mut intact, (number, 0), &bytes);
         }
     }

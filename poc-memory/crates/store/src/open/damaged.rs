@@ -2,8 +2,8 @@
 //! `poc-memory repair`.
 //!
 //! The state is assembled from everything that is intact: the records or the prefix of the log, whichever is newer, and
-//! then every later intact transaction of the log. If the records cannot be used as a whole, their intact blocks are.
-//! What an engine changes when it opens is copied.
+//! then every later intact transaction of the log. If the records cannot be used as a whole, their intact blocks are
+//! used. Files that an engine changes when it opens are copied first.
 
 use super::catch_up_sources;
 use crate::catch_up;
@@ -133,9 +133,9 @@ impl DamagedStore<'_> {
     }
 }
 
-/// The transactions for which the saved state of a follower can be used, although the log has lost some: it is the same
-/// as that of the records, up to changes that the log has. `base` is the last transaction in the records. If it is 0,
-/// the records cannot be used as a whole, and the range is empty.
+/// The range of transactions whose saved follower state can be used although the log has lost some: it differs from the
+/// records only by transactions that the log still has. `base` is the last transaction in the records. If it is 0, the
+/// records cannot be used as a whole, and the range is empty.
 fn usable_saved_state(log: &Log, base: u64) -> RangeInclusive<u64> {
     let missing = log.missing();
     let before = missing.iter().filter(|(from, _)| *from <= base).map(|(_, to)| (*to).min(base));

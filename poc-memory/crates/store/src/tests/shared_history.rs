@@ -1,5 +1,5 @@
-//! Deleting the beginning of a shared log: old history and erased texts. Copies stay equal, also those that lack what
-//! was deleted.
+//! Tests the deletion of the beginning of a shared log: old history and erased texts. All copies stay equal, including
+//! those that had not read the deleted records.
 
 use super::shared_log::{Daemon, drop_history, snapshot, truncate_log};
 use super::*;
@@ -21,7 +21,7 @@ fn written(count: u64) -> (Arc<MemoryLog>, Daemon) {
     (log, first)
 }
 
-fn first_record(log: &MemoryLog) -> u64 {
+fn first_seq(log: &MemoryLog) -> u64 {
     log.records()[0].seq
 }
 
@@ -33,11 +33,11 @@ fn erase(store: &Store) -> Result<()> {
 #[test]
 fn old_history_is_deleted_and_new_copies_begin_after_it() {
     let (log, first) = written(20);
-    assert_eq!(drop_history(first.store(), 11, 11).unwrap(), None, "ten records are not worth it");
+    assert_eq!(drop_history(first.store(), 11, 11).unwrap(), None, "ten records are fewer than the minimum");
     assert_eq!(drop_history(first.store(), 1, 1).unwrap(), None, "nothing is old enough");
-    assert_eq!(first_record(&log), 1);
+    assert_eq!(first_seq(&log), 1);
     assert_eq!(drop_history(first.store(), 11, 10).unwrap(), Some(10));
-    assert_eq!((first_record(&log), log.head(), log.snapshots()), (11, 20, vec![11]));
+    assert_eq!((first_seq(&log), log.head(), log.snapshots()), (11, 20, vec![11]));
     assert_eq!((first.store().history_base(), log.is_claimed()), (None, false));
     assert_eq!(first.store().first_shared().unwrap(), Some(11));
     put_at(first.store(), 21);
@@ -55,9 +55,9 @@ fn old_history_is_deleted_and_new_copies_begin_after_it() {
     snapshot(first.store(), 1).unwrap().unwrap();
     assert_eq!(log.snapshots(), [11, 21, 22]);
     assert_eq!(drop_history(first.store(), 16, 5).unwrap(), Some(15));
-    assert_eq!((first_record(&log), log.snapshots()), (16, vec![16, 21, 22]));
+    assert_eq!((first_seq(&log), log.snapshots()), (16, vec![16, 21, 22]));
     assert_eq!(drop_history(first.store(), 100, 1).unwrap(), Some(21), "the last record stays");
-    assert_eq!((first_record(&log), log.snapshots()), (22, vec![22]));
+    assert_eq!((first_seq(&log), log.snapshots()), (22, vec![22]));
     let mut second = Daemon::new(&log);
     put_at(second.store(), 23);
     first.catch_up(&log);
@@ -74,9 +74,9 @@ fn a_copy_without_the_old_history_does_not_delete_what_may_be_newer() {
     let second = Daemon::new(&log);
     assert_eq!(second.store().history_base().unwrap().seq, 19);
     assert_eq!(drop_history(second.store(), 11, 1).unwrap(), None);
-    assert_eq!(first_record(&log), 1);
+    assert_eq!(first_seq(&log), 1);
     assert_eq!(drop_history(second.store(), 20, 1).unwrap(), Some(19));
-    assert_eq!(first_record(&log), 20);
+    assert_eq!(first_seq(&log), 20);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn a_folder_with_changes_of_its_own_is_not_replaced() {
     }
 }
 
-/// Its copy had the text, but nothing says so after it is replaced.
+/// Its former copy contained the text, but cannot be searched after it was replaced.
 #[test]
 fn a_copy_that_missed_an_erasure_says_what_was_not_searched() {
     let (log, first) = written(3);
@@ -273,7 +273,7 @@ fn an_interrupted_deletion_leaves_a_log_that_can_be_read() {
             let mut faults = vec![Some(fault)];
             faults.resize(failing + 1, None);
             first.writer.plan(faults);
-            let before = first_record(&log) as i64 + 1;
+            let before = first_seq(&log) as i64 + 1;
             if let Err(error) = drop_history(first.store(), before, 1) {
                 assert_eq!(error.code, Code::Unavailable, "{failing}: {error}");
             }
@@ -309,7 +309,7 @@ fn an_erased_text_leaves_the_log_and_the_other_copies() {
     assert_eq!(second.store().erased_elsewhere().unwrap(), None);
     erase(first.store()).unwrap();
     assert!(!log.has_text(SECRET));
-    assert_eq!((first_record(&log), log.snapshots()), (6, vec![6]));
+    assert_eq!((first_seq(&log), log.snapshots()), (6, vec![6]));
     assert_eq!(first.store().erased_elsewhere().unwrap(), None);
     for daemon in [&second, &third] {
         assert_eq!(daemon.store().erased_elsewhere().unwrap(), Some(5));
@@ -328,8 +328,8 @@ fn an_erasure_is_refused_while_another_writer_stores_a_snapshot() {
     let second = Daemon::new(&log);
     second.writer.claim(std::time::Duration::from_secs(60)).unwrap();
     assert_eq!(erase(first.store()).unwrap_err().code, Code::Unavailable);
-    assert_eq!(first_record(&log), 1);
+    assert_eq!(first_seq(&log), 1);
     second.writer.release().unwrap();
     erase(first.store()).unwrap();
-    assert_eq!(first_record(&log), 5);
+    assert_eq!(first_seq(&log), 5);
 }

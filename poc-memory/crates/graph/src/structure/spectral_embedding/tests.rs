@@ -12,7 +12,7 @@ fn embed(nodes: u64, edges: &[(u64, u64, f64)]) -> SpectralEmbedding {
     SpectralEmbedding::compute(&view(nodes, edges), 16)
 }
 
-fn close(found: &[f64], expected: &[f64]) {
+fn assert_close(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len(), "{found:?} {expected:?}");
     for (found, expected) in found.iter().zip(expected) {
         assert!((found - expected).abs() <= 1e-6 * expected.max(1e-3), "{found} instead of {expected}");
@@ -77,24 +77,24 @@ fn the_embedding_of_a_path_matches_values_computed_by_hand() {
 #[test]
 fn small_components_have_their_known_spectra() {
     // Chung 1997, "Spectral graph theory", examples 1.2 to 1.5.
-    close(embed(9, &star(8)).eigenvalues(0), &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
-    close(embed(6, &clique(6)).eigenvalues(0), &[1.2; 5]);
+    assert_close(embed(9, &star(8)).eigenvalues(0), &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
+    assert_close(embed(6, &clique(6)).eigenvalues(0), &[1.2; 5]);
     let of_path =
         |nodes: u32| (1..nodes).map(move |j| 1.0 - (PI * f64::from(j) / f64::from(nodes - 1)).cos());
-    close(embed(20, &path(20)).eigenvalues(0), &of_path(20).collect::<Vec<_>>());
-    close(embed(100, &path(100)).eigenvalues(0), &of_path(100).take(16).collect::<Vec<_>>());
+    assert_close(embed(20, &path(20)).eigenvalues(0), &of_path(20).collect::<Vec<_>>());
+    assert_close(embed(100, &path(100)).eigenvalues(0), &of_path(100).take(16).collect::<Vec<_>>());
 }
 
 /// The same for components that are too large for the dense solution.
 #[test]
 fn large_components_have_their_known_spectra() {
     let of_path: Vec<f64> = (1..=16).map(|j| 1.0 - (PI * f64::from(j) / 399.0).cos()).collect();
-    close(embed(400, &path(400)).eigenvalues(0), &of_path);
+    assert_close(embed(400, &path(400)).eigenvalues(0), &of_path);
     // Each eigenvalue of a ring occurs twice.
     let of_ring: Vec<f64> = (1..=8).flat_map(|j| [1.0 - (TAU * f64::from(j) / 400.0).cos(); 2]).collect();
-    close(embed(400, &ring(400)).eigenvalues(0), &of_ring);
+    assert_close(embed(400, &ring(400)).eigenvalues(0), &of_ring);
     // The first eigenvalue alone fills all dimensions.
-    close(embed(401, &star(400)).eigenvalues(0), &[1.0; 16]);
+    assert_close(embed(401, &star(400)).eigenvalues(0), &[1.0; 16]);
 }
 
 /// Eigenvalues of a ring occur in pairs. An odd number of dimensions would keep only half of the last pair, so neither
@@ -126,24 +126,29 @@ fn groups() -> Edges {
 }
 
 /// The eigenpairs that the search finds in a connected graph, and all eigenpairs by the dense solution.
-fn found_and_whole(nodes: u64, edges: &[(u64, u64, f64)]) -> (Walk, Vec<Eigenpair>, Vec<Eigenpair>) {
+fn found_and_dense(nodes: u64, edges: &[(u64, u64, f64)]) -> (Walk, Vec<Eigenpair>, Vec<Eigenpair>) {
     let view = view(nodes, edges);
     let members: Vec<Ix> = (0..nodes as Ix).collect();
     let walk = Walk::new(Adjacency::of(&view, 0.0).part(&members, &mut Vec::new()));
     let random = |turn| (0..nodes as Ix).map(|ix| signed(view.id(ix), turn)).collect();
     let found = spectrum::smallest(&walk, &random, 16);
     assert!(found.converged);
-    let whole = dense::all(&walk);
-    (walk, found.pairs, whole)
+    let dense_pairs = dense::all(&walk);
+    (walk, found.pairs, dense_pairs)
 }
 
 /// The search finds the eigenvalues of the dense solution with the same multiplicities. Every pair satisfies its
 /// equation, and the vectors are orthogonal.
 fn check_search(nodes: u64, edges: &[(u64, u64, f64)]) -> (Vec<Eigenpair>, Vec<Eigenpair>) {
-    let (walk, found, whole) = found_and_whole(nodes, edges);
+    let (walk, found, dense_pairs) = found_and_dense(nodes, edges);
     assert!(!found.is_empty());
     for (at, pair) in found.iter().enumerate() {
-        assert!((pair.value - whole[at].value).abs() < 1e-9, "{} instead of {}", pair.value, whole[at].value);
+        assert!(
+            (pair.value - dense_pairs[at].value).abs() < 1e-9,
+            "{} instead of {}",
+            pair.value,
+            dense_pairs[at].value
+        );
         let mut image = vec![0.0; nodes as usize];
         filter::multiply(&walk, &pair.vector, &mut image);
         let off = image.iter().zip(&pair.vector).map(|(n, v)| (v - n - pair.value * v).powi(2));
@@ -152,16 +157,16 @@ fn check_search(nodes: u64, edges: &[(u64, u64, f64)]) -> (Vec<Eigenpair>, Vec<E
             assert!(filter::dot(&pair.vector, &other.vector).abs() < 1e-5, "eigenvalue {}", pair.value);
         }
     }
-    (found, whole)
+    (found, dense_pairs)
 }
 
 #[test]
 fn the_search_agrees_with_the_dense_solution() {
-    let (found, whole) = check_search(600, &groups());
+    let (found, dense_pairs) = check_search(600, &groups());
     assert_eq!(found.len(), 16);
     // For a simple eigenvalue, both find the same vector, except for its sign.
-    for (found, whole) in found.iter().zip(&whole) {
-        assert!((filter::dot(&found.vector, &whole.vector).abs() - 1.0).abs() < 1e-6);
+    for (found, dense_pairs) in found.iter().zip(&dense_pairs) {
+        assert!((filter::dot(&found.vector, &dense_pairs.vector).abs() - 1.0).abs() < 1e-6);
     }
 }
 
@@ -225,11 +230,11 @@ fn every_component_has_its_own_space() {
 /// The edges of a connected graph: each node is linked to an earlier one, and some further edges are added.
 fn connected() -> impl Strategy<Value = (u64, Edges)> {
     (2u64..12).prop_flat_map(|nodes| {
-        let trunk = proptest::collection::vec((0.0f64..1.0, 0.05f64..1.0), nodes as usize - 1);
+        let tree = proptest::collection::vec((0.0f64..1.0, 0.05f64..1.0), nodes as usize - 1);
         let more = proptest::collection::vec((0..nodes, 0..nodes, 0.05f64..1.0), 0..15);
-        (trunk, more).prop_map(move |(trunk, more)| {
+        (tree, more).prop_map(move |(tree, more)| {
             let mut edges: BTreeMap<(u64, u64), f64> = BTreeMap::new();
-            for (b, (at, strength)) in (1..nodes).zip(trunk) {
+            for (b, (at, strength)) in (1..nodes).zip(tree) {
                 edges.insert(((at * b as f64) as u64, b), strength);
             }
             edges.extend(more.into_iter().filter(|(a, b, _)| a < b).map(|(a, b, s)| ((a, b), s)));
@@ -253,8 +258,8 @@ proptest! {
     #[test]
     fn distances_follow_the_nodes((nodes, edges) in connected(), turn in 1u64..12) {
         let number = |node: u64| (node + turn) % nodes;
-        let turned: Edges = edges.iter().map(|&(a, b, strength)| (number(a), number(b), strength)).collect();
-        let (one, two) = (embed(nodes, &edges), embed(nodes, &turned));
+        let renumbered: Edges = edges.iter().map(|&(a, b, strength)| (number(a), number(b), strength)).collect();
+        let (one, two) = (embed(nodes, &edges), embed(nodes, &renumbered));
         for a in 0..nodes {
             let found = two.distance(number(0) as Ix, number(a) as Ix).unwrap();
             let expected = one.distance(0, a as Ix).unwrap();
@@ -267,8 +272,9 @@ proptest! {
 #[test]
 fn large_components_do_not_depend_on_the_order() {
     let edges = groups();
-    let turned: Edges = edges.iter().map(|&(a, b, s)| ((a * 7 + 3) % 600, (b * 7 + 3) % 600, s)).collect();
-    let (one, two) = (embed(600, &edges), embed(600, &turned));
+    let renumbered: Edges =
+        edges.iter().map(|&(a, b, s)| ((a * 7 + 3) % 600, (b * 7 + 3) % 600, s)).collect();
+    let (one, two) = (embed(600, &edges), embed(600, &renumbered));
     for a in (1..600).step_by(37) {
         let expected = one.distance(0, a).unwrap();
         let found = two.distance(3, (a * 7 + 3) % 600).unwrap();

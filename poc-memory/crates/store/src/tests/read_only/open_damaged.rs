@@ -6,7 +6,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn no_note_that_an_intact_copy_has_is_missing_and_nothing_changes_on_disk(
+    fn every_note_in_an_intact_part_is_shown_and_nothing_changes_on_disk(
         checkpoint in 0..=COUNT, damages in proptest::collection::vec(damage(), 1..5),
     ) {
         let made = closed_store(checkpoint);
@@ -16,7 +16,7 @@ proptest! {
             apply(damage, &made, &mut intact);
         }
         let before = bytes_of_files(made.folder.path());
-        // A record of the log whose bytes are unchanged, wherever the damage is.
+        // Whether the bytes of a note's log record are unchanged.
         let is_logged = |number: u64| {
             let (path, begin, end) = &made.locations[number as usize - 1];
             let part = |bytes: &Vec<u8>| bytes.get(*begin as usize..*end as usize).map(<[u8]>::to_vec);
@@ -29,7 +29,7 @@ proptest! {
         for _ in 0..2 {
             let options = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
             let store = open_in(&made.folder, options).unwrap();
-            // Whatever the log lacks is noticed.
+            // A log that lacks a record is reported as damaged.
             prop_assert!(!intact.head || logged.len() as u64 == COUNT || store.damage().is_some(), "{:?}", damages);
             let view = store.view();
             for number in 1..=COUNT {
@@ -50,7 +50,7 @@ proptest! {
                 drop(store);
                 prop_assert!(bytes_of_files(made.folder.path()) == before, "{:?}", damages);
             } else {
-                // In that case nothing is known about notes that are not shown.
+                // Without reported damage, the store contains exactly the listed notes.
                 prop_assert_eq!(&numbers(&store), &listed);
                 prop_assert_eq!(listed.len() as u64, store.last_seq());
             }
@@ -127,7 +127,7 @@ fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
 }
 
 #[test]
-fn a_store_of_which_only_an_index_is_left_is_not_an_empty_one() {
+fn a_store_with_only_an_index_left_is_not_empty() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=5 {
@@ -139,8 +139,8 @@ fn a_store_of_which_only_an_index_is_left_is_not_an_empty_one() {
     for part in ["log", "records"] {
         fs::remove_dir_all(folder.path().join(part)).unwrap();
     }
-    for (gone, last) in [(None, 5), (Some(log_head::NAME), 4)] {
-        if let Some(name) = gone {
+    for (deleted, last) in [(None, 5), (Some(log_head::NAME), 4)] {
+        if let Some(name) = deleted {
             fs::remove_file(folder.path().join(name)).unwrap();
         }
         let before = bytes_of_files(folder.path());
@@ -169,7 +169,7 @@ fn a_store_of_which_only_an_index_is_left_is_not_an_empty_one() {
 }
 
 #[test]
-fn a_store_of_which_only_the_quarantine_is_left_is_not_an_empty_one() {
+fn a_store_with_only_the_quarantine_left_is_not_empty() {
     let folder = tempfile::tempdir().unwrap();
     let quarantine = folder.path().join("quarantine");
     fs::create_dir(&quarantine).unwrap();
@@ -177,7 +177,7 @@ fn a_store_of_which_only_the_quarantine_is_left_is_not_an_empty_one() {
     fs::write(quarantine.join("x.log-24"), "a piece").unwrap();
     let before = bytes_of_files(folder.path());
     assert!(Store::exists(folder.path()));
-    assert!(!Store::exists(&quarantine.join("x.log-24")), "a file is no store");
+    assert!(!Store::exists(&quarantine.join("x.log-24")), "a file is not a store");
     assert!(!is_empty_store(folder.path()).unwrap() && !delete_empty_store(folder.path()).unwrap());
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(
