@@ -29,10 +29,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time without receiving data.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of redirects.
-const HOPS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 /// Maximum size of the hub's response about a model, in bytes.
 const MAX_RESPONSE_BYTES: u64 = 16 << 20;
-const PIECE: usize = 1 << 16;
+/// Size of the buffer for received data, in bytes.
+const BUFFER_BYTES: usize = 1 << 16;
 
 /// Why no client can be created, or why a model was not downloaded.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +132,7 @@ impl HubClient {
             Some(endpoint) => ("HF_ENDPOINT", endpoint),
             None => ("hub.url", &config.url),
         };
-        let address = endpoint::parse(text).map_err(|unfit| match unfit {
+        let address = endpoint::parse(text).map_err(|error| match error {
             EndpointError::NoAddress => FetchError::NoAddress { text: text.clone(), field },
             EndpointError::Credentials => FetchError::Credentials { field },
         })?;
@@ -160,7 +161,8 @@ impl HubClient {
         }
         let has = |file: &str| info.siblings.iter().any(|sibling| sibling.rfilename == file);
         let wanted: Vec<&str> = FILES.iter().map(|(file, _)| *file).filter(|file| has(file)).collect();
-        let missing = FILES.iter().find(|(file, must)| *must && !has(file)).map(|(file, _)| *file);
+        let missing =
+            FILES.iter().find(|(file, is_required)| *is_required && !has(file)).map(|(file, _)| *file);
         let missing =
             missing.or_else(|| (!has("tokenizer.json") && !has("vocab.txt")).then_some("tokenizer.json"));
         if let Some(missing) = missing {
@@ -213,40 +215,42 @@ impl HubClient {
         let length = answer.content_length();
         make_parent(path)?;
         // The file has another name until it is complete, so that no reader finds a partial file.
-        let unfinished = path.with_extension("incomplete");
-        let mut to = File::create(&unfinished).map_err(|error| unwritable(&unfinished, error))?;
-        let (mut done, mut hash, mut piece) = (0, Sha256::new(), vec![0; PIECE]);
-        let finished = loop {
+        let partial = path.with_extension("incomplete");
+        let mut to = File::create(&partial).map_err(|error| unwritable(&partial, error))?;
+        let (mut done, mut hash, mut buffer) = (0, Sha256::new(), vec![0; BUFFER_BYTES]);
+        let result = loop {
             progress(file, done, length);
-            let count = match answer.read(&mut piece) {
+            let count = match answer.read(&mut buffer) {
                 Ok(0) => break Ok(()),
                 Ok(count) => count,
-                Err(error) => break Err(self.failure(format!("`{file}` stopped early: {error}"))),
+                Err(error) => {
+                    break Err(self.failure(format!("the download of `{file}` ended early: {error}")));
+                }
             };
-            let came = piece.get(..count).unwrap_or_default();
-            hash.update(came);
+            let received = buffer.get(..count).unwrap_or_default();
+            hash.update(received);
             done += count as u64;
-            if let Err(error) = to.write_all(came) {
-                break Err(unwritable(&unfinished, error));
+            if let Err(error) = to.write_all(received) {
+                break Err(unwritable(&partial, error));
             }
         };
         let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let finished = finished.and_then(|()| match (length, sum) {
+        let result = result.and_then(|()| match (length, sum) {
             (Some(length), _) if length != done => {
-                Err(self.failure(format!("`{file}` stopped early, after {done} of {length} bytes")))
+                Err(self.failure(format!("the download of `{file}` ended after {done} of {length} bytes")))
             }
             (_, Some(sum)) if sum != found => {
                 Err(self.failure(format!("`{file}` has the SHA-256 {found}, but the hub announced {sum}")))
             }
-            _ => to.sync_all().map_err(|error| unwritable(&unfinished, error)),
+            _ => to.sync_all().map_err(|error| unwritable(&partial, error)),
         });
-        let finished =
-            finished.and_then(|()| fs::rename(&unfinished, path).map_err(|error| unwritable(path, error)));
-        if finished.is_err() {
+        let result =
+            result.and_then(|()| fs::rename(&partial, path).map_err(|error| unwritable(path, error)));
+        if result.is_err() {
             // Failing to remove the partial file does no harm; the original error is returned below.
-            let _ = fs::remove_file(&unfinished);
+            let _ = fs::remove_file(&partial);
         }
-        finished.map(|()| done)
+        result.map(|()| done)
     }
 
     /// The response for a path, and the SHA-256 that its content should have, if the hub states it.
@@ -256,7 +260,7 @@ impl HubClient {
             path.pop_if_empty().extend(parts);
         }
         let mut sum = None;
-        for _ in 0..HOPS {
+        for _ in 0..MAX_REDIRECTS {
             let mut request = self.client.get(url.clone());
             if let Some(key) = self.key.as_ref().filter(|_| url.origin() == self.address.origin()) {
                 request = request.header(AUTHORIZATION, format!("Bearer {key}"));
@@ -267,7 +271,7 @@ impl HubClient {
                 sum = sum.or_else(|| sha256_header(answer.headers()));
             }
             if status.is_redirection() {
-                url = self.next(&url, answer.headers())?;
+                url = self.redirect_target(&url, answer.headers())?;
                 continue;
             }
             return match status {
@@ -284,13 +288,13 @@ impl HubClient {
     }
 
     /// The target of a redirect. Fails if its host is not configured.
-    fn next(&self, from: &Url, headers: &HeaderMap) -> Result<Url> {
+    fn redirect_target(&self, from: &Url, headers: &HeaderMap) -> Result<Url> {
         let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).and_then(|to| from.join(to).ok());
         let to = to.ok_or_else(|| self.failure("it redirects without a valid `Location`"))?;
         let host = to.host_str().unwrap_or_default();
-        let is_named = to.origin() == self.address.origin()
-            || to.scheme() == "https" && self.hosts.iter().any(|named| named == host);
-        if is_named {
+        let is_allowed = to.origin() == self.address.origin()
+            || to.scheme() == "https" && self.hosts.iter().any(|allowed| allowed == host);
+        if is_allowed {
             return Ok(to);
         }
         let (scheme, host) = (to.scheme().to_owned(), host.to_owned());
@@ -304,11 +308,11 @@ impl HubClient {
 
 /// The SHA-256 in the headers. For files in large file storage it is the entity tag.
 fn sha256_header(headers: &HeaderMap) -> Option<String> {
-    let of = |name: &str| {
+    let header = |name: &str| {
         Some(headers.get(name)?.to_str().ok()?.trim_start_matches("W/").trim_matches('"').to_lowercase())
     };
     let is_sum = |sum: &String| sum.len() == 64 && sum.chars().all(|c| c.is_ascii_hexdigit());
-    of("x-linked-etag").or_else(|| of("etag")).filter(is_sum)
+    header("x-linked-etag").or_else(|| header("etag")).filter(is_sum)
 }
 
 fn make_parent(path: &Path) -> Result<()> {

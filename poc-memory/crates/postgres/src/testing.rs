@@ -1,4 +1,4 @@
-//! A PostgreSQL server for a test, in a temporary folder, and proxies: one can keep its answers, the other one cuts
+//! A PostgreSQL server for a test, in a temporary folder, and proxies: one can withhold answers, the other cuts
 //! connections.
 
 #![allow(
@@ -67,20 +67,20 @@ impl TestServer {
             print_skipped("PostgreSQL or OpenSSL is not installed (`apt-get install postgresql openssl`)");
             return None;
         };
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = TestServer { programs, folder: new_folder(), syncs: false, tls_port: Some(free) };
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = TestServer { programs, folder: new_folder(), syncs: false, tls_port: Some(port) };
         server.create();
-        let made = |arguments: &str| {
-            let mut openssl = server.command_of(Path::new("openssl"));
-            run(openssl.current_dir(server.data()).args(arguments.split(' ')).stderr(Stdio::null()));
+        let openssl = |arguments: &str| {
+            let mut command = server.command_of(Path::new("openssl"));
+            run(command.current_dir(server.data()).args(arguments.split(' ')).stderr(Stdio::null()));
         };
-        made(
+        openssl(
             "req -new -x509 -newkey rsa:2048 -days 30 -nodes -subj /CN=authority -keyout ca.key -out ca.crt \
              -addext basicConstraints=critical,CA:TRUE",
         );
-        made("req -new -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr");
+        openssl("req -new -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr");
         std::fs::write(server.folder.path().join("names"), "subjectAltName=DNS:localhost\n").unwrap();
-        made(
+        openssl(
             "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 -extfile ../names \
              -out server.crt",
         );

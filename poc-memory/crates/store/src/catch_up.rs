@@ -49,12 +49,12 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
 /// Brings a saved view and counts, which contain everything up to transaction `seq`, up to the end of the log. Returns
 /// the number of changes applied. The view must not be shared.
 pub(super) fn saved_views(views: &mut StoreViews, seq: u64, log: &Log) -> Result<usize> {
-    let mut taken = 0;
+    let mut count = 0;
     log.replay(seq + 1, log.last(), &mut |txn, _| {
-        taken += apply_to_store_views(views, &txn)?;
+        count += apply_to_store_views(views, &txn)?;
         Ok(())
     })?;
-    Ok(taken)
+    Ok(count)
 }
 
 /// Applies a transaction to the view of the default tenant or to the counts of another. Returns the number of changes.
@@ -236,8 +236,8 @@ impl TenantSource for CatchUpSources {
         nodes.finish()?;
         let mut vectors = DeltaBatcher::new(take);
         own.scan(Table::Vectors, &[], &mut |key, bytes| {
-            let (id, passage, of) = keys::read_vector(key)?;
-            if of != self.embedder.as_bytes() {
+            let (id, passage, embedder) = keys::read_vector(key)?;
+            if embedder != self.embedder.as_bytes() {
                 return Ok(());
             }
             vectors.push(Delta::Vector(id, passage, vector_encoding::decode(bytes)?))
@@ -246,8 +246,8 @@ impl TenantSource for CatchUpSources {
     }
 }
 
-/// Number of notes from which a tenant's lacking indexes are built when the store opens, in the background, and from
-/// which its view is saved in a file.
+/// Number of notes from which a tenant is large: its missing indexes are built in the background when the store opens,
+/// and its view is saved in a file.
 pub(super) const LARGE_TENANT: usize = 1_000;
 /// Readers wait for a follower that lacks at most this many nodes.
 const QUICK_NODES: usize = 5_000;
@@ -281,11 +281,11 @@ pub(super) fn feed(
     lacking: &[Tenant],
     target: u64,
 ) -> Result<usize> {
-    let mut taken = 0;
+    let mut count = 0;
     for &tenant in lacking {
         follower.start_feed(tenant);
         sources.feed(tenant, &mut |batch| {
-            taken += count_changes(batch);
+            count += count_changes(batch);
             follower.apply(0, tenant, batch)
         })?;
     }
@@ -293,25 +293,25 @@ pub(super) fn feed(
         // The scan may have seen later transactions. Applying those again changes nothing.
         follower.apply(target, Tenant::default(), &[])?;
     }
-    Ok(taken)
+    Ok(count)
 }
 
 /// Brings a follower up to transaction `target`, which the engine must contain, from the log. Returns the number of
 /// changes applied.
 pub(super) fn follower(follower: &dyn Follower, sources: &CatchUpSources, target: u64) -> Result<usize> {
     let CatchUpSources { log, engine, embedder, .. } = sources;
-    let mut taken = 0;
+    let mut count = 0;
     log.replay(follower.applied() + 1, target, &mut |txn, _| {
         let own = TenantRecords { engine: engine.as_ref(), tenant: txn.tenant };
         let deltas = deltas(&txn.writes, embedder, &own)?;
-        taken += count_changes(&deltas);
+        count += count_changes(&deltas);
         follower.apply(txn.seq, txn.tenant, &deltas)
     })?;
     if follower.applied() < target {
         // A damaged log may lack the last transactions.
         follower.apply(target, Tenant::default(), &[])?;
     }
-    Ok(taken)
+    Ok(count)
 }
 
 struct DeltaBatcher<'a> {

@@ -154,20 +154,20 @@ impl SalvagedRecords {
             let beat = || heartbeat.beat();
             let engine = LsmEngine::open_copy(&folder)?;
             let watermark = engine.watermark()?;
-            check(&engine, watermark, &log)?;
+            require_same_log(&engine, watermark, &log)?;
             // Damage is only noticed when it is read.
             engine.scan(&[], &mut |_, _| {
                 beat();
                 Ok(())
             })?;
             let engine = BufferedEngine::new(Arc::new(engine), BUFFER_BYTES)?;
-            let mut unwritten = None;
+            let mut write_error = None;
             let replayed = log.replay(watermark.seq + 1, last, &mut |txn, checksum| {
                 beat();
                 let applied = engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum });
-                applied.inspect_err(|error| unwritten = Some(temporary_write_error(error)))
+                applied.inspect_err(|error| write_error = Some(temporary_write_error(error)))
             });
-            if let Some(error) = unwritten {
+            if let Some(error) = write_error {
                 return Ok(Err(error));
             }
             replayed?;
@@ -193,14 +193,14 @@ impl SalvagedRecords {
                     copy: Some(copy),
                 }))
             }
-            Ok(Err(unwritten)) => Err(unwritten),
+            Ok(Err(write_error)) => Err(write_error),
             Err(unusable) => Ok(Err(unusable)),
         }
     }
 }
 
 /// Fails if the records belong to another log, or if an interrupted change of them cannot be completed.
-fn check(engine: &LsmEngine, watermark: Watermark, log: &Log) -> Result<()> {
+fn require_same_log(engine: &LsmEngine, watermark: Watermark, log: &Log) -> Result<()> {
     let unfinished = engine.unfinished()?;
     for watermark in [watermark].into_iter().chain(unfinished) {
         if log.read(watermark.seq)?.is_some_and(|(_, checksum)| checksum != watermark.checksum) {
@@ -220,16 +220,16 @@ fn last_lost(log: &Log, base: u64, last: u64) -> Option<u64> {
     lost.map(|(_, to)| to)
 }
 
-/// Deletes what is left of nodes that are lost: a view does not have it, and if such a node were created again, the
-/// records would have more than the view. The inner error says why nothing could be written.
+/// Deletes the remaining records of lost nodes. A view does not have them, and if such a node were created again, the
+/// engine would have more records than the view. The inner error says why nothing could be written.
 fn delete_orphans(engine: &BufferedEngine, beat: &dyn Fn()) -> Result<Result<()>> {
     let orphans = index_entries::orphan_deletions(engine, beat)?;
     Ok(if orphans.is_empty() { Ok(()) } else { engine.apply(orphans.into(), engine.watermark()?) })
 }
 
-/// Makes the entries of nodes and edges fit them with `corrections`, after transactions up to and including `lost` were
-/// lost. `last` is the last transaction in the records. The entries that those after the lost ones wrote are right, and
-/// stay as they are: a repaired log writes them again. The inner error says why nothing could be written.
+/// Applies `corrections`, which make the entries match their nodes and edges, after transactions up to and including
+/// `lost` were lost. `last` is the last transaction in the records. The entries that later transactions wrote are
+/// right, and stay as they are: a repaired log writes them again. The inner error says why nothing could be written.
 fn correct_entries(
     engine: &BufferedEngine,
     mut corrections: Vec<Put>,

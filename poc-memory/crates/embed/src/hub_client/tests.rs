@@ -221,7 +221,7 @@ fn failed_fetches_are_reported_and_leave_no_files() {
     no model can be downloaded from `HUB/`: the commit `../..` of the model is not a valid name
     the model `o/n` has no `config.json`
     no model can be downloaded from `HUB/`: 500 Internal Server Error for `/o/n/resolve/c0ffee/vocab.txt`
-    no model can be downloaded from `HUB/`: `vocab.txt` stopped early: request or response body error
+    no model can be downloaded from `HUB/`: the download of `vocab.txt` ended early: request or response body error
     no model can be downloaded from `HUB/`: `model.safetensors` has the SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, but the hub announced abababababababababababababababababababababababababababababababab
     ");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

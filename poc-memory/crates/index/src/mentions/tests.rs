@@ -1,6 +1,6 @@
 //! After any history, the index agrees with a comparison of all texts.
 
-use super::postings::MAX_OWNERS;
+use super::postings::MAX_NOTES_PER_NAME;
 use super::vocabulary::MAX_BODIES;
 use super::words::Spelling;
 use super::*;
@@ -324,33 +324,33 @@ fn a_too_common_name_is_ignored_until_it_is_rarer() {
         (notes[notes.len() - 3].id, notes[notes.len() - 2].id, notes[notes.len() - 1].id);
     assert_eq!((index.mentioning(common).len(), index.mentioning(rare).len()), (0, 1));
     assert_eq!(index.mentioned_by(last), [rare]);
-    let gone = |range: std::ops::Range<usize>| {
+    let delete = |range: std::ops::Range<usize>| {
         let deltas: Vec<Delta> = notes[range].iter().map(|node| Delta::NodeDeleted(node.id)).collect();
         index.apply(2, &deltas).unwrap();
     };
-    let left = MAX_BODIES - 1;
-    gone(0..many as usize - left - 1);
+    let remaining = MAX_BODIES - 1;
+    delete(0..many as usize - remaining - 1);
     assert_eq!((index.mentioning(common).len(), index.mentioned_by(last).len()), (0, 1));
-    gone(many as usize - left - 1..many as usize - left);
+    delete(many as usize - remaining - 1..many as usize - remaining);
     assert_eq!((index.mentioning(common).len(), index.mentioned_by(last).len()), (MAX_BODIES, 2));
 }
 
 #[test]
 fn a_title_of_too_many_notes_is_ignored() {
-    let with = |owners: usize| {
-        let mut notes: Vec<Node> = (1..=owners as u64)
+    let counts = |same_title: usize| {
+        let mut notes: Vec<Node> = (1..=same_title as u64)
             .map(|number| note(number, "Meeting notes", &format!("Talk {number}")))
             .collect();
         notes.push(note(0, "", "See Meeting notes"));
         let index = filled(&notes);
         (
-            index.mentioned_by(notes[owners].id).len(),
+            index.mentioned_by(notes[same_title].id).len(),
             index.mentioning(notes[0].id).len(),
             index.in_text("Meeting notes?").len(),
         )
     };
-    assert_eq!(with(MAX_OWNERS), (MAX_OWNERS, 1, MAX_OWNERS));
-    assert_eq!(with(MAX_OWNERS + 1), (0, 0, 0));
+    assert_eq!(counts(MAX_NOTES_PER_NAME), (MAX_NOTES_PER_NAME, 1, MAX_NOTES_PER_NAME));
+    assert_eq!(counts(MAX_NOTES_PER_NAME + 1), (0, 0, 0));
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn cost() {
     let index = open(Path::new("/nonexistent"));
     let started = Instant::now();
     notes.iter().for_each(|delta| index.apply(1, std::slice::from_ref(delta)).unwrap());
-    let taken = started.elapsed();
+    let insertion = started.elapsed();
     let started = Instant::now();
     let bytes = snapshot::encode(&index.0.read()).unwrap();
     let (encoded, saved) = (started.elapsed(), bytes.len());
@@ -409,15 +409,15 @@ fn cost() {
     let started = Instant::now();
     let edges: usize = ids.iter().map(|id| index.mentioned_by(*id).len()).sum();
     let from = started.elapsed();
-    let excluded = ids.len().min(9_000);
+    let sampled = ids.len().min(9_000);
     let started = Instant::now();
-    let back: usize = ids[..excluded].iter().map(|id| index.mentioning(*id).len()).sum();
+    let back: usize = ids[..sampled].iter().map(|id| index.mentioning(*id).len()).sum();
     let to = started.elapsed();
     println!(
         "{many} notes: {:.1} us an insert, {edges} mentions; from {:.1} us, to {:.1} us ({back}); saved {} bytes a note in {encoded:?}, read in {decoded:?}; in memory {} bytes a note",
-        taken.as_secs_f64() * 1e6 / many as f64,
+        insertion.as_secs_f64() * 1e6 / many as f64,
         from.as_secs_f64() * 1e6 / many as f64,
-        to.as_secs_f64() * 1e6 / excluded as f64,
+        to.as_secs_f64() * 1e6 / sampled as f64,
         saved as u64 / many,
         index.0.read().bytes() as u64 / many,
     );

@@ -68,15 +68,15 @@ fn file(folder: &TempDir, name: &str) -> PathBuf {
     folders.join(user(name).id().to_string()).join("snapshot")
 }
 
-fn copy(from: &Path, to: &Path) {
+fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let to = to.join(path.file_name().unwrap());
         if path.is_dir() {
-            copy(&path, &to);
+            copy_folder(&path, &to);
         } else {
-            fs::copy(&path, to).unwrap();
+            fs::copy_folder(&path, to).unwrap();
         }
     }
 }
@@ -110,8 +110,8 @@ fn damaged_files_of_one_tenant_do_not_affect_others() {
         damage(&folder.path().join("text").join("snapshot"));
         let (_store, texts) = open(&folder);
         assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true, false, false]));
-        // Without the manifest the file of the default tenant records its own position, as in stores from
-        // before there were tenants.
+        // Without the manifest the file of the default tenant records its own position, as in stores that
+        // were written before tenants existed.
         let folder = closed();
         damage(&manifest(&folder));
         let (store, texts) = open(&folder);
@@ -179,30 +179,30 @@ fn damaged_files_are_replaced_when_the_store_is_closed() {
 fn files_of_another_checkpoint_are_used_only_if_they_match_the_manifest() {
     let folder = closed();
     let (early, late) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    copy(folder.path(), early.path());
+    copy_folder(folder.path(), early.path());
     let (store, _) = open(&folder);
     put(&store, "ann", 9);
     put(&store, "", 9);
     store.checkpoint().unwrap();
     drop(store);
-    copy(folder.path(), late.path());
+    copy_folder(folder.path(), late.path());
     // A checkpoint that was killed before it wrote its manifest.
-    fs::copy(manifest(&early), manifest(&folder)).unwrap();
+    fs::copy_folder(manifest(&early), manifest(&folder)).unwrap();
     let (store, texts) = open(&folder);
     assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false, true, false]));
     drop((store, texts));
     // A file of an earlier checkpoint.
-    fs::copy(manifest(&late), manifest(&folder)).unwrap();
-    fs::copy(file(&early, "ann"), file(&folder, "ann")).unwrap();
+    fs::copy_folder(manifest(&late), manifest(&folder)).unwrap();
+    fs::copy_folder(file(&early, "ann"), file(&folder, "ann")).unwrap();
     let (store, texts) = open(&folder);
     assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false, true, false]));
     drop((store, texts));
     // A truncated log with one file, and then with all files, of the removed transactions.
-    fs::copy(file(&late, "ann"), file(&early, "ann")).unwrap();
+    fs::copy_folder(file(&late, "ann"), file(&early, "ann")).unwrap();
     let (store, texts) = open(&early);
     assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
     drop((store, texts));
-    copy(&late.path().join("text"), &early.path().join("text"));
+    copy_folder(&late.path().join("text"), &early.path().join("text"));
     let (_store, texts) = open(&early);
     assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true; 3]));
 }
@@ -233,7 +233,7 @@ fn an_index_is_loaded_when_it_is_used_and_unloaded_when_it_is_not() {
     assert_eq!(tenants_in_memory(&texts), 0, "the handle has not been used");
     assert_eq!(handle.search("title", TextField::Title, 99, &|_| true).len(), 2);
     assert_eq!((tenants_in_memory(&texts), texts.loads()), (1, 1));
-    assert!(!texts.unload(ann).unwrap(), "the handle has it");
+    assert!(!texts.unload(ann).unwrap(), "the handle uses it");
     drop(handle);
     assert!(texts.loaded().iter().all(|loaded| loaded.tenant == ann && loaded.bytes > 0));
     let checkpoint = texts.saving.lock();
@@ -245,7 +245,7 @@ fn an_index_is_loaded_when_it_is_used_and_unloaded_when_it_is_not() {
     put(&store, "ann", 9);
     assert!(texts.unload(ann).unwrap() && texts.unload(ann).unwrap());
     let crashed = tempfile::tempdir().unwrap();
-    copy(folder.path(), crashed.path());
+    copy_folder(folder.path(), crashed.path());
     assert_eq!((found(&texts), lacking(&texts)), ([1, 3, 3], [false, true, false]));
     // After a crash, the saved one is brought up to date with the log.
     let (store, texts) = open(&crashed);
@@ -348,7 +348,7 @@ proptest! {
 
     /// With room for the indexes of one tenant at most, every tenant finds the notes that it has, at any time.
     #[test]
-    fn indexes_that_come_and_go_have_the_notes_of_their_tenants(steps in proptest::collection::vec(step(), 1..40)) {
+    fn indexes_have_the_notes_of_their_tenants_while_memory_is_limited(steps in proptest::collection::vec(step(), 1..40)) {
         let names = ["", "a", "b", "c", "d"];
         let mut folder = tempfile::tempdir().unwrap();
         let limited = |folder: &TempDir| {
@@ -377,7 +377,7 @@ proptest! {
                 }
                 Step::Crash => {
                     let crashed = tempfile::tempdir().unwrap();
-                    copy(folder.path(), crashed.path());
+                    copy_folder(folder.path(), crashed.path());
                     drop((store, texts));
                     folder = crashed;
                     (store, texts) = limited(&folder);

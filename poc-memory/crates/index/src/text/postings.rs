@@ -246,14 +246,14 @@ impl Postings {
 
     /// The approximate size in memory in bytes.
     pub(super) fn bytes(&self) -> usize {
-        /// A term with its name and its entries in the tables.
-        const TERM: usize = 160;
-        /// A posting, and its entry in the document.
-        const OCCURRENCE: usize = size_of::<Posting>() + 4;
+        /// The size of a term with its name and its entries in the tables, in bytes.
+        const TERM_BYTES: usize = 160;
+        /// The size of a posting and of its entry in the document, in bytes.
+        const OCCURRENCE_BYTES: usize = size_of::<Posting>() + 4;
         let Totals { title_length, body_length, .. } = self.totals;
         let document = size_of::<Option<Document>>() + size_of::<(NodeId, u32)>();
-        self.terms.len() * TERM
-            + (title_length + body_length) as usize * OCCURRENCE
+        self.terms.len() * TERM_BYTES
+            + (title_length + body_length) as usize * OCCURRENCE_BYTES
             + self.documents.len() * document
     }
 

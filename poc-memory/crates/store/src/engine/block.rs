@@ -185,56 +185,57 @@ pub(in crate::engine) fn merge(
     upper: Option<&[u8]>,
 ) -> Result<Vec<EncodedBlock>, EngineError> {
     let length = old.map_or(0, Block::len) + changes.iter().map(put_length).sum::<usize>();
-    let mut split = Splitter::new(length);
+    let mut splitter = Splitter::new(length);
     let empty = Block(Vec::new());
     let mut old = old.unwrap_or(&empty).records();
     let mut is_record = old.advance()?;
     for change in changes {
         let (key, value) = change;
         while is_record && old.key() < key.as_slice() {
-            split.push(old.key(), old.value(), old.length());
+            splitter.push(old.key(), old.value(), old.length());
             is_record = old.advance()?;
         }
         if is_record && old.key() == key {
-            split.skip(old.length());
+            splitter.skip(old.length());
             is_record = old.advance()?;
         }
         match value {
-            Some(value) => split.push(key, value, put_length(change)),
-            None => split.skip(put_length(change)),
+            Some(value) => splitter.push(key, value, put_length(change)),
+            None => splitter.skip(put_length(change)),
         }
     }
     while is_record && upper.is_none_or(|upper| old.key() < upper) {
-        split.push(old.key(), old.value(), old.length());
+        splitter.push(old.key(), old.value(), old.length());
         is_record = old.advance()?;
     }
-    Ok(split.finish())
+    Ok(splitter.finish())
 }
 
 /// Distributes records over blocks of similar size.
 struct Splitter {
     blocks: Vec<EncodedBlock>,
     writer: BlockWriter,
-    /// The bytes still to come, and the bytes until the current block is complete.
+    /// The number of announced bytes still to come.
     left: usize,
-    until: usize,
+    /// The number of bytes until the current block is complete.
+    left_in_block: usize,
 }
 
 impl Splitter {
     /// Creates a splitter for records of at most `length` bytes in total.
     fn new(length: usize) -> Splitter {
         let (blocks, writer) = (Vec::new(), BlockWriter::default());
-        Splitter { blocks, writer, left: length, until: target(length) }
+        Splitter { blocks, writer, left: length, left_in_block: target(length) }
     }
 
     /// Adds a record that accounts for `length` of the announced bytes.
     fn push(&mut self, key: &[u8], value: &[u8], length: usize) {
         self.writer.push(key, value);
         self.skip(length);
-        self.until = self.until.saturating_sub(length);
-        if self.until == 0 {
+        self.left_in_block = self.left_in_block.saturating_sub(length);
+        if self.left_in_block == 0 {
             self.blocks.extend(self.writer.finish(Compression::Lz4));
-            self.until = target(self.left);
+            self.left_in_block = target(self.left);
         }
     }
 
@@ -310,9 +311,9 @@ mod tests {
                     let found = blocks.iter().find_map(|block| block.get(key).unwrap());
                     prop_assert_eq!(found.as_ref(), Some(value));
                 }
-                let whole: Vec<Put> = expected.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
+                let puts: Vec<Put> = expected.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
                 let mut writer = BlockWriter::default();
-                whole.iter().for_each(|(key, value)| writer.push(key, value.as_deref().unwrap()));
+                puts.iter().for_each(|(key, value)| writer.push(key, value.as_deref().unwrap()));
                 old = writer.finish(Compression::Zstd).map(|(_, bytes)| Block::decode(&bytes).unwrap());
             }
         }

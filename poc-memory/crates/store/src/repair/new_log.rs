@@ -5,10 +5,10 @@
 //! whose before-image in a later transaction differs from their value before the gap, and whatever else the repaired
 //! state needs, as early as possible and in the last gap at the latest. The history within the gaps is lost.
 //!
-//! The repaired state lacks what intact transactions added to a node that a gap has lost. Further transactions at the end
-//! of the log delete it. They also write again what a view ignores or drops when it reads the log in order, although it
-//! is in the state: what was added to a node before it is created, and what stays when a node is deleted and created
-//! again.
+//! The repaired state lacks what intact transactions added to a node that a gap has lost. Further transactions at the
+//! end of the log delete it. They also write again what a view ignores or drops when it reads the log in order,
+//! although it is in the state: what was added to a node before it is created, and what stays when a node is deleted
+//! and created again.
 
 use super::new_log_writer::{NewLogWriter, NodeIds, failed};
 use crate::disk::remove_folder;
@@ -67,16 +67,16 @@ impl NewLog<'_> {
             Some(target) => orphans(&writer.state, target)?,
             None => Vec::new(),
         };
-        let mut kept: FxHashSet<Vec<u8>> = FxHashSet::default();
+        let mut ignored: FxHashSet<Vec<u8>> = FxHashSet::default();
         if self.is_copy {
-            kept.extend(
+            ignored.extend(
                 corrections.iter().map(|(tenant, write)| write.table.engine_key(*tenant, &write.key)),
             );
         } else {
             corrections.extend(writer.unseen_writes()?);
             self.append(&mut writer, corrections)?;
         }
-        if !writer.finish(target, &kept)? {
+        if !writer.finish(target, &ignored)? {
             return Err(failed(
                 "it does not reproduce the state from which it was created",
                 &"nothing was changed",
@@ -122,7 +122,7 @@ impl NewLog<'_> {
             Ok(())
         })?;
         let is_last_gap = self.log.missing().iter().all(|(from, _)| *from <= last || *from > self.last);
-        // As many transactions as the gap has.
+        // The number of transactions in the gap.
         let max_txns = last - first + 1;
         if let Some(target) = target {
             let mut differences: Vec<(Tenant, Write)> = Vec::new();
@@ -179,8 +179,8 @@ struct EarlyGap<'a> {
 }
 
 impl EarlyGap<'_> {
-    /// The differences from the state that the log must lead to which are written here. The others are left to later
-    /// gaps. No later transaction changes their records, so each could be written in any gap. But a node must exist
+    /// Chooses the differences from the target state that this gap writes. The others are left to later gaps. No later
+    /// transaction changes their records, so each could be written in any gap. But a node must exist
     /// before something is added to it, and a gap has a limited number of transactions, each for one tenant. The
     /// deletion of a node that is still needed is left, with what belongs to the node, to a later gap. That gap has a
     /// transaction of the node's tenant, namely the one that deleted it. Other deletions do not wait, because no later
@@ -205,7 +205,7 @@ impl EarlyGap<'_> {
             .iter()
             .filter(|(tenant, write)| is_node(write) && write.after.is_none() && is_needed(*tenant, write));
         let deleted_later: NodeIds = deleted_later.map(|(tenant, write)| node(*tenant, &write.key)).collect();
-        // What is needed comes first, and nodes before what belongs to them.
+        // Needed records come first, and nodes before the records that belong to them.
         differences.sort_by_cached_key(|(tenant, write)| {
             (write.after.is_none() || !is_needed(*tenant, write), !is_node(write))
         });
@@ -250,7 +250,7 @@ impl EarlyGap<'_> {
     }
 }
 
-/// The deletions of what belongs to lost nodes and what the target therefore lacks.
+/// The deletions of records that belong to lost nodes and that the target therefore lacks.
 fn orphans(state: &dyn Engine, target: &dyn Engine) -> Result<Vec<(Tenant, Write)>> {
     let mut orphans = Vec::new();
     for (full, _) in index_entries::orphan_deletions(state, &|| {})? {

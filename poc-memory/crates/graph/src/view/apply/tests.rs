@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 enum Step {
     Edge(u8, u8, bool),
-    NoEdge(u8, u8, bool),
+    DeleteEdge(u8, u8, bool),
     State(u8, bool),
     Delete(u8),
 }
@@ -18,7 +18,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0u8..9, 0u8..9, any::<bool>()).prop_map(|(a, b, k)| Step::Edge(a, b, k)),
-        2 => (0u8..9, 0u8..9, any::<bool>()).prop_map(|(a, b, k)| Step::NoEdge(a, b, k)),
+        2 => (0u8..9, 0u8..9, any::<bool>()).prop_map(|(a, b, k)| Step::DeleteEdge(a, b, k)),
         1 => (0u8..9, any::<bool>()).prop_map(|(a, live)| Step::State(a, live)),
         1 => (0u8..9).prop_map(Step::Delete),
     ]
@@ -73,7 +73,7 @@ fn another_name_finds_every_node_that_has_it() {
     let mut view = View::new();
     view.apply(1, &[named(1, &["Zebra Plan", "Zoo"]), named(2, &["zebra plan"]), named(3, &["Zebra Plan"])]);
     assert_eq!(find(&view, "ZEBRA PLAN"), ["n1", "n2", "n3"]);
-    assert_eq!(view.find_key("Zebra Plan"), None, "it is no key");
+    assert_eq!(view.find_key("Zebra Plan"), None, "it is not a key");
     let before = view.clone();
     view.apply(2, &[named(1, &["Zoo"]), Delta::NodeDeleted(testing::node(2).id)]);
     assert_eq!((find(&view, "zebra plan"), find(&view, "zoo")), (vec!["n3".into()], vec!["n1".into()]));
@@ -123,21 +123,21 @@ fn a_former_key_finds_its_node_until_it_is_released() {
 #[test]
 fn one_of_two_edges_between_two_nodes_can_be_deleted() {
     let mut view = View::new();
-    let there = testing::edge(1, 2, EdgeKind::Link, 0.8);
-    let back = testing::edge(2, 1, EdgeKind::Link, 0.3);
+    let forward = testing::edge(1, 2, EdgeKind::Link, 0.8);
+    let reverse = testing::edge(2, 1, EdgeKind::Link, 0.3);
     view.apply(1, &[1, 2].map(|number| Delta::Node(Arc::new(testing::node(number)))));
-    view.apply(2, &[Delta::Edge(there.clone()), Delta::Edge(back.clone())]);
+    view.apply(2, &[Delta::Edge(forward.clone()), Delta::Edge(reverse.clone())]);
     assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(0).count()), (2, 1, 1));
-    view.apply(3, &[Delta::EdgeDeleted(there.id())]);
+    view.apply(3, &[Delta::EdgeDeleted(forward.id())]);
     assert_eq!((view.edge_count(), view.degree(0)), (1, 1));
     assert_eq!(view.merged_edges(0).next().map(|edge| edge.strength), Some(f64::from(0.3f32)));
-    view.apply(4, &[Delta::EdgeDeleted(back.id())]);
+    view.apply(4, &[Delta::EdgeDeleted(reverse.id())]);
     assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(1).count()), (0, 0, 0));
 }
 
 proptest! {
-    /// Incrementally updated degrees and triangles equal a brute-force count, also of nodes out of use. A view that
-    /// is built at once has the same.
+    /// Incrementally updated degrees and triangles equal a brute-force count, including those of nodes that are not
+    /// live. A view that is built at once has the same.
     #[test]
     fn degrees_and_triangles_equal_brute_force(steps in proptest::collection::vec(step(), 0..60)) {
         let mut view = View::new();
@@ -152,7 +152,7 @@ proptest! {
                 Step::Edge(a, b, link) if a != b && view.find(id(a)).and(view.find(id(b))).is_some() => {
                     edges.insert((a, b, link));
                 }
-                Step::NoEdge(a, b, link) => {
+                Step::DeleteEdge(a, b, link) => {
                     edges.remove(&(a, b, link));
                 }
                 Step::Delete(deleted) => edges.retain(|(a, b, _)| *a != deleted && *b != deleted),
@@ -160,7 +160,7 @@ proptest! {
             }
             let delta = match step {
                 Step::Edge(a, b, link) => Delta::Edge(testing::edge(u64::from(a), u64::from(b), kind(link), 0.5)),
-                Step::NoEdge(a, b, link) => Delta::EdgeDeleted(EdgeId { src: id(a), kind: kind(link), dst: id(b) }),
+                Step::DeleteEdge(a, b, link) => Delta::EdgeDeleted(EdgeId { src: id(a), kind: kind(link), dst: id(b) }),
                 Step::State(a, live) => {
                     let mut node = testing::node(u64::from(a));
                     node.state = if live { State::Active } else { State::Superseded };
