@@ -78,10 +78,12 @@ impl Paths {
     /// The environment variables that determine the directories, with absolute paths. A process started with a
     /// different environment needs them to find the same memory.
     pub fn variables() -> Result<Vec<(&'static str, PathBuf)>> {
-        Paths::chosen(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
+        Paths::chosen_variables(|name| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        })
     }
 
-    fn chosen(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<Vec<(&'static str, PathBuf)>> {
+    fn chosen_variables(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<Vec<(&'static str, PathBuf)>> {
         const XDG: [&str; 3] = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"];
         let names = if variable(HOME).is_some() { &[HOME][..] } else { &XDG };
         names.iter().filter_map(|name| variable(name).map(|path| Ok((*name, absolute(path)?)))).collect()
@@ -194,7 +196,7 @@ impl Paths {
         self.config.join("prompts")
     }
 
-    /// The JSON Schema of agent files, at the path where the first line of an agent file refers editors to.
+    /// The JSON Schema of agent files, at the path to which the first line of an agent file refers editors.
     pub fn agent_schema(&self) -> PathBuf {
         self.config.join("schema").join("agent.json")
     }
@@ -381,11 +383,11 @@ mod tests {
     }
 
     #[test]
-    fn chosen_lists_the_variables_that_another_process_needs() {
+    fn the_variables_that_another_process_needs_are_listed() {
         let variables = |set: &[(&str, &str)]| {
             let value =
                 |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, path)| path.into());
-            Paths::chosen(value).unwrap()
+            Paths::chosen_variables(value).unwrap()
         };
         assert_eq!(variables(&[]), []);
         let xdg = ("XDG_DATA_HOME", "/data");

@@ -140,9 +140,9 @@ impl Bert {
         let (network, head) = catch_panics(|| {
             let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)?;
             // Models with a head store the encoder under the prefix `bert`.
-            let inside = weights.pp("bert");
-            let is_inside = inside.contains_tensor("embeddings.word_embeddings.weight");
-            let encoder = if is_inside { &inside } else { &weights };
+            let prefixed = weights.pp("bert");
+            let has_prefix = prefixed.contains_tensor("embeddings.word_embeddings.weight");
+            let encoder = if has_prefix { &prefixed } else { &weights };
             let head = with_head.then(|| Head::load(&weights, encoder, config.hidden_size)).transpose()?;
             Ok((BertNetwork::load(encoder, &config)?, head))
         })
@@ -217,9 +217,11 @@ impl Bert {
 
     /// Joins two tokenized texts into one input.
     pub(super) fn pair(&self, first: &[u32], second: &[u32]) -> TextPair {
-        let bare = |text: &[u32]| text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_vec();
-        let (mut one, mut two) = (bare(first), bare(second));
-        let (max_of_one, max_of_two) = fit(one.len(), two.len(), self.max_tokens.saturating_sub(3));
+        let without_special_tokens =
+            |text: &[u32]| text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_vec();
+        let (mut one, mut two) = (without_special_tokens(first), without_special_tokens(second));
+        let (max_of_one, max_of_two) =
+            truncated_lengths(one.len(), two.len(), self.max_tokens.saturating_sub(3));
         one.truncate(max_of_one);
         two.truncate(max_of_two);
         let [start, end] = self.ends;
@@ -275,7 +277,7 @@ impl Bert {
 
 /// The lengths of two texts after truncation to `max` tokens together. The longer text is first truncated to the length
 /// of the shorter, then both to one half each. The `tokenizers` library does the same.
-fn fit(one: usize, two: usize, max: usize) -> (usize, usize) {
+fn truncated_lengths(one: usize, two: usize, max: usize) -> (usize, usize) {
     if one + two <= max {
         return (one, two);
     }
@@ -336,8 +338,8 @@ fn pooling(folder: &Path) -> Result<Pooling, String> {
     let Some(settings) = json(&folder.join("1_Pooling").join("config.json"))? else {
         return Ok(Pooling::Mean);
     };
-    let is = |name: &str| settings.get(name).and_then(Value::as_bool) == Some(true);
-    match (is("pooling_mode_mean_tokens"), is("pooling_mode_cls_token")) {
+    let is_set = |name: &str| settings.get(name).and_then(Value::as_bool) == Some(true);
+    match (is_set("pooling_mode_mean_tokens"), is_set("pooling_mode_cls_token")) {
         (true, false) => Ok(Pooling::Mean),
         (false, true) => Ok(Pooling::First),
         _ => {
@@ -349,10 +351,11 @@ fn pooling(folder: &Path) -> Result<Pooling, String> {
 
 /// Loads the tokenizer. It truncates texts to `max_tokens` tokens, including special tokens.
 fn tokenizer(folder: &Path, max_tokens: usize) -> Result<Tokenizer, String> {
-    let (ready, vocabulary): (PathBuf, PathBuf) = (folder.join("tokenizer.json"), folder.join("vocab.txt"));
+    let (tokenizer_json, vocabulary): (PathBuf, PathBuf) =
+        (folder.join("tokenizer.json"), folder.join("vocab.txt"));
     let wrong = |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());
-    let mut tokenizer = if ready.exists() {
-        Tokenizer::from_file(&ready).map_err(|error| wrong(&ready, &error))?
+    let mut tokenizer = if tokenizer_json.exists() {
+        Tokenizer::from_file(&tokenizer_json).map_err(|error| wrong(&tokenizer_json, &error))?
     } else {
         let words = WordPiece::from_file(&vocabulary.to_string_lossy())
             .build()
@@ -369,7 +372,7 @@ fn tokenizer(folder: &Path, max_tokens: usize) -> Result<Tokenizer, String> {
     };
     tokenizer.with_padding(None);
     let max = TruncationParams { max_length: max_tokens.saturating_sub(2), ..TruncationParams::default() };
-    tokenizer.with_truncation(Some(max)).map_err(|error| wrong(&ready, &error))?;
+    tokenizer.with_truncation(Some(max)).map_err(|error| wrong(&tokenizer_json, &error))?;
     Ok(tokenizer)
 }
 

@@ -119,7 +119,10 @@ impl RunId {
 /// The layout is UUIDv7 of RFC 9562 §5.7: the 26 bits after the time are a counter (method 1 of
 /// §6.2), followed by 48 random bits.
 #[derive(Debug, Default)]
-pub struct IdGenerator(Mutex<(i64, u32)>);
+pub struct IdGenerator(
+    // The time in milliseconds and the counter of the last identifier.
+    Mutex<(i64, u32)>,
+);
 
 impl IdGenerator {
     const COUNTER_BITS: u32 = 26;

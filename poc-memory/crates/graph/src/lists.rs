@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows per page. A small number, because changing one row copies its whole page.
-const ROWS: usize = 64;
+/// Rows per page. The number is small, because changing one row copies its whole page.
+const ROWS_PER_PAGE: usize = 64;
 
 /// Storage that rows are slices of: items (`Vec`) or text (`String`).
 pub(super) trait Items: Clone + Debug + Default {
@@ -14,7 +14,7 @@ pub(super) trait Items: Clone + Debug + Default {
     type Row: ?Sized;
 
     /// The slice at `range`.
-    fn piece(&self, range: Range<usize>) -> Option<&Self::Row>;
+    fn slice(&self, range: Range<usize>) -> Option<&Self::Row>;
 
     /// Replaces the slice at `range` with `row` without spare capacity; returns the length of `row`.
     fn replace(&mut self, range: Range<usize>, row: &Self::Row) -> usize;
@@ -24,7 +24,7 @@ impl<T: Copy + Debug> Items for Vec<T> {
     type Row = [T];
 
     #[inline]
-    fn piece(&self, range: Range<usize>) -> Option<&[T]> {
+    fn slice(&self, range: Range<usize>) -> Option<&[T]> {
         self.get(range)
     }
 
@@ -39,7 +39,7 @@ impl Items for String {
     type Row = str;
 
     #[inline]
-    fn piece(&self, range: Range<usize>) -> Option<&str> {
+    fn slice(&self, range: Range<usize>) -> Option<&str> {
         self.get(range)
     }
 
@@ -65,7 +65,7 @@ pub(super) type Texts = Lists<String>;
 #[derive(Clone, Debug)]
 struct Page<S> {
     /// The start of each row, and the end of the last one.
-    starts: [u32; ROWS + 1],
+    starts: [u32; ROWS_PER_PAGE + 1],
     items: S,
 }
 
@@ -92,7 +92,7 @@ impl<S> Default for Lists<S> {
 }
 
 impl<S: Items> Lists<S> {
-    /// How many rows there are.
+    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -103,18 +103,18 @@ impl<S: Items> Lists<S> {
         if index >= self.len {
             return None;
         }
-        let page = self.pages.get(index / ROWS)?;
-        page.items.piece(page.range(index % ROWS)?)
+        let page = self.pages.get(index / ROWS_PER_PAGE)?;
+        page.items.slice(page.range(index % ROWS_PER_PAGE)?)
     }
 
     /// Sets the row at `index`. Missing rows before it become empty.
     pub(super) fn set(&mut self, index: usize, row: &S::Row) {
         self.len = self.len.max(index + 1);
-        while self.pages.len() * ROWS < self.len {
-            self.pages.push(Arc::new(Page { starts: [0; ROWS + 1], items: S::default() }));
+        while self.pages.len() * ROWS_PER_PAGE < self.len {
+            self.pages.push(Arc::new(Page { starts: [0; ROWS_PER_PAGE + 1], items: S::default() }));
         }
-        if let Some(page) = self.pages.get_mut(index / ROWS) {
-            page.set(index % ROWS, row);
+        if let Some(page) = self.pages.get_mut(index / ROWS_PER_PAGE) {
+            page.set(index % ROWS_PER_PAGE, row);
         }
     }
 
@@ -134,9 +134,9 @@ impl<T: Copy + Debug> Lists<Vec<T>> {
     /// `starts` must ascend.
     pub(super) fn from_rows(starts: &[usize], items: &[T]) -> Self {
         let mut lists = Lists { pages: Pages::default(), len: starts.len().saturating_sub(1) };
-        for first in (0..lists.len).step_by(ROWS) {
+        for first in (0..lists.len).step_by(ROWS_PER_PAGE) {
             let start = |row: usize| starts.get(row.min(lists.len)).copied().unwrap_or(0);
-            let range = start(first)..start(first + ROWS);
+            let range = start(first)..start(first + ROWS_PER_PAGE);
             lists.pages.push(Arc::new(Page {
                 starts: std::array::from_fn(|row| (start(first + row) - range.start) as u32),
                 items: items.get(range).unwrap_or_default().to_vec(),

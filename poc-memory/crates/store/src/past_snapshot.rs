@@ -4,8 +4,8 @@
 //! rebuild an earlier state, so the cost is proportional to the number of changes since then. A snapshot belongs to one
 //! tenant and ignores the changes of others.
 //!
-//! The engine keeps changing during a read. A read therefore asks the engine first and then the log, which is ahead of
-//! the engine, and prefers the before-images of transactions that were logged in between.
+//! The engine keeps changing during a read. Each read therefore reads the engine first and then the log, which is ahead
+//! of the engine, and prefers the before-images of transactions that were logged in between.
 
 use super::delta;
 use super::engine::Engine;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// The op of transactions that replace all vectors with those of another embedder.
 pub const MIGRATION_OP: &str = "embed_migrate";
 
-/// Number of transactions read at once while walking back.
+/// Number of transactions read at once when the log is read backwards.
 const STRIDE: u64 = 64;
 
 /// A past state of the store, by its last transaction of a tenant.
@@ -335,10 +335,10 @@ impl NoStateError {
         if let Some(base) = log.base() {
             return NoStateError::BeforeBase { state, base: position(base.seq, base.at) };
         }
-        let is_whole = log.first() <= 1;
+        let is_complete = log.first() <= 1;
         match later.first.zip(later.earliest).map(|(seq, at)| position(seq, at)) {
-            None if is_whole => NoStateError::Empty,
-            Some(first) if is_whole => NoStateError::BeforeFirst { state, first },
+            None if is_complete => NoStateError::Empty,
+            Some(first) if is_complete => NoStateError::BeforeFirst { state, first },
             first => NoStateError::NotReached { state, first },
         }
     }

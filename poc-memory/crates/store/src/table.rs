@@ -169,10 +169,10 @@ mod tests {
     fn an_engine_key_contains_tenant_and_table() {
         let tenant = Tenant([7; 16]);
         for table in Table::ALL {
-            let own = if table.is_shared() { Tenant::default() } else { tenant };
+            let owner = if table.is_shared() { Tenant::default() } else { tenant };
             assert_eq!(
                 Table::split_engine_key(&table.engine_key(tenant, b"key")),
-                Some((own, table, b"key".as_slice()))
+                Some((owner, table, b"key".as_slice()))
             );
             let of_default = table.engine_key(Tenant::default(), b"key");
             assert_eq!(of_default, [&[table as u8], b"key".as_slice()].concat());

@@ -76,11 +76,11 @@ pub fn counts_of_view(view: &View) -> Counts {
 
 /// Opens the store in a directory without followers. Segments of its log have at most about `bytes` bytes.
 pub fn open_with_segments(directory: &Path, bytes: u64) -> Result<Store> {
-    let parts = StoreOptions {
+    let options = StoreOptions {
         limits: LogLimits { segment: bytes, ..LogLimits::default() },
         ..StoreOptions::default()
     };
-    Store::open_with(directory, "test", Vec::new(), parts)
+    Store::open_with(directory, "test", Vec::new(), options)
 }
 
 /// Where a [`PausableFollower`] pauses.
@@ -95,21 +95,21 @@ pub enum PausePoint {
 /// A follower that keeps the ids of all nodes in memory.
 #[derive(Debug, Default)]
 pub struct PausableFollower {
-    stop: Mutex<Option<PausePoint>>,
-    moved: Condvar,
+    pause_point: Mutex<Option<PausePoint>>,
+    resumed: Condvar,
     state: Mutex<(u64, BTreeSet<NodeId>)>,
 }
 
 impl PausableFollower {
     /// Creates a follower that pauses at a point until [`PausableFollower::resume`].
-    pub fn paused_at(stop: PausePoint) -> PausableFollower {
-        PausableFollower { stop: Mutex::new(Some(stop)), ..PausableFollower::default() }
+    pub fn paused_at(pause_point: PausePoint) -> PausableFollower {
+        PausableFollower { pause_point: Mutex::new(Some(pause_point)), ..PausableFollower::default() }
     }
 
     /// Lets the follower continue.
     pub fn resume(&self) {
-        *self.stop.lock() = None;
-        self.moved.notify_all();
+        *self.pause_point.lock() = None;
+        self.resumed.notify_all();
     }
 
     /// The number of nodes in the follower.
@@ -118,7 +118,7 @@ impl PausableFollower {
     }
 
     fn pass(&self, point: PausePoint) {
-        self.moved.wait_while(&mut self.stop.lock(), |stop| *stop == Some(point));
+        self.resumed.wait_while(&mut self.pause_point.lock(), |pause_point| *pause_point == Some(point));
     }
 }
 

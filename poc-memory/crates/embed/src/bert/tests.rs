@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// Texts and the first values of their vectors, computed by sentence-transformers 6.2.
 const REFERENCE: &[(&str, [f32; 5])] = &[
     (
-        "A B-tree splits a leaf page when an insert does not fit.",
+        "A B-tree splits a leaf page when an insert does not truncated_lengths.",
         [-0.057749, 0.003146, 0.031378, 0.039846, 0.038615],
     ),
     ("What did Anna say about the harbour in Lisbon?", [0.016158, 0.122783, 0.073423, 0.069173, 0.006415]),
@@ -381,7 +381,7 @@ fn pairs_are_truncated_like_in_the_tokenizers_library() {
                 ..Default::default()
             };
             let (a, b) = truncate_encodings(encoding(one), Some(encoding(two)), &params).unwrap();
-            assert_eq!(fit(one, two, max), (a.len(), b.unwrap().len()), "{one} {two} {max}");
+            assert_eq!(truncated_lengths(one, two, max), (a.len(), b.unwrap().len()), "{one} {two} {max}");
         }
     }
 }

@@ -37,30 +37,33 @@ impl View {
     /// Lays out the subgraph of these nodes, which must be distinct. The result depends neither on the rest of the
     /// graph nor on the order of the nodes.
     pub fn layout(&self, nodes: &[Ix]) -> Layout {
-        let (parts, back) = self.components_of(nodes);
-        Layout { plane: pack_components(&parts, &back), space: pack_components(&parts, &back) }
+        let (components, given_positions) = self.components_of(nodes);
+        Layout {
+            plane: pack_components(&components, &given_positions),
+            space: pack_components(&components, &given_positions),
+        }
     }
 
     /// Like [`View::layout`], but only in two dimensions, which takes less than half the time. `space` is empty.
     pub fn plane_layout(&self, nodes: &[Ix]) -> Layout {
-        let (parts, back) = self.components_of(nodes);
-        Layout { plane: pack_components(&parts, &back), space: Vec::new() }
+        let (components, given_positions) = self.components_of(nodes);
+        Layout { plane: pack_components(&components, &given_positions), space: Vec::new() }
     }
 
     /// The components of the subgraph of these nodes, and the position of each given node in the order by id.
-    fn components_of(&self, nodes: &[Ix]) -> (Vec<Part>, Vec<usize>) {
+    fn components_of(&self, nodes: &[Ix]) -> (Vec<Component>, Vec<usize>) {
         let mut order: Vec<(Option<NodeId>, usize)> =
             nodes.iter().enumerate().map(|(index, &ix)| (self.id(ix), index)).collect();
         order.sort_unstable();
         let ordered: Vec<Ix> = order.iter().filter_map(|&(_, index)| nodes.get(index).copied()).collect();
         let edges = Adjacency::among(self, &ordered);
         let ids: Vec<Option<NodeId>> = order.iter().map(|&(id, _)| id).collect();
-        (parts(&edges, &ids), order.iter().map(|&(_, given)| given).collect())
+        (components(&edges, &ids), order.iter().map(|&(_, given)| given).collect())
     }
 }
 
 /// A connected component.
-struct Part {
+struct Component {
     /// Positions of the nodes in the order by id.
     members: Vec<Ix>,
     ids: Vec<Option<NodeId>>,
@@ -71,16 +74,16 @@ struct Part {
 }
 
 /// The components of a graph, largest first; components of the same size are ordered by their smallest id.
-fn parts(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
+fn components(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Component> {
     let mut seen = vec![false; ids.len()];
     let mut groups: Vec<Vec<Ix>> = Vec::new();
     for seed in 0..edges.rows() {
         let mut group = Vec::new();
-        enter(&mut seen, seed, &mut group);
+        visit(&mut seen, seed, &mut group);
         let mut next = 0;
         while let Some(&ix) = group.get(next) {
             next += 1;
-            edges.row(ix).iter().for_each(|end| enter(&mut seen, end.ix, &mut group));
+            edges.row(ix).iter().for_each(|end| visit(&mut seen, end.ix, &mut group));
         }
         if !group.is_empty() {
             group.sort_unstable();
@@ -89,7 +92,7 @@ fn parts(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
     }
     groups.sort_by_key(|group| (Reverse(group.len()), group.first().copied()));
     let mut positions = Vec::new();
-    let part = |members: Vec<Ix>| {
+    let component = |members: Vec<Ix>| {
         let own: Vec<Option<NodeId>> =
             members.iter().map(|&ix| ids.get(ix as usize).copied().flatten()).collect();
         let edges = edges.part(&members, &mut positions);
@@ -105,12 +108,12 @@ fn parts(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
         let first =
             |node: usize| std::array::from_fn(|axis| row(node).get(axis).map_or(0.0, |&x| f64::from(x)));
         let coordinates = (0..members.len()).map(first).collect();
-        Part { members, ids: own, edges, coordinates }
+        Component { members, ids: own, edges, coordinates }
     };
-    groups.into_iter().map(part).collect()
+    groups.into_iter().map(component).collect()
 }
 
-fn enter(seen: &mut [bool], ix: Ix, group: &mut Vec<Ix>) {
+fn visit(seen: &mut [bool], ix: Ix, group: &mut Vec<Ix>) {
     if let Some(seen) = seen.get_mut(ix as usize)
         && !*seen
     {
@@ -119,14 +122,14 @@ fn enter(seen: &mut [bool], ix: Ix, group: &mut Vec<Ix>) {
     }
 }
 
-/// The positions of all nodes; `back` maps the order by id to the order given.
-fn pack_components<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
-    let layouts: Vec<(Vec<[f64; D]>, f64)> = parts.iter().map(lay_out_component).collect();
+/// The positions of all nodes; `given_positions` maps the order by id to the order given.
+fn pack_components<const D: usize>(components: &[Component], given_positions: &[usize]) -> Vec<[f64; D]> {
+    let layouts: Vec<(Vec<[f64; D]>, f64)> = components.iter().map(lay_out_component).collect();
     let radii: Vec<f64> = layouts.iter().map(|(_, radius)| *radius).collect();
-    let mut positions = vec![[0.0; D]; back.len()];
-    for ((part, (own, _)), center) in parts.iter().zip(&layouts).zip(shells::centers::<D>(&radii)) {
-        for (&member, position) in part.members.iter().zip(own) {
-            let slot = back.get(member as usize).and_then(|&given| positions.get_mut(given));
+    let mut positions = vec![[0.0; D]; given_positions.len()];
+    for ((component, (own, _)), center) in components.iter().zip(&layouts).zip(shells::centers::<D>(&radii)) {
+        for (&member, position) in component.members.iter().zip(own) {
+            let slot = given_positions.get(member as usize).and_then(|&given| positions.get_mut(given));
             if let Some(slot) = slot {
                 *slot = std::array::from_fn(|axis| at(position, axis) + at(&center, axis));
             }
@@ -136,17 +139,17 @@ fn pack_components<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; 
 }
 
 /// Lays out one component around the origin; returns the positions and the radius.
-fn lay_out_component<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
-    let count = part.members.len();
+fn lay_out_component<const D: usize>(component: &Component) -> (Vec<[f64; D]>, f64) {
+    let count = component.members.len();
     let mut positions = vec![[0.0; D]; count];
     if count > 1 {
-        let mut start: Vec<[f64; D]> = part.coordinates.iter().map(first_of).collect();
-        orientation::orient(&mut start, &part.ids);
+        let mut start: Vec<[f64; D]> = component.coordinates.iter().map(first_of).collect();
+        orientation::orient(&mut start, &component.ids);
         for axis in 0..D {
-            spread(part, &start, axis, &mut positions);
+            spread(component, &start, axis, &mut positions);
         }
-        let jitter = |node: usize, turn: u64| signed(part.ids.get(node).copied().flatten(), turn);
-        forces::relax(&part.edges, &mut positions, &jitter);
+        let jitter = |node: usize, turn: u64| signed(component.ids.get(node).copied().flatten(), turn);
+        forces::relax(&component.edges, &mut positions, &jitter);
     }
     let middle: [f64; D] = std::array::from_fn(|axis| {
         positions.iter().map(|position| at(position, axis)).sum::<f64>() / count as f64
@@ -161,11 +164,16 @@ fn lay_out_component<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
 
 /// Sets one axis: spaces the nodes evenly in the order of their start coordinates, so that the layout
 /// fills a square or a cube. Nodes with almost equal coordinates are ordered pseudo-randomly.
-fn spread<const D: usize>(part: &Part, start: &[[f64; D]], axis: usize, positions: &mut [[f64; D]]) {
+fn spread<const D: usize>(
+    component: &Component,
+    start: &[[f64; D]],
+    axis: usize,
+    positions: &mut [[f64; D]],
+) {
     let coordinates = || start.iter().map(|position| at(position, axis));
     let range = coordinates().fold(f64::MIN, f64::max) - coordinates().fold(f64::MAX, f64::min);
     let blurred = coordinates()
-        .zip(&part.ids)
+        .zip(&component.ids)
         .map(|(x, &id)| x + (range * BLUR).max(f64::MIN_POSITIVE) * signed(id, axis as u64));
     let mut order: Vec<(f64, usize)> = blurred.zip(0..).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -44,14 +44,14 @@ fn written(text: &str) -> Option<i64> {
 
 /// The words of a date in lower case, without weekdays and fillers. A time with `am` or `pm` has minutes.
 fn words(text: &str) -> Vec<String> {
-    let is_left_out = |word: &String| {
+    let is_ignored = |word: &String| {
         let is_weekday = word.ends_with("day") && WEEKDAYS.iter().any(|day| word.starts_with(day))
             || WEEKDAYS.contains(&word.as_str());
         is_weekday || FILLERS.contains(&word.as_str())
     };
     let spaced = text.replace(',', " ").to_lowercase();
     let mut words: Vec<String> = Vec::new();
-    for word in spaced.split_whitespace().flat_map(parts).filter(|word| !is_left_out(word)) {
+    for word in spaced.split_whitespace().flat_map(parts).filter(|word| !is_ignored(word)) {
         if let ("am" | "pm", Some(time)) = (word.as_str(), words.last_mut())
             && time.chars().all(|char| char.is_ascii_digit() || matches!(char, ':' | '.'))
         {
@@ -65,8 +65,8 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The words of a text without spaces: `5pm` and `27-mar-2023` are several. Without the ending of an ordinal number and
-/// the dots of abbreviations.
+/// The words of a text without spaces: `5pm` and `27-mar-2023` are several. The endings of ordinal numbers and the dots
+/// of abbreviations are removed.
 fn parts(word: &str) -> Vec<String> {
     let is_number = |text: &str| !text.is_empty() && text.chars().all(|char| char.is_ascii_digit());
     let word = match word {
@@ -79,11 +79,11 @@ fn parts(word: &str) -> Vec<String> {
             return vec![number.to_owned()];
         }
     }
-    for half in ["am", "pm"] {
+    for suffix in ["am", "pm"] {
         if let Some(time) =
-            word.strip_suffix(half).filter(|time| time.ends_with(|char: char| char.is_ascii_digit()))
+            word.strip_suffix(suffix).filter(|time| time.ends_with(|char: char| char.is_ascii_digit()))
         {
-            return vec![time.to_owned(), half.to_owned()];
+            return vec![time.to_owned(), suffix.to_owned()];
         }
     }
     let by_hyphens: Vec<&str> = word.split('-').collect();

@@ -38,7 +38,7 @@ impl Journal {
     /// lost notes.
     pub(super) fn exchange(store: &Path, new_log: &str, source: &str) -> Result<Journal> {
         let folder = free_name(store, "repair");
-        let mut moves = put_away(store, &folder);
+        let mut moves = moves_to_quarantine(store, &folder);
         if store.join(lost_notes::FILE).exists() {
             moves.push((lost_notes::FILE.into(), quarantine_path(&folder).join(lost_notes::FILE)));
         }
@@ -63,15 +63,15 @@ impl Journal {
         };
         let replaced = quarantine_path(&last.folder);
         let replaces = |to: &&PathBuf| to.starts_with(&replaced) && !to.ends_with(lost_notes::FILE);
-        let mut put_away_by_it = last.moves.iter().map(|(_, to)| to).filter(replaces);
-        if !put_away_by_it.all(|file| store.join(file).exists()) {
+        let mut replaced_files = last.moves.iter().map(|(_, to)| to).filter(replaces);
+        if !replaced_files.all(|file| store.join(file).exists()) {
             let message =
                 format!("the files that `{}` replaced were deleted from the quarantine", last.folder);
             return Err(Error::not_found(message)
                 .hint("the repair cannot be undone; `poc-memory restore` restores a backup"));
         }
         let folder = free_name(store, "undone");
-        let mut moves = put_away(store, &folder);
+        let mut moves = moves_to_quarantine(store, &folder);
         moves.extend(
             PARTS
                 .map(PathBuf::from)
@@ -151,8 +151,8 @@ fn quarantine_path(folder: &str) -> PathBuf {
     Path::new("quarantine").join(folder)
 }
 
-/// The moves that put away the existing parts of a store.
-fn put_away(store: &Path, folder: &str) -> Vec<(PathBuf, PathBuf)> {
+/// The moves of the existing parts of a store to a folder of the quarantine.
+fn moves_to_quarantine(store: &Path, folder: &str) -> Vec<(PathBuf, PathBuf)> {
     let parts = PARTS.map(PathBuf::from).into_iter().filter(|part| store.join(part).exists());
     parts.map(|part| (part.clone(), quarantine_path(folder).join(part))).collect()
 }

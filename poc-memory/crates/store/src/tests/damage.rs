@@ -4,7 +4,7 @@
 use super::*;
 
 /// A closed store with nodes 1 to `count`, one transaction each, and the end offset of each record.
-fn made(count: u64, limits: LogLimits) -> (TempDir, Vec<u64>) {
+fn closed_store(count: u64, limits: LogLimits) -> (TempDir, Vec<u64>) {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, StoreOptions { limits, ..in_memory() }).unwrap();
     let mut ends = vec![store.sizes().unwrap().log.max(24)];
@@ -20,7 +20,7 @@ fn only_segment(folder: &TempDir) -> PathBuf {
 }
 
 /// Removes the number of the last acknowledged transaction, as if the last record had never been acknowledged.
-fn forget_head(folder: &TempDir) {
+fn remove_head(folder: &TempDir) {
     fs::remove_file(folder.path().join(log_head::NAME)).ok();
 }
 
@@ -31,18 +31,18 @@ fn quarantined(folder: &TempDir) -> Vec<u8> {
 
 #[test]
 fn a_tail_torn_at_any_byte_is_cut_off_and_quarantined() {
-    let (folder, ends) = made(3, LogLimits::default());
+    let (folder, ends) = closed_store(3, LogLimits::default());
     let path = only_segment(&folder);
-    let whole = fs::read(&path).unwrap();
-    for length in ends[2] as usize..whole.len() {
+    let original = fs::read(&path).unwrap();
+    for length in ends[2] as usize..original.len() {
         fs::remove_dir_all(folder.path().join("quarantine")).ok();
-        fs::write(&path, &whole[..length]).unwrap();
-        forget_head(&folder);
+        fs::write(&path, &original[..length]).unwrap();
+        remove_head(&folder);
         let store = open_in(&folder, in_memory()).unwrap();
         assert_eq!(numbers(&store), [1, 2], "cut to {length} bytes");
         let torn = length > ends[2] as usize;
         assert_eq!(store.recovery().messages.len(), usize::from(torn));
-        assert_eq!(quarantined(&folder), &whole[ends[2] as usize..length]);
+        assert_eq!(quarantined(&folder), &original[ends[2] as usize..length]);
         assert!(quarantine_parts(folder.path()).unwrap().iter().all(|part| part.is_unreadable_piece));
         assert_eq!(put(&store, 9).seq, 3);
         drop(store);
@@ -52,7 +52,7 @@ fn a_tail_torn_at_any_byte_is_cut_off_and_quarantined() {
 
 #[test]
 fn zeros_after_the_last_record_are_not_records() {
-    let (folder, _) = made(2, LogLimits::default());
+    let (folder, _) = closed_store(2, LogLimits::default());
     let path = only_segment(&folder);
     let mut bytes = fs::read(&path).unwrap();
     bytes.extend([0; 4096]);
@@ -65,15 +65,15 @@ fn zeros_after_the_last_record_are_not_records() {
 /// Damage in the last record looks like an interrupted write. Damage before other records changes nothing on disk.
 #[test]
 fn a_flipped_byte_anywhere_costs_only_the_record_it_is_in() {
-    let (folder, ends) = made(5, LogLimits::default());
+    let (folder, ends) = closed_store(5, LogLimits::default());
     let path = only_segment(&folder);
-    let whole = fs::read(&path).unwrap();
-    for at in (0..whole.len()).step_by(7) {
+    let original = fs::read(&path).unwrap();
+    for at in (0..original.len()).step_by(7) {
         fs::remove_dir_all(folder.path().join("quarantine")).ok();
-        let mut flipped = whole.clone();
+        let mut flipped = original.clone();
         flipped[at] ^= 0x10;
         fs::write(&path, &flipped).unwrap();
-        forget_head(&folder);
+        remove_head(&folder);
         let store = open_in(&folder, in_memory()).unwrap();
         let hit = ends.iter().filter(|&&end| end <= at as u64).count() as u64;
         let kept: Vec<u64> = (1..=5).filter(|&number| number != hit).collect();
@@ -89,7 +89,7 @@ fn a_flipped_byte_anywhere_costs_only_the_record_it_is_in() {
 
 #[test]
 fn damage_in_the_middle_is_reported_with_its_place_and_what_is_missing() {
-    let (folder, _) = made(9, LogLimits { segment: 1500, ..LogLimits::default() });
+    let (folder, _) = closed_store(9, LogLimits { segment: 1500, ..LogLimits::default() });
     let files = segment_files(&folder);
     assert!(files.len() >= 3, "{files:?}");
     let mut bytes = fs::read(&files[1]).unwrap();
@@ -107,7 +107,7 @@ fn damage_in_the_middle_is_reported_with_its_place_and_what_is_missing() {
 
 #[test]
 fn a_missing_segment_is_damage() {
-    let (folder, _) = made(9, LogLimits { segment: 1500, ..LogLimits::default() });
+    let (folder, _) = closed_store(9, LogLimits { segment: 1500, ..LogLimits::default() });
     let files = segment_files(&folder);
     fs::remove_file(&files[1]).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
@@ -118,7 +118,7 @@ fn a_missing_segment_is_damage() {
 
 #[test]
 fn a_newer_format_is_refused_without_changing_a_file() {
-    let (folder, _) = made(2, LogLimits::default());
+    let (folder, _) = closed_store(2, LogLimits::default());
     let path = only_segment(&folder);
     let mut bytes = fs::read(&path).unwrap();
     bytes[8] = 3;
@@ -132,18 +132,18 @@ fn a_newer_format_is_refused_without_changing_a_file() {
     assert!(!folder.path().join("lock").exists());
 }
 
-/// Checks that a store loses nothing if `harm` changes its `records`, with and without tables. `rebuilt` tells whether
-/// this requires a rebuild, if known.
-fn survives(harm: impl Fn(&Path), rebuilt: Option<bool>) {
-    survives_in(StoreOptions::default(), &harm, rebuilt);
-    survives_in(
+/// Checks that a store loses nothing if `damage_records` changes its `records`, with and without tables. `rebuilt`
+/// tells whether this requires a rebuild, if known.
+fn assert_nothing_lost(damage_records: impl Fn(&Path), rebuilt: Option<bool>) {
+    assert_nothing_lost_in(StoreOptions::default(), &damage_records, rebuilt);
+    assert_nothing_lost_in(
         StoreOptions { engine: with_small_tables, buffer: 4000, ..StoreOptions::default() },
-        &harm,
+        &damage_records,
         rebuilt,
     );
 }
 
-fn survives_in(options: StoreOptions, harm: &impl Fn(&Path), rebuilt: Option<bool>) {
+fn assert_nothing_lost_in(options: StoreOptions, damage_records: &impl Fn(&Path), rebuilt: Option<bool>) {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, options).unwrap();
     for number in 1..=40 {
@@ -158,7 +158,7 @@ fn survives_in(options: StoreOptions, harm: &impl Fn(&Path), rebuilt: Option<boo
     drop(store);
     // Otherwise no record would be read for the view.
     fs::remove_file(folder.path().join("view")).unwrap();
-    harm(&folder.path().join("records"));
+    damage_records(&folder.path().join("records"));
     let store = open_in(
         &folder,
         StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() },
@@ -177,12 +177,12 @@ fn survives_in(options: StoreOptions, harm: &impl Fn(&Path), rebuilt: Option<boo
 
 #[test]
 fn a_missing_record_engine_is_rebuilt() {
-    survives(|records| fs::remove_dir_all(records).unwrap(), Some(false));
+    assert_nothing_lost(|records| fs::remove_dir_all(records).unwrap(), Some(false));
 }
 
 #[test]
 fn a_record_engine_full_of_garbage_is_rebuilt() {
-    survives(
+    assert_nothing_lost(
         |records| {
             for path in files(records) {
                 let length = fs::read(&path).unwrap().len();
@@ -195,7 +195,7 @@ fn a_record_engine_full_of_garbage_is_rebuilt() {
 
 #[test]
 fn a_record_engine_that_is_a_file_is_rebuilt() {
-    survives(
+    assert_nothing_lost(
         |records| {
             fs::remove_dir_all(records).unwrap();
             fs::write(records, "not a folder").unwrap();
@@ -207,30 +207,30 @@ fn a_record_engine_that_is_a_file_is_rebuilt() {
 #[test]
 fn a_record_engine_cut_short_anywhere_is_caught_up_or_rebuilt() {
     for part in 0..4 {
-        let harm = |records: &Path| {
+        let damage_records = |records: &Path| {
             for path in files(records) {
                 let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
                 file.set_len(file.metadata().unwrap().len() * part / 4).unwrap();
             }
         };
-        survives(harm, None);
+        assert_nothing_lost(damage_records, None);
     }
 }
 
 #[test]
 fn a_half_written_snapshot_of_the_record_engine_loses_nothing() {
-    let harm = |records: &Path| {
+    let damage_records = |records: &Path| {
         for path in files(records).into_iter().filter(|path| path.ends_with("db")) {
             fs::write(path.with_file_name("snap.0000000000000400.generating"), "half").unwrap();
         }
     };
-    survives(harm, None);
+    assert_nothing_lost(damage_records, None);
 }
 
 #[test]
 fn a_flipped_byte_in_the_record_engine_never_changes_data() {
     for sixth in 0..6 {
-        let harm = |records: &Path| {
+        let damage_records = |records: &Path| {
             for path in files(records)
                 .into_iter()
                 .filter(|path| path.ends_with("db") || path.extension().is_some_and(|own| own == "table"))
@@ -242,7 +242,7 @@ fn a_flipped_byte_in_the_record_engine_never_changes_data() {
                 fs::write(&path, bytes).unwrap();
             }
         };
-        survives(harm, None);
+        assert_nothing_lost(damage_records, None);
     }
 }
 
@@ -394,5 +394,5 @@ fn records_ahead_of_the_log_are_read() {
 /// An open with a saved view does not read all records, so damage is found when a record is read.
 #[test]
 fn a_record_engine_that_was_found_damaged_is_rebuilt() {
-    survives(|records| fs::write(records.join("damaged"), "").unwrap(), Some(true));
+    assert_nothing_lost(|records| fs::write(records.join("damaged"), "").unwrap(), Some(true));
 }

@@ -19,10 +19,10 @@ pub(super) const BLOCK: usize = 4;
 pub(super) const TOLERANCE: f64 = 1e-8;
 
 /// The same tolerance for a probe, which only needs the eigenvalue: the error of the value is about the square of this.
-const PROBE: f64 = 1e-4;
+const PROBE_TOLERANCE: f64 = 1e-4;
 
 /// A vector counts as linearly dependent on the basis if orthogonalisation leaves less than this share of its length.
-const DEPENDENT: f64 = 1e-12;
+const MIN_INDEPENDENT_SHARE: f64 = 1e-12;
 
 /// The minimum number of vectors in the basis.
 const MIN_BASIS: usize = 64;
@@ -52,9 +52,9 @@ impl<'a> BlockSearch<'a> {
         found: &[Eigenpair],
         random: [Vec<f64>; BLOCK],
     ) -> BlockSearch<'a> {
-        let ground = walk.ground_state();
+        let first_eigenvector = walk.ground_state();
         let column = |column: usize| match column.checked_sub(1) {
-            None => ground.as_slice(),
+            None => first_eigenvector.as_slice(),
             Some(pair) => found.get(pair).map_or(&[][..], |pair| &pair.vector),
         };
         let known = Mat::from_fn(walk.len(), found.len() + 1, |row, at| entry(column(at), row));
@@ -76,8 +76,8 @@ impl<'a> BlockSearch<'a> {
 
     /// An upper estimate of the smallest remaining eigenvalue of the Laplacian; `None` if the filter is too weak.
     pub(super) fn probe(&mut self, max: usize) -> Option<f64> {
-        let found = self.solve(1, max, PROBE);
-        found.first().filter(|pair| pair.residual <= PROBE).map(|pair| pair.value)
+        let found = self.solve(1, max, PROBE_TOLERANCE);
+        found.first().filter(|pair| pair.residual <= PROBE_TOLERANCE).map(|pair| pair.value)
     }
 
     /// The best approximations in a basis that grows until they reach `tolerance` or it has `max` vectors.
@@ -86,8 +86,9 @@ impl<'a> BlockSearch<'a> {
         let max = max.min(nodes.saturating_sub(self.known.ncols())) / BLOCK * BLOCK;
         let mut basis = Mat::<f64>::zeros(nodes, max);
         let mut projected = Mat::<f64>::zeros(max, max);
-        let mut block =
-            Mat::from_fn(nodes, BLOCK, |row, at| self.random.get(at).map_or(0.0, |of| entry(of, row)));
+        let mut block = Mat::from_fn(nodes, BLOCK, |row, at| {
+            self.random.get(at).map_or(0.0, |vector| entry(vector, row))
+        });
         self.orthonormalize(basis.as_ref().subcols(0, 0), &mut block, 0);
         let mut size = 0;
         while size < max && !cancellation::is_requested() {
@@ -105,9 +106,9 @@ impl<'a> BlockSearch<'a> {
                 break;
             };
             let best = ritz.U().subcols(size - wanted.min(size), wanted.min(size));
-            let off = &coupling * best.subrows(size - BLOCK, BLOCK);
-            let exact = off.col_iter().all(|column| column.norm_l2() <= tolerance);
-            if exact || size == max {
+            let residuals = &coupling * best.subrows(size - BLOCK, BLOCK);
+            let has_converged = residuals.col_iter().all(|column| column.norm_l2() <= tolerance);
+            if has_converged || size == max {
                 let mut vectors = Mat::<f64>::zeros(nodes, best.ncols());
                 matmul(&mut vectors, Accum::Replace, basis.as_ref().subcols(0, size), best, 1.0, Par::Seq);
                 return self.pairs(vectors.as_ref());
@@ -152,7 +153,7 @@ impl<'a> BlockSearch<'a> {
             }
             let mut length = vector.norm_l2();
             coupling[(at, at)] = length;
-            if length <= DEPENDENT * before {
+            if length <= MIN_INDEPENDENT_SHARE * before {
                 coupling[(at, at)] = 0.0;
                 vector = self.replacement(basis, block.as_ref().subcols(0, at), at, turn);
                 length = vector.norm_l2();

@@ -11,8 +11,8 @@ fn changed_logs() -> [fn(&Path); 3] {
     ]
 }
 
-/// Stores a note in a store that takes no writes because of its log.
-fn put_is_refused(store: &Store) {
+/// Checks that a store refuses a note because another program has changed its log.
+fn assert_put_refused(store: &Store) {
     let cause = Cause::new(Timestamp(6), "manual", "test");
     let error = store.transact(cause, |tx| tx.put_node(&node(66))).unwrap_err();
     assert_eq!(error.code, Code::ReadOnly, "{error}");
@@ -37,8 +37,8 @@ fn a_log_that_is_changed_while_it_is_open_accepts_no_writes_and_nothing_is_lost(
             store.check_log_files();
             assert_eq!(store.read_only().unwrap().name(), "changed-log");
         }
-        put_is_refused(&store);
-        put_is_refused(&store);
+        assert_put_refused(&store);
+        assert_put_refused(&store);
         assert_eq!(numbers(&store), all);
         // As after a kill: the records already have what the log lacks.
         let killed = copied(folder.path());
@@ -70,7 +70,7 @@ fn a_log_that_was_moved_away_and_back_takes_writes_again() {
         let elsewhere = segment.with_extension("away");
         fs::rename(segment, &elsewhere).unwrap();
         store.check_log_files();
-        put_is_refused(&store);
+        assert_put_refused(&store);
         fs::rename(&elsewhere, segment).unwrap();
         store.check_log_files();
         assert_eq!(store.read_only(), None);
@@ -90,7 +90,7 @@ fn a_log_that_was_replaced_by_a_copy_is_written_to_again() {
     fs::remove_file(&segment).unwrap();
     // A shorter file is not accepted as a copy.
     fs::write(&segment, &bytes[..bytes.len() - 1]).unwrap();
-    put_is_refused(&store);
+    assert_put_refused(&store);
     fs::write(&segment, bytes).unwrap();
     put(&store, 2);
     // This happens before the change is noticed.
@@ -115,7 +115,7 @@ fn a_log_that_is_emptied_on_a_full_disk_is_not_continued() {
     assert_eq!(refused.unwrap_err().code, Code::ReadOnly);
     fs::write(&segment_files(&folder)[0], "").unwrap();
     disk.0.fail_writes.store(false, Ordering::SeqCst);
-    put_is_refused(&store);
+    assert_put_refused(&store);
     drop(store);
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage().is_some(), numbers(&store)), (true, vec![1]));
