@@ -315,7 +315,7 @@ proptest! {
         let disk = FailingDisk::default();
         // The compaction completes the only segment.
         let limits = LogLimits { segment: 1 << 20, reserve: 64 };
-        let options = || StoreOptions { engine: StoreOptions::default().engine, limits, ..parts(&disk) };
+        let options = || StoreOptions { engine: StoreOptions::default().engine, limits, ..options(&disk) };
         let store = open_in(&folder, options()).unwrap();
         (1..=12).for_each(|number| {
             put(&store, number);
@@ -368,7 +368,7 @@ fn writing_resumes_without_a_write_attempt() {
         let folder = tempfile::tempdir().unwrap();
         let disk = FailingDisk::default();
         let store =
-            open_in(&folder, StoreOptions { retry_delay: Duration::from_millis(1), ..parts(&disk) }).unwrap();
+            open_in(&folder, StoreOptions { retry_delay: Duration::from_millis(1), ..options(&disk) }).unwrap();
         put(&store, 1);
         *disk.0.down.lock() = Some(errno);
         let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();

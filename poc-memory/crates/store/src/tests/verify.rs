@@ -176,7 +176,7 @@ proptest! {
         let path = &all[file.index(all.len())];
         let whole = fs::read(path).unwrap();
         damage(path, kind, at);
-        let options = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..parts() };
+        let options = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..options() };
         let store = open_in(&folder, options).unwrap();
         let is_found = store.damage().is_some()
             || !store.recovery().messages.is_empty()
@@ -364,7 +364,7 @@ fn records_that_differ_from_the_log_are_named() {
 #[test]
 fn writes_during_a_verification_are_not_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, StoreOptions { disk: Arc::new(FaultyDisk::default()), ..parts() }).unwrap();
+    let store = open_in(&folder, StoreOptions { disk: Arc::new(FaultyDisk::default()), ..options() }).unwrap();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
