@@ -131,7 +131,7 @@ fn run_calls(server: &TestServer, store: &str, cut: Option<Cut>, retries: bool) 
     append_other(&other, 1);
     let written = other.head().unwrap();
     // A connection that ends while it waits has nothing to report; the next call opens another one.
-    let waited = (0..3).any(|_| retry_once(|| writer.log.wait(written - 1, WAIT)) == written);
+    let waited = (0..3).any(|_| retry_once(|| writer.log.wait(written - 1, WAIT_TIMEOUT)) == written);
     assert!(waited, "{cut:?}: record {written} was not seen");
     let read = retry_once(|| writer.log.read(0, 1000));
     assert_eq!(read, other.read(0, 1000).unwrap(), "{cut:?}");
@@ -285,8 +285,8 @@ impl WrittenNotes {
 
 /// Waits until a store accepts writes and has the records up to a number.
 fn wait_until_writable(store: &Store, seq: u64, cut: Option<Cut>) {
-    assert!(store.wait_published(seq, WAIT), "{cut:?}: it does not catch up: {:?}", store.read_only());
-    let deadline = std::time::Instant::now() + WAIT;
+    assert!(store.wait_published(seq, WAIT_TIMEOUT), "{cut:?}: it does not catch up: {:?}", store.read_only());
+    let deadline = std::time::Instant::now() + WAIT_TIMEOUT;
     while let Some(reason) = store.read_only() {
         assert!(std::time::Instant::now() < deadline, "{cut:?}: it does not recover: {reason:?}");
         std::thread::yield_now();
