@@ -19,7 +19,7 @@ use std::fmt;
 
 /// Maximum number of steps of a search for a slot. No clock was ever set back by more than a day, which has 1,440
 /// minutes.
-const SEARCH: usize = 2000;
+const MAX_SEARCH_STEPS: usize = 2000;
 
 /// A parsed `schedule` setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Schedule {
             Schedule::Calendar { cron, .. } => {
                 let mut local = zone::wall_clock(after, zone)?;
                 // In a repeated hour, some of the next local times may map to instants in the past.
-                for _ in 0..SEARCH {
+                for _ in 0..MAX_SEARCH_STEPS {
                     local = cron.find_next_occurrence(&local, false).ok()?;
                     let slot = zone::instant(local, zone)?;
                     if slot > after {
@@ -87,7 +87,7 @@ impl Schedule {
                 // In a repeated hour, all slots of the first pass are in the past.
                 let repeated = now.0.saturating_sub(zone::instant(shown, zone)?.0).max(0);
                 let mut local = shown.checked_add_signed(chrono::TimeDelta::milliseconds(repeated))?;
-                for inclusive in std::iter::once(true).chain(std::iter::repeat_n(false, SEARCH)) {
+                for inclusive in std::iter::once(true).chain(std::iter::repeat_n(false, MAX_SEARCH_STEPS)) {
                     local = cron.find_previous_occurrence(&local, inclusive).ok()?;
                     let slot = zone::instant(local, zone)?;
                     if slot <= now {

@@ -90,8 +90,8 @@ impl<T: PackedItem> PackedList<T> {
     pub(super) fn change<R>(&mut self, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
         self.items();
         self.packed = None;
-        let mut none = Vec::new();
-        let items = self.items.get_mut().unwrap_or(&mut none);
+        let mut empty = Vec::new();
+        let items = self.items.get_mut().unwrap_or(&mut empty);
         let result = change(items);
         self.length = items.len() as u32;
         result

@@ -19,7 +19,7 @@ pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
         total += unit.words;
     }
     let position = |unit: usize| before.get(unit).copied().unwrap_or(total);
-    let mut windows = Vec::new();
+    let mut passages = Vec::new();
     let mut start = 0;
     while start < units.len() {
         // Units are added while they fit, but at least one.
@@ -29,34 +29,34 @@ pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
         }
         let first = units.get(start).map_or(0, |unit| unit.range.start);
         let last = units.get(end - 1).map_or(body.len(), |unit| unit.range.end);
-        windows.extend(body.get(first..last).map(str::trim).filter(|window| !window.is_empty()));
+        passages.extend(body.get(first..last).map(str::trim).filter(|passage| !passage.is_empty()));
         if end == units.len() {
             break;
         }
-        // The next window starts at the last unit within the stride, but no later than the end of this window.
+        // The next passage starts at the last unit within the stride, but no later than the end of this passage.
         let mut next = start + 1;
         while next < end && position(next + 1) <= position(start) + stride {
             next += 1;
         }
         start = next;
     }
-    windows
+    passages
 }
 
-/// The smallest unit of a window: a sentence, a line of a list or of code, or a piece of one.
+/// The smallest unit of a passage: a sentence, a line of a list or of code, or a piece of one.
 struct Unit {
     range: Range<usize>,
     words: usize,
 }
 
-fn units(body: &str, longest: usize) -> Vec<Unit> {
+fn units(body: &str, max_words: usize) -> Vec<Unit> {
     let mut units = Vec::new();
-    let flowing = join_wrapped_lines(body);
-    for (start, sentence) in flowing.split_sentence_bound_indices() {
+    let joined = join_wrapped_lines(body);
+    for (start, sentence) in joined.split_sentence_bound_indices() {
         let mut from = start;
         let mut words = 0;
         for (at, _) in sentence.unicode_word_indices() {
-            if words == longest {
+            if words == max_words {
                 units.push(Unit { range: from..start + at, words });
                 (from, words) = (start + at, 0);
             }
@@ -70,23 +70,23 @@ fn units(body: &str, longest: usize) -> Vec<Unit> {
 /// Replaces line breaks within paragraphs by spaces, without changing byte offsets. The sentence rules of Unicode annex
 /// 29 would end a sentence at a line break.
 fn join_wrapped_lines(body: &str) -> String {
-    let mut flowing = String::with_capacity(body.len());
+    let mut joined = String::with_capacity(body.len());
     let mut lines = body.split_inclusive('\n').peekable();
-    let mut fenced = false;
+    let mut is_in_fence = false;
     while let Some(line) = lines.next() {
         let fence = is_fence(line);
-        fenced ^= fence;
+        is_in_fence ^= fence;
         let next = lines.peek().copied().unwrap_or("");
-        let border = fence || fenced || line.trim_start().starts_with('#') || starts_block(next);
-        if border || line.trim().is_empty() {
-            flowing.push_str(line);
+        let keeps_break = fence || is_in_fence || line.trim_start().starts_with('#') || starts_block(next);
+        if keeps_break || line.trim().is_empty() {
+            joined.push_str(line);
         } else {
             let text = line.trim_end_matches(['\n', '\r']);
-            flowing.push_str(text);
-            flowing.extend(std::iter::repeat_n(' ', line.len() - text.len()));
+            joined.push_str(text);
+            joined.extend(std::iter::repeat_n(' ', line.len() - text.len()));
         }
     }
-    flowing
+    joined
 }
 
 fn is_fence(line: &str) -> bool {

@@ -1,4 +1,5 @@
-//! Geodesic walks: paths through the graph that head straight for their target in the spectral embedding.
+//! Geodesic walks: paths through the graph whose every hop goes in the direction of their target in the spectral
+//! embedding, as far as an edge allows.
 //!
 //! At each hop, the walk moves to the neighbour whose direction is closest to that of the target: the one with the
 //! highest cosine between (neighbour − here) and (target − here). This is greedy routing (Kleinberg 2007, "Geographic
@@ -10,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 /// Cosines that differ by at most this count as equal. Coordinates have seven digits and their differences fewer, so
 /// rounding errors would otherwise decide between nodes with the same edges.
-const EQUAL: f64 = 1e-5;
+const TOLERANCE: f64 = 1e-5;
 
 /// The path from one node to another, including both; `None` if the walk does not arrive within `max_hops`. The walk
 /// visits only nodes that `accepts` allows, and none of them twice. If the target is a neighbour, it is the next hop.
@@ -32,13 +33,14 @@ pub fn walk(
             return Some(path);
         }
         let coordinates = embedding.coordinates(here);
-        let ahead = view.merged_edges(here).map(|edge| edge.ix);
-        let ahead = ahead.filter(|next| !path.contains(next) && accepts(*next));
-        let cosines: Vec<(f64, Ix)> =
-            ahead.map(|next| (cosine_from(coordinates, embedding.coordinates(next), target), next)).collect();
+        let neighbors = view.merged_edges(here).map(|edge| edge.ix);
+        let neighbors = neighbors.filter(|next| !path.contains(next) && accepts(*next));
+        let cosines: Vec<(f64, Ix)> = neighbors
+            .map(|next| (cosine_from(coordinates, embedding.coordinates(next), target), next))
+            .collect();
         let greatest = cosines.iter().map(|(cosine, _)| *cosine).fold(f64::NEG_INFINITY, f64::max);
-        let as_good = cosines.into_iter().filter(|(cosine, _)| *cosine >= greatest - EQUAL);
-        here = as_good.map(|(_, next)| next).min_by_key(|&next| view.id(next))?;
+        let equally_good = cosines.into_iter().filter(|(cosine, _)| *cosine >= greatest - TOLERANCE);
+        here = equally_good.map(|(_, next)| next).min_by_key(|&next| view.id(next))?;
         path.push(here);
     }
     None
@@ -104,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn way(view: &View, from: Ix, to: Ix, max_hops: usize) -> Option<Vec<Ix>> {
+    fn found_walk(view: &View, from: Ix, to: Ix, max_hops: usize) -> Option<Vec<Ix>> {
         walk(view, &SpectralEmbedding::compute(view, 16), from, to, max_hops, |_| true)
     }
 
@@ -117,11 +119,11 @@ mod tests {
         let at = |ix| embedding.coordinates(ix);
         assert!((cosine_from(at(1), at(2), at(3)) - 0.5f64.sqrt()).abs() < 1e-6);
         assert!(cosine_from(at(1), at(4), at(3)).abs() < 1e-6);
-        assert_eq!(way(&view, 0, 3, 6), Some(vec![0, 1, 2, 3]));
-        assert_eq!(way(&view, 0, 3, 3), Some(vec![0, 1, 2, 3]));
-        assert_eq!(way(&view, 0, 3, 2), None);
+        assert_eq!(found_walk(&view, 0, 3, 6), Some(vec![0, 1, 2, 3]));
+        assert_eq!(found_walk(&view, 0, 3, 3), Some(vec![0, 1, 2, 3]));
+        assert_eq!(found_walk(&view, 0, 3, 2), None);
         // Node 5 has no edges.
-        assert_eq!(way(&view, 0, 5, 6), None);
+        assert_eq!(found_walk(&view, 0, 5, 6), None);
         let both = walks(&view, &embedding, &[0, 3, 5], 6, |_| true);
         assert_eq!((both.arrived, both.tried), (2, 2));
         assert_eq!(
@@ -139,7 +141,7 @@ mod tests {
         fn a_walk_is_a_simple_path(links in connected(), from in 0u32..10, to in 0u32..10, max_hops in 1usize..8) {
             prop_assume!(from != to);
             let view = view(10, &links);
-            let found = way(&view, from, to, max_hops);
+            let found = found_walk(&view, from, to, max_hops);
             if view.are_adjacent(from, to) {
                 prop_assert_eq!(found.clone(), Some(vec![from, to]));
             }
@@ -160,7 +162,7 @@ mod tests {
             let copies = links.iter().filter(|(a, b, _)| *a == twin || *b == twin);
             let copies: Vec<_> = copies.map(|&(a, b, strength)| (other(a), other(b), strength)).collect();
             let view = view(11, &[links, copies].concat());
-            if let Some(path) = way(&view, from, to, 10) {
+            if let Some(path) = found_walk(&view, from, to, 10) {
                 let position = |node: Ix| path.iter().position(|&on| on == node);
                 let first = position(twin as Ix);
                 prop_assert!(position(10).is_none_or(|copy| first.is_some_and(|first| first < copy)));
@@ -173,7 +175,7 @@ mod tests {
         fn in_a_tree_every_walk_arrives(links in tree(), from in 0u32..10, to in 0u32..10) {
             prop_assume!(from != to);
             let view = view(10, &links);
-            prop_assert!(way(&view, from, to, 9).is_some());
+            prop_assert!(found_walk(&view, from, to, 9).is_some());
         }
 
         /// The order in which the ends are named does not matter.

@@ -43,8 +43,7 @@ pub struct LostNote {
     pub name: Option<String>,
 }
 
-/// The notes that an engine does not have and that the entries name which `corrections` remove from it, sorted by
-/// tenant and id.
+/// The notes that an engine lacks, although entries name them that `corrections` remove, sorted by tenant and id.
 pub(crate) fn lost_notes(engine: &dyn Engine, corrections: &[Put]) -> Result<Vec<LostNote>> {
     let mut lost: BTreeMap<(Tenant, NodeId), Option<String>> = BTreeMap::new();
     for (full, _) in corrections.iter().filter(|(_, value)| value.is_none()) {
@@ -116,8 +115,8 @@ pub(crate) fn corrections(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Pu
     Ok(corrections.into_iter().collect())
 }
 
-/// The deletions of the edges, vectors, visits, weights and Markdown frames of nodes that do not exist. `beat` is called
-/// for every record.
+/// The deletions of the edges, vectors, visits, weights and Markdown frames of nodes that do not exist. `beat` is
+/// called for every record.
 pub(crate) fn orphan_deletions(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Put>> {
     let mut deletions = Vec::new();
     let mut scanned = Tenant::default();

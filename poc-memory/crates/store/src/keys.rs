@@ -10,7 +10,7 @@ pub(super) const ID: usize = 16;
 
 /// The prefix of the keys of names, hashes and keywords. It was originally reserved for a tenant, which now precedes
 /// the number of the table instead.
-const START: [u8; 16] = [0; 16];
+const ENTRY_PREFIX: [u8; 16] = [0; 16];
 
 /// The key of an edge under its source. The key of its mirror has source and target swapped.
 pub(super) fn edge(from: NodeId, kind: EdgeKind, to: NodeId) -> Vec<u8> {
@@ -46,17 +46,17 @@ pub(super) fn read_vector(key: &[u8]) -> Result<(NodeId, u16, &[u8])> {
 
 /// The key of the entry for a node's name.
 pub(super) fn name(key: &str) -> Vec<u8> {
-    [START.as_slice(), key.as_bytes()].concat()
+    [ENTRY_PREFIX.as_slice(), key.as_bytes()].concat()
 }
 
 /// The name in a key built by [`name`].
 pub(super) fn read_name(key: &[u8]) -> Option<&str> {
-    key.strip_prefix(&START).and_then(|name| std::str::from_utf8(name).ok())
+    key.strip_prefix(&ENTRY_PREFIX).and_then(|name| std::str::from_utf8(name).ok())
 }
 
 /// The prefix of the keys of all nodes with a content hash.
 pub(super) fn hash_prefix(hash: &[u8; 32]) -> Vec<u8> {
-    [START.as_slice(), hash].concat()
+    [ENTRY_PREFIX.as_slice(), hash].concat()
 }
 
 /// The key of the entry for a node's content hash.
@@ -66,7 +66,7 @@ pub(super) fn hash(hash: &[u8; 32], id: NodeId) -> Vec<u8> {
 
 /// The prefix of the keys of all nodes with a keyword.
 pub(super) fn keyword_prefix(word: &str) -> Vec<u8> {
-    [START.as_slice(), word.as_bytes(), b"\0"].concat()
+    [ENTRY_PREFIX.as_slice(), word.as_bytes(), b"\0"].concat()
 }
 
 /// The key of the entry for one of a node's keywords.

@@ -1,4 +1,4 @@
-//! Deletes the beginning of a shared log: history that nobody wants to keep, or erased texts.
+//! Deletes the beginning of a shared log: history that is no longer needed, or erased texts.
 //!
 //! First a snapshot with the state at the end of the deleted part is stored, so that a new copy can begin there. Copies
 //! that already have later records are not affected; they drop history when they are compacted. A copy that ends within
@@ -20,7 +20,7 @@ enum SharedHistoryError {
     Claimed,
     /// The number is that of the last transaction that should be deleted.
     #[error(
-        "the history up to change {0} cannot be deleted from the shared log: it is as small as its state"
+        "the history up to change {0} cannot be deleted from the shared log: it has no more records than its state needs"
     )]
     NoState(u64),
     #[error("the shared log was replaced, or it has lost its snapshot")]
@@ -41,7 +41,7 @@ impl From<SharedHistoryError> for Error {
 /// Maximum time to wait until all live writers have read what an erasure keeps. A writer that has not must begin with a
 /// snapshot.
 const READERS_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum time between two looks at what they have read.
+/// Maximum time between two checks of what they have read.
 const READERS_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Store {

@@ -58,7 +58,7 @@ fn run_watched_with<T: Send + 'static>(
     spawn("store-open", move || {
         let heartbeat = Heartbeat(sender);
         let result = catch_panic(|| work(&heartbeat));
-        // After a timeout, nobody receives the result.
+        // After a timeout, the receiver no longer exists.
         let _ = heartbeat.0.send(Some(result));
     })?;
     loop {
@@ -166,18 +166,18 @@ mod tests {
     fn a_hang_becomes_an_error() {
         let (_keep, never) = mpsc::channel::<()>();
         let clock = TestClock::default();
-        let works = clock.clone();
+        let work_clock = clock.clone();
         let result: Result<()> =
             run_watched_with_clock(Duration::from_millis(10), &clock, move |heartbeat| {
                 // For the wait that starts after this beat, the whole time passes.
                 heartbeat.beat();
-                works.wait_until_received(1);
-                works.advance(5);
+                work_clock.wait_until_received(1);
+                work_clock.advance(5);
                 heartbeat.beat();
-                works.wait_until_received(2);
+                work_clock.wait_until_received(2);
                 loop {
                     // Every later wait ends by the clock.
-                    works.advance(10);
+                    work_clock.advance(10);
                     if never.try_recv() == Err(TryRecvError::Disconnected) {
                         return Ok(());
                     }
@@ -191,12 +191,12 @@ mod tests {
     #[test]
     fn heartbeats_extend_the_time_limit() {
         let clock = TestClock::default();
-        let works = clock.clone();
+        let work_clock = clock.clone();
         let result = run_watched_with_clock(Duration::from_millis(200), &clock, move |heartbeat| {
             for count in 1..=30 {
-                works.advance(10);
+                work_clock.advance(10);
                 heartbeat.beat();
-                works.wait_until_received(count);
+                work_clock.wait_until_received(count);
             }
             Ok(7)
         });

@@ -124,12 +124,12 @@ pub(super) struct LayerNorm {
 }
 
 #[inline(always)]
-fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
+fn sum(values: &[f32], map: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0.0f32; LANES];
     let chunks = values.chunks_exact(LANES);
-    let rest: f32 = chunks.remainder().iter().map(|&value| of(value)).sum();
+    let rest: f32 = chunks.remainder().iter().map(|&value| map(value)).sum();
     for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane += of(value));
+        lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane += map(value));
     }
     lanes.iter().sum::<f32>() + rest
 }
@@ -160,16 +160,16 @@ mod tests {
         #[test]
         fn activations_match_their_formulas(values in vec(-4.0f32..4.0, 1..40), bias in -1.0f32..1.0) {
             let bias = vec![bias; values.len()];
-            let done = |work: &dyn Fn(&mut [f32], &[f32])| { let mut rows = values.clone(); work(&mut rows, &bias); rows };
-            let (by_erf, by_tanh, floor) = (done(&|a, b| gelu(a, b)), done(&|a, b| gelu_by_tanh(a, b)), done(&|a, b| relu(a, b)));
-            let shifted = done(&|a, b| shift(a, b));
+            let applied = |work: &dyn Fn(&mut [f32], &[f32])| { let mut rows = values.clone(); work(&mut rows, &bias); rows };
+            let (by_erf, by_tanh, by_relu) = (applied(&|a, b| gelu(a, b)), applied(&|a, b| gelu_by_tanh(a, b)), applied(&|a, b| relu(a, b)));
+            let shifted = applied(&|a, b| shift(a, b));
             for (at, value) in values.iter().enumerate() {
                 let x = f64::from(*value + bias[at]);
                 let exact = 0.5 * x * (1.0 + exact_erf(x / std::f64::consts::SQRT_2));
                 prop_assert!((f64::from(by_erf[at]) - exact).abs() < 2e-6);
                 let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
                 prop_assert!((f64::from(by_tanh[at]) - 0.5 * x * (1.0 + inner.tanh())).abs() < 2e-6);
-                prop_assert_eq!((floor[at], shifted[at]), ((*value + bias[at]).max(0.0), *value + bias[at]));
+                prop_assert_eq!((by_relu[at], shifted[at]), ((*value + bias[at]).max(0.0), *value + bias[at]));
             }
         }
 

@@ -12,7 +12,7 @@ use crate::Node;
 use crate::NodeId;
 use crate::Visit;
 use crate::time::Timestamp;
-use edges::drop_half;
+use edges::remove_half;
 use std::sync::Arc;
 
 impl View {
@@ -30,7 +30,7 @@ impl View {
         for delta in deltas {
             match delta {
                 Delta::Activity(id, activity) => self.put_activity(*id, activity),
-                Delta::ActivityDeleted(id) => self.forget_activity(*id),
+                Delta::ActivityDeleted(id) => self.reset_activity(*id),
                 Delta::Edge(edge) => self.put_edge(edge),
                 Delta::EdgeDeleted(EdgeId { src, kind, dst }) => self.remove_edge(*src, *kind, *dst),
                 Delta::Visit(agent, id, visit) => self.put_visit(agent, *id, Some(*visit)),
@@ -47,8 +47,8 @@ impl View {
         };
         self.count_node(ix, -1);
         let was_live = self.is_live(ix);
-        let lives = node.state.is_live();
-        if was_live && !lives {
+        let is_live = node.state.is_live();
+        if was_live && !is_live {
             self.leave_graph(ix);
         }
         let mut keywords: Vec<u32> = Vec::with_capacity(node.keywords.len());
@@ -59,7 +59,7 @@ impl View {
             }
         }
         let listed = self.listed_keywords(ix).to_vec();
-        self.list_keywords(ix, &listed, if lives { &keywords } else { &[] });
+        self.list_keywords(ix, &listed, if is_live { &keywords } else { &[] });
         self.keywords.set(ix as usize, &keywords);
         self.aliases.set(ix, node.aliases.iter().map(String::as_str));
         self.other_names.set(ix, node.other_names.iter().map(String::as_str));
@@ -79,7 +79,7 @@ impl View {
         };
         self.set_fields(ix, &fields);
         self.count_node(ix, 1);
-        if lives && !was_live {
+        if is_live && !was_live {
             self.join_graph(ix);
         }
     }
@@ -96,9 +96,9 @@ impl View {
         self.by_id.insert(hash(id), ix, |_| false, hash_of);
         self.degrees.push(0);
         self.triangles.push(0);
-        let newborn = Activity::new(created, 1.0);
-        self.weights.push(newborn.weight);
-        self.touched.push(newborn.touched);
+        let initial = Activity::new(created, 1.0);
+        self.weights.push(initial.weight);
+        self.touched.push(initial.touched);
         self.states.push(None);
         self.nodes += 1;
         ix
@@ -133,7 +133,7 @@ impl View {
         let edges = self.edges(ix).to_vec();
         self.edges -= edges.len();
         for edge in &edges {
-            drop_half(&mut self.adjacency, edge.target(), edge.mirrored(ix));
+            remove_half(&mut self.adjacency, edge.target(), edge.mirrored(ix));
             self.count_edge(edge.kind(), -1);
         }
         if !edges.is_empty() {
@@ -164,7 +164,7 @@ impl View {
         }
     }
 
-    fn forget_activity(&mut self, id: NodeId) {
+    fn reset_activity(&mut self, id: NodeId) {
         if let Some(ix) = self.find(id) {
             self.put_activity_at(ix, &Activity::new(self.created(ix), 1.0));
         }

@@ -112,8 +112,8 @@ pub(super) fn decode(snapshot: Vec<u8>) -> Option<MentionPostings> {
         Some(IndexedNote { id: NodeId::from_bytes(*id), words: part(words, rest) })
     });
     let postings = MentionPostings::restore(vocabulary, saved, size)?;
-    let is_whole = postings.vocabulary().len() == words as usize && postings.len() == notes as usize;
-    (bytes.is_empty() && is_whole).then_some(postings)
+    let is_complete = postings.vocabulary().len() == words as usize && postings.len() == notes as usize;
+    (bytes.is_empty() && is_complete).then_some(postings)
 }
 
 /// Format 3.

@@ -15,8 +15,8 @@ use unicode_segmentation::UnicodeSegmentation;
 const DETERMINERS: [&str; 14] =
     ["the", "a", "an", "this", "these", "those", "my", "our", "your", "his", "her", "its", "their", "whose"];
 
-/// Words that are no part of a compound: prepositions, adverbs and auxiliaries that are no stop words, and adjectives,
-/// numbers and nouns that do not say which thing is meant.
+/// Words that are not part of a compound: prepositions, adverbs and auxiliaries that are not stop words, and
+/// adjectives, numbers and nouns that do not say which thing is meant.
 const NO_PART: &str = "\
 after before during through under over between against because since until within without across around near \
 not just still also even only ever never already again then than must may might need needs make makes use uses using \

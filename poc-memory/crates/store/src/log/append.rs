@@ -53,13 +53,13 @@ pub(crate) struct Appender {
     log: Arc<Log>,
     disk: Arc<dyn Disk>,
     limits: LogLimits,
-    open: Option<Open>,
+    open: Option<OpenSegment>,
     cleanup: PendingCleanup,
     /// Receives the number of the last record after every sync, if the log has such a file.
     head: Option<LogHead>,
 }
 
-struct Open {
+struct OpenSegment {
     file: Box<dyn AppendFile>,
     first: u64,
     /// The offset of the end of the last durable record, in bytes.
@@ -78,7 +78,7 @@ struct PendingCleanup {
     /// A sync of the open segment has failed.
     is_unsynced: bool,
     /// A segment whose creation failed.
-    begun: Option<PathBuf>,
+    incomplete_segment: Option<PathBuf>,
 }
 
 impl Appender {
@@ -125,7 +125,7 @@ impl Appender {
             self.cleanup.is_closed = false;
             self.log.is_durable.store(true, Ordering::Release);
         }
-        self.remove_begun()?;
+        self.remove_incomplete_segment()?;
         if self.cleanup.is_torn
             && let Some(open) = &mut self.open
         {
@@ -140,18 +140,18 @@ impl Appender {
 
     /// Deletes a segment whose creation failed. If the log continued in the previous segment, this one would look like
     /// damage.
-    fn remove_begun(&mut self) -> io::Result<()> {
-        if let Some(path) = &self.cleanup.begun {
+    fn remove_incomplete_segment(&mut self) -> io::Result<()> {
+        if let Some(path) = &self.cleanup.incomplete_segment {
             match std::fs::remove_file(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => self.disk.sync_directory(&self.log.directory)?,
             }
-            self.cleanup.begun = None;
+            self.cleanup.incomplete_segment = None;
         }
         Ok(())
     }
 
-    fn open_last(&self) -> io::Result<Option<Open>> {
+    fn open_last(&self) -> io::Result<Option<OpenSegment>> {
         let last = self.log.index.read().segments.last().map(|segment| segment.first);
         let Some(first) = last else { return Ok(None) };
         let path = segment_path(&self.log.directory, first);
@@ -160,7 +160,7 @@ impl Appender {
         let mut file = self.disk.append(&path)?;
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
-        Ok(Some(Open { file, first, length }))
+        Ok(Some(OpenSegment { file, first, length }))
     }
 
     /// Checks by their lengths that the files of the log exist and contain what was written.
@@ -240,13 +240,13 @@ impl Appender {
         let Some(&(first, _)) = records.first() else { return Ok(()) };
         self.or_reopened(self.check_open_segment())?;
         // A compaction may have created this segment.
-        self.remove_begun()?;
+        self.remove_incomplete_segment()?;
         // The operating system may have dropped data that it could not write, so nothing is synced twice: records whose
         // sync failed are cut off, and the next ones go to a new segment.
-        let full = self.open.as_ref().is_none_or(|open| {
+        let needs_segment = self.open.as_ref().is_none_or(|open| {
             open.length >= self.limits.segment || self.cleanup.is_unsynced && open.first != first
         });
-        if full {
+        if needs_segment {
             self.open = Some(self.start_segment(first)?);
         }
         self.cleanup.is_unsynced = false;
@@ -279,19 +279,19 @@ impl Appender {
         Ok(())
     }
 
-    fn start_segment(&mut self, first: u64) -> io::Result<Open> {
+    fn start_segment(&mut self, first: u64) -> io::Result<OpenSegment> {
         let path = segment_path(&self.log.directory, first);
-        self.cleanup.begun = Some(path.clone());
+        self.cleanup.incomplete_segment = Some(path.clone());
         let mut file = self.disk.create(&path)?;
         file.write_all(&Header::new(first).encode())?;
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
-        self.cleanup.begun = None;
+        self.cleanup.incomplete_segment = None;
         let before =
             self.open.as_ref().and_then(|open| modified_at(&segment_path(&self.log.directory, open.first)));
         let mut index = self.log.index.write();
         index.complete_segment(before);
         index.start_segment(first);
-        Ok(Open { file, first, length: HEADER as u64 })
+        Ok(OpenSegment { file, first, length: HEADER as u64 })
     }
 }

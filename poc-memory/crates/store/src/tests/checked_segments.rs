@@ -7,7 +7,7 @@ use crate::testing::MemoryLog;
 use std::time::{Duration, SystemTime};
 
 /// A closed store of nine nodes in three segments, whose first two count as checked.
-fn made() -> TempDir {
+fn closed_store() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let options = || StoreOptions {
         limits: LogLimits { segment: 1500, ..LogLimits::default() },
@@ -55,7 +55,7 @@ const REPORTED: &str = "log segment `00000000000000000001.log` is damaged at byt
 
 #[test]
 fn a_checked_segment_is_not_read_again() {
-    let folder = made();
+    let folder = closed_store();
     change(&segment_files(&folder)[0], 0, |bytes| bytes[60] ^= 1);
     assert_eq!(recover(&folder), (9, Vec::new()));
 }
@@ -64,7 +64,7 @@ fn a_checked_segment_is_not_read_again() {
 fn a_segment_that_was_changed_is_read_and_its_damage_reported() {
     // The time may also be earlier, because clocks can be set back.
     for later in [1, -1, -3600, 3600] {
-        let folder = made();
+        let folder = closed_store();
         change(&segment_files(&folder)[0], later, |bytes| bytes[60] ^= 1);
         let (last, notes) = recover(&folder);
         assert_eq!(last, 0, "{later}");
@@ -74,18 +74,18 @@ fn a_segment_that_was_changed_is_read_and_its_damage_reported() {
 
 #[test]
 fn a_segment_of_another_length_is_read_again() {
-    let folder = made();
+    let folder = closed_store();
     change(&segment_files(&folder)[0], 0, |bytes| bytes.push(0));
     let (last, notes) = recover(&folder);
     assert_eq!((last, notes.len()), (4, 1), "{notes:?}");
-    let folder = made();
+    let folder = closed_store();
     change(&segment_files(&folder)[0], 0, |bytes| bytes.truncate(bytes.len() - 1));
     assert_eq!(recover(&folder).0, 3);
 }
 
 #[test]
 fn a_recently_written_segment_is_read_again() {
-    let folder = made();
+    let folder = closed_store();
     let checked = folder.path().join("log").join("checked");
     let first = segment_files(&folder).remove(0);
     let file = fs::OpenOptions::new().write(true).open(&checked).unwrap();
@@ -96,19 +96,21 @@ fn a_recently_written_segment_is_read_again() {
 
 #[test]
 fn every_segment_is_read_when_the_list_is_missing_or_empty() {
-    for harm in [|path: &Path| fs::remove_file(path).unwrap(), |path: &Path| fs::write(path, "").unwrap()] {
-        let folder = made();
+    for damage_list in
+        [|path: &Path| fs::remove_file(path).unwrap(), |path: &Path| fs::write(path, "").unwrap()]
+    {
+        let folder = closed_store();
         change(&segment_files(&folder)[0], 0, |bytes| bytes[60] ^= 1);
-        harm(&folder.path().join("log").join("checked"));
+        damage_list(&folder.path().join("log").join("checked"));
         assert_eq!(recover(&folder).0, 0);
     }
 }
 
 #[test]
 fn a_missing_checked_segment_is_damage() {
-    for (gone, kept) in [(0, 0), (1, 4)] {
-        let folder = made();
-        fs::remove_file(&segment_files(&folder)[gone]).unwrap();
+    for (deleted, kept) in [(0, 0), (1, 4)] {
+        let folder = closed_store();
+        fs::remove_file(&segment_files(&folder)[deleted]).unwrap();
         let (last, notes) = recover(&folder);
         assert_eq!((last, notes.len()), (kept, 1), "{notes:?}");
     }
@@ -117,7 +119,7 @@ fn a_missing_checked_segment_is_damage() {
 /// Damage that the open did not notice is reported when the record is read. The next open reads from what is intact.
 #[test]
 fn damage_found_while_reading_makes_the_next_open_read_only() {
-    let folder = made();
+    let folder = closed_store();
     change(&segment_files(&folder)[1], 0, |bytes| bytes[60] ^= 1);
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(numbers(&store).len(), 9);
@@ -136,9 +138,9 @@ fn damage_found_while_reading_makes_the_next_open_read_only() {
 fn damage_found_by_a_verification_makes_the_store_read_only() {
     let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
     for is_restored in [false, true] {
-        let folder = made();
+        let folder = closed_store();
         let segment = segment_files(&folder).remove(1);
-        let whole = fs::read(&segment).unwrap();
+        let original = fs::read(&segment).unwrap();
         change(&segment, 0, |bytes| bytes[60] ^= 1);
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         put(&store, 10);
@@ -150,7 +152,7 @@ fn damage_found_by_a_verification_makes_the_store_read_only() {
         let refused = store.transact(cause(), |tx| tx.put_node(&node(11))).unwrap_err();
         assert_eq!(refused.code, Code::ReadOnly);
         if is_restored {
-            fs::write(&segment, whole).unwrap();
+            fs::write(&segment, original).unwrap();
             assert_eq!(store.verify(&callbacks).unwrap(), Vec::new());
             assert_eq!(store.read_only(), None);
             put(&store, 11);
@@ -167,7 +169,7 @@ fn damage_found_by_a_verification_makes_the_store_read_only() {
 #[test]
 fn damage_found_while_the_disk_fails_outlasts_the_failure() {
     let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
-    let folder = made();
+    let folder = closed_store();
     change(&segment_files(&folder)[1], 0, |bytes| bytes[60] ^= 1);
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));

@@ -115,11 +115,11 @@ fn a_compaction_after_a_cancelled_one_keeps_all_records() {
                 .transact(cause, |tx| tx.put_node(&Node { body: body.clone(), ..node(seconds as u64 % 3) }))
                 .unwrap();
         }
-        let left = std::cell::Cell::new(steps);
-        let check_cancelled = || match left.get() {
+        let remaining = std::cell::Cell::new(steps);
+        let check_cancelled = || match remaining.get() {
             0 => Err(Error::unavailable("cancelled")),
             number => {
-                left.set(number - 1);
+                remaining.set(number - 1);
                 Ok(())
             }
         };
@@ -174,7 +174,7 @@ proptest! {
         let (folder, records, view) = closed();
         let all = meaningful_files(folder.path());
         let path = &all[file.index(all.len())];
-        let whole = fs::read(path).unwrap();
+        let original = fs::read(path).unwrap();
         damage(path, kind, at);
         let options = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..options() };
         let store = open_in(&folder, options).unwrap();
@@ -186,7 +186,7 @@ proptest! {
             prop_assert_eq!(&contents(&store), &records);
             prop_assert_eq!(&view_contents(&store.view()), &view);
             let is_of_log = path.extension().is_some_and(|extension| extension == "log");
-            prop_assert!(!is_of_log || fs::read(path).unwrap() == whole, "{}", path.display());
+            prop_assert!(!is_of_log || fs::read(path).unwrap() == original, "{}", path.display());
             prop_assert!(!atomic_file::is_damaged(&folder.path().join("view")));
         }
     }
@@ -202,9 +202,9 @@ proptest! {
         let path = &all[file.index(all.len())];
         // The end of the newest segment is where the next record is written.
         prop_assume!(kind != 1 || Some(path) != segment_files(&folder).last());
-        let whole = fs::read(path).unwrap();
+        let original = fs::read(path).unwrap();
         damage(path, kind, at);
-        prop_assume!(fs::read(path).unwrap() != whole);
+        prop_assume!(fs::read(path).unwrap() != original);
         let found = found(&store);
         let name = path.strip_prefix(folder.path()).unwrap().display().to_string();
         let is_named = |line: &String| line.starts_with(&name) || name.ends_with(".table") && line.starts_with("records: ");
@@ -364,12 +364,13 @@ fn records_that_differ_from_the_log_are_named() {
 #[test]
 fn writes_during_a_verification_are_not_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, StoreOptions { disk: Arc::new(FaultyDisk::default()), ..options() }).unwrap();
-    let over = AtomicBool::new(false);
+    let store =
+        open_in(&folder, StoreOptions { disk: Arc::new(FaultyDisk::default()), ..options() }).unwrap();
+    let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for number in (1..=40).cycle() {
-                if over.load(Ordering::SeqCst) {
+                if is_done.load(Ordering::SeqCst) {
                     break;
                 }
                 store
@@ -386,7 +387,7 @@ fn writes_during_a_verification_are_not_reported() {
         for _ in 0..20 {
             assert_eq!(found(&store), Vec::<String>::new());
         }
-        over.store(true, Ordering::SeqCst);
+        is_done.store(true, Ordering::SeqCst);
     });
 }
 

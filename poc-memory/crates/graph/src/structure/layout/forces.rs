@@ -1,9 +1,9 @@
 //! Force-directed layout: edges attract and nodes repel (Fruchterman and Reingold 1991).
 //!
-//! A node repels only nodes within [`REACH`], which a grid finds. If there are more than [`CROWD`] of these, only every
-//! k-th of them repels it, with k times the force, and each step selects different ones. This bounds the cost of a step
-//! per node. An edge attracts with the force s · d² / m, where s is its strength, d its length and m the square root of
-//! the greater degree of its ends. Without m, a hub would pull all its neighbours to one point.
+//! A node repels only nodes within [`REACH`], which a grid finds. If there are more than [`MAX_REPELLING_NODES`] of
+//! these, only every k-th of them repels it, with k times the force, and each step selects different ones. This bounds
+//! the cost of a step per node. An edge attracts with the force s · d² / m, where s is its strength, d its length and m
+//! the square root of the greater degree of its ends. Without m, a hub would pull all its neighbours to one point.
 
 use super::super::adjacency::Adjacency;
 use crate::cancellation;
@@ -17,7 +17,7 @@ pub(super) const SPACING: f64 = 1.0;
 const REACH: f64 = 2.5;
 
 /// The approximate maximum number of nodes that repel a node in one step.
-const CROWD: usize = 200;
+const MAX_REPELLING_NODES: usize = 200;
 
 const STEPS: usize = 80;
 
@@ -53,22 +53,23 @@ pub(super) fn relax<const D: usize>(
             .map(|(node, own)| {
                 let mut force = [0.0; D];
                 let near = grid.around(own);
-                let stride = near.iter().map(|nodes| nodes.len()).sum::<usize>().div_ceil(CROWD).max(1);
+                let stride =
+                    near.iter().map(|nodes| nodes.len()).sum::<usize>().div_ceil(MAX_REPELLING_NODES).max(1);
                 // Nodes of one cell skip different neighbours.
                 let others = near.into_iter().flatten().skip((node + step) % stride).step_by(stride);
                 for &other in others.filter(|other| **other != node) {
                     let Some(position) = positions.get(other) else { continue };
-                    push(&mut force, own, position, node, other, stride as f64, jitter);
+                    repel(&mut force, own, position, node, other, stride as f64, jitter);
                 }
                 for end in edges.row(node as u32) {
                     let Some(position) = positions.get(end.ix as usize) else { continue };
                     let between = difference(position, own);
-                    let far = length(&between);
+                    let distance = length(&between);
                     let m = degree(node).max(degree(end.ix as usize)).sqrt();
-                    add(&mut force, &between, f64::from(end.strength) * far / (SPACING * m));
+                    add(&mut force, &between, f64::from(end.strength) * distance / (SPACING * m));
                 }
-                let far = length(&force);
-                if far > max { force.map(|x| x * max / far) } else { force }
+                let distance = length(&force);
+                if distance > max { force.map(|x| x * max / distance) } else { force }
             })
             .collect();
         for (position, by) in positions.iter_mut().zip(&moves) {
@@ -77,7 +78,7 @@ pub(super) fn relax<const D: usize>(
     }
 }
 
-fn push<const D: usize>(
+fn repel<const D: usize>(
     force: &mut [f64; D],
     own: &[f64; D],
     position: &[f64; D],
@@ -87,17 +88,17 @@ fn push<const D: usize>(
     jitter: &dyn Fn(usize, u64) -> f64,
 ) {
     let mut between = difference(own, position);
-    let mut far = length(&between);
-    if far >= REACH {
+    let mut distance = length(&between);
+    if distance >= REACH {
         return;
     }
-    if far < MIN_DISTANCE {
+    if distance < MIN_DISTANCE {
         // The two nodes get opposite directions.
         let sign = if node < other { 1.0 } else { -1.0 };
         between = std::array::from_fn(|axis| sign * MIN_DISTANCE * jitter(node.min(other), 16 + axis as u64));
-        far = length(&between).max(MIN_DISTANCE);
+        distance = length(&between).max(MIN_DISTANCE);
     }
-    add(force, &between, times * SPACING * SPACING / (far * far));
+    add(force, &between, times * SPACING * SPACING / (distance * distance));
 }
 
 fn difference<const D: usize>(a: &[f64; D], b: &[f64; D]) -> [f64; D] {

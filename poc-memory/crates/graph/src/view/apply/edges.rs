@@ -34,10 +34,10 @@ impl View {
             self.remove_other(a, half);
             return;
         }
-        if !drop_half(&mut self.adjacency, a, half) {
+        if !remove_half(&mut self.adjacency, a, half) {
             return;
         }
-        drop_half(&mut self.adjacency, b, half.mirrored(a));
+        remove_half(&mut self.adjacency, b, half.mirrored(a));
         self.edges -= 1;
         self.count_edge(kind, -1);
         if !self.are_adjacent(a, b) {
@@ -57,11 +57,11 @@ impl View {
 
     /// Removes an edge that is not part of the graph, as seen from one of its ends.
     pub(super) fn remove_other(&mut self, at: Ix, half: Neighbor) {
-        if !drop_half(&mut self.other_edges, at, half) {
+        if !remove_half(&mut self.other_edges, at, half) {
             return;
         }
         if half.target() != at {
-            drop_half(&mut self.other_edges, half.target(), half.mirrored(at));
+            remove_half(&mut self.other_edges, half.target(), half.mirrored(at));
         }
         self.count_edge(half.kind(), -1);
     }
@@ -130,7 +130,7 @@ fn put_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
 }
 
 /// Removes one end of an edge; returns whether it existed.
-pub(super) fn drop_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
+pub(super) fn remove_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
     let mut edges = rows.get(at as usize).unwrap_or_default().to_vec();
     let position = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
     if let Ok(found) = position {
