@@ -14,17 +14,17 @@ pub fn title_of(body: &str) -> Option<String> {
         return Some(line);
     }
     let mut title = String::new();
-    let mut taken = 0;
+    let mut length = 0;
     for word in line.split(' ') {
-        let chars = word.chars().count() + usize::from(taken > 0);
-        if taken + chars >= DERIVED_TITLE_CHARS {
+        let chars = word.chars().count() + usize::from(length > 0);
+        if length + chars >= DERIVED_TITLE_CHARS {
             break;
         }
-        if taken > 0 {
+        if length > 0 {
             title.push(' ');
         }
         title.push_str(word);
-        taken += chars;
+        length += chars;
     }
     if title.is_empty() {
         title = line.chars().take(DERIVED_TITLE_CHARS - 1).collect();

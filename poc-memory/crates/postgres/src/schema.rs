@@ -63,18 +63,18 @@ pub fn init(location: &LogLocation) -> Result<InitReport> {
 }
 
 fn init_with(client: &mut Client, location: &LogLocation) -> Result<InitReport> {
-    let of = |error: postgres::Error| failure(location, &error);
+    let to_error = |error: postgres::Error| failure(location, &error);
     let mut attempts = 1;
     let (from, added) = loop {
         let from = version(client, location)?;
         match upgrade(client, location.store(), from) {
             Ok(added) => break (from, added),
             Err(error) if attempts < ATTEMPTS && is_simultaneous(&error) => attempts += 1,
-            Err(error) => return Err(of(error)),
+            Err(error) => return Err(to_error(error)),
         }
     };
-    let store = store_row::find(client, location.store()).map_err(of)?.unwrap_or_default();
-    let head = store_row::head(client, store).map_err(of)?;
+    let store = store_row::find(client, location.store()).map_err(to_error)?.unwrap_or_default();
+    let head = store_row::head(client, store).map_err(to_error)?;
     Ok(InitReport { from, to: MIGRATIONS.len() as i64, is_new: added > 0, head })
 }
 

@@ -40,13 +40,13 @@ pub(super) struct Spreading<'a, L> {
     arriving: SparseAccumulator,
     // By node, all zero between hops; empty until a hop needs it.
     dense: Vec<f64>,
-    front: Vec<(Ix, f64)>,
+    frontier: Vec<(Ix, f64)>,
     arrivals: usize,
 }
 
-/// A hop uses the dense array over all nodes if it follows more than one edge per this many nodes of the graph.
-/// Clearing the array then costs less than looking nodes up in a list.
-const SPARSE: usize = 4;
+/// A hop uses the dense array over all nodes if the graph has fewer nodes per followed edge than this. Clearing the
+/// array then costs less than looking nodes up in a list.
+const MIN_NODES_PER_EDGE: usize = 4;
 
 impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
     pub(super) fn new(view: &'a View, options: SpreadOptions, accepts: L) -> Self {
@@ -58,7 +58,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
             total: sums(),
             arriving: sums(),
             dense: Vec::new(),
-            front: Vec::new(),
+            frontier: Vec::new(),
             arrivals: 0,
         }
     }
@@ -66,30 +66,30 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
     /// Like [`spread`], from these sources.
     pub(super) fn from(&mut self, sources: &[(Ix, f64)]) -> &[(Ix, f64)] {
         self.total.clear();
-        self.front.clear();
+        self.frontier.clear();
         self.arrivals = 0;
         for &(ix, activation) in sources {
             self.reach(ix, activation);
         }
         for _ in 0..self.options.max_hops {
-            let edges: usize = self.front.iter().map(|&(ix, _)| self.view.degree(ix) as usize).sum();
+            let edges: usize = self.frontier.iter().map(|&(ix, _)| self.view.degree(ix) as usize).sum();
             self.arrivals += edges;
-            if edges * SPARSE > self.view.slots() as usize {
+            if edges * MIN_NODES_PER_EDGE > self.view.slots() as usize {
                 self.dense_hop();
             } else {
                 self.sparse_hop();
             }
-            if self.front.is_empty() || cancellation::is_requested() {
+            if self.frontier.is_empty() || cancellation::is_requested() {
                 break;
             }
         }
         self.total.all()
     }
 
-    /// Spreads the activation of the front by one hop. Nodes that may not be reached receive activation too and are
+    /// Spreads the activation of the frontier by one hop. Nodes that may not be reached receive activation too and are
     /// removed afterwards: checking each node once is cheaper than checking it for each edge.
     fn sparse_hop(&mut self) {
-        for &(ix, activation) in &self.front {
+        for &(ix, activation) in &self.frontier {
             for edge in self.view.all_merged_edges(ix) {
                 let passed = activation * self.options.edge_decay * edge.strength;
                 if passed > 0.0 {
@@ -97,7 +97,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
                 }
             }
         }
-        self.front.clear();
+        self.frontier.clear();
         let mut arrived = std::mem::take(&mut self.arriving);
         for &(ix, sum) in arrived.all() {
             if sum >= self.options.min_activation {
@@ -111,7 +111,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
     fn dense_hop(&mut self) {
         let mut sums = std::mem::take(&mut self.dense);
         sums.resize(self.view.slots() as usize, 0.0);
-        for &(ix, activation) in &self.front {
+        for &(ix, activation) in &self.frontier {
             let passed = activation * self.options.edge_decay;
             for edge in self.view.all_merged_edges(ix) {
                 if let Some(sum) = sums.get_mut(edge.ix as usize) {
@@ -119,7 +119,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
                 }
             }
         }
-        self.front.clear();
+        self.frontier.clear();
         for (ix, sum) in (0..).zip(&mut sums) {
             if *sum >= self.options.min_activation {
                 self.reach(ix, *sum);
@@ -145,7 +145,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
             }
             self.total.add(ix, activation);
         }
-        self.front.push((ix, activation));
+        self.frontier.push((ix, activation));
     }
 }
 
@@ -212,19 +212,19 @@ mod tests {
             let mut view = view(nodes, &edges);
             let node = Node { state: State::Superseded, ..testing::node(unused) };
             view.apply(2, &[Delta::Node(Arc::new(node))]);
-            let mut front = [0.0; 8];
-            sources.iter().filter(|(ix, _)| u64::from(*ix) != unused).for_each(|(ix, a)| front[*ix as usize] = *a);
-            let mut total = front;
+            let mut frontier = [0.0; 8];
+            sources.iter().filter(|(ix, _)| u64::from(*ix) != unused).for_each(|(ix, a)| frontier[*ix as usize] = *a);
+            let mut total = frontier;
             for _ in 0..OPTIONS.max_hops {
                 let mut next = [0.0; 8];
                 for &(a, b, strength) in &edges {
                     let strength = f64::from(strength as f32);
-                    next[b as usize] += front[a as usize] * OPTIONS.edge_decay * strength;
-                    next[a as usize] += front[b as usize] * OPTIONS.edge_decay * strength;
+                    next[b as usize] += frontier[a as usize] * OPTIONS.edge_decay * strength;
+                    next[a as usize] += frontier[b as usize] * OPTIONS.edge_decay * strength;
                 }
                 next[unused as usize] = 0.0;
-                front = next.map(|sum| if sum >= OPTIONS.min_activation { sum } else { 0.0 });
-                total.iter_mut().zip(front).for_each(|(total, sum)| *total += sum);
+                frontier = next.map(|sum| if sum >= OPTIONS.min_activation { sum } else { 0.0 });
+                total.iter_mut().zip(frontier).for_each(|(total, sum)| *total += sum);
             }
             let mut found = [0.0; 8];
             for (ix, activation) in spread(&view, &sources, OPTIONS, |_| true) {

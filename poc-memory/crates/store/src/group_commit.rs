@@ -105,7 +105,7 @@ struct PublishedState {
 }
 
 impl CommitQueue {
-    /// Creates a queue over views in which everything up to `seq` is durable and visible. With a cause, it accepts no
+    /// Creates a queue over views in which everything up to `seq` is durable and visible. With a reason, it accepts no
     /// transactions. Without files, no view is saved.
     pub(super) fn new(
         seq: u64,
@@ -348,13 +348,13 @@ impl Committer {
 
     /// Applies transactions that are in the log to everything derived from it, and makes them visible.
     fn apply(&mut self, batch: Vec<PendingTransaction>) -> Result<()> {
-        let mut unwritten = None;
+        let mut write_error = None;
         for PendingTransaction { txn, checksum, .. } in &batch {
             let watermark = Watermark { seq: txn.seq, checksum: *checksum };
             let changes = changes(txn)?;
             // An error means that earlier changes could not be written. The new ones are in memory and in the log.
             if let Err(error) = self.engine.apply(changes.into(), watermark) {
-                unwritten = Some(error);
+                write_error = Some(error);
             }
         }
         for pending in &batch {
@@ -362,7 +362,7 @@ impl Committer {
         }
         self.commits.publish(batch);
         self.tenant_memory.make_room(&self.commits, &self.index_workers);
-        if let Some(error) = unwritten {
+        if let Some(error) = write_error {
             self.records_unwritten(&error);
         }
         Ok(())
@@ -459,16 +459,16 @@ impl Committer {
 fn refuse(commits: &CommitQueue, writer: &Writer, reason: ReadOnlyReason, batch: Vec<PendingTransaction>) {
     let error = reason.error();
     tracing::error!("{}", error.message);
-    let taken = {
+    let rolled_back = {
         let writer = writer.lock();
-        let taken = roll_back(commits, &writer, batch);
+        let rolled_back = roll_back(commits, &writer, batch);
         let mut writability = commits.writability.lock();
         writability.reason = Some(reason);
         commits.attempted.notify_all();
-        taken
+        rolled_back
     };
     let rejection = Rejection::Failed(error);
-    taken.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
+    rolled_back.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
 }
 
 /// Rolls back the transactions that are queued or in `batch`. The next transaction is built on the published state.

@@ -1,7 +1,6 @@
 //! A compact adjacency structure for whole-graph algorithms.
 
 use crate::Ix;
-
 use crate::View;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -23,15 +22,17 @@ pub(super) struct Adjacency {
 }
 
 impl Adjacency {
-    /// The merged edges between live nodes, by node index. Edges weaker than `min`, or of strength 0, are left out.
-    pub(super) fn of(view: &View, min: f64) -> Self {
+    /// The merged edges between live nodes, by node index. Edges weaker than `min_strength`, or of strength 0, are left
+    /// out.
+    pub(super) fn of(view: &View, min_strength: f64) -> Self {
         let slots = view.slots();
         let mut starts = Vec::with_capacity(slots as usize + 1);
         let mut ends = Vec::with_capacity(2 * view.edge_count());
         for ix in 0..slots {
             starts.push(ends.len());
             if view.is_live(ix) {
-                let strong = view.merged_edges(ix).filter(|edge| edge.strength >= min && edge.strength > 0.0);
+                let strong =
+                    view.merged_edges(ix).filter(|edge| edge.strength >= min_strength && edge.strength > 0.0);
                 ends.extend(strong.map(|edge| HalfEdge { ix: edge.ix, strength: edge.strength as f32 }));
             }
         }
@@ -63,7 +64,7 @@ impl Adjacency {
 
     /// The edges among some nodes, renumbered by their position in the list. No edge of these nodes may lead outside
     /// the list. `positions` is a reusable buffer with one entry per node.
-    pub(super) fn part(&self, nodes: &[Ix], positions: &mut Vec<u32>) -> Self {
+    pub(super) fn subgraph(&self, nodes: &[Ix], positions: &mut Vec<u32>) -> Self {
         positions.resize(self.starts.len(), 0);
         for (position, &ix) in nodes.iter().enumerate() {
             if let Some(slot) = positions.get_mut(ix as usize) {
@@ -81,7 +82,7 @@ impl Adjacency {
         Adjacency { starts, ends }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub(super) fn rows(&self) -> Ix {
         self.starts.len().saturating_sub(1) as Ix
     }

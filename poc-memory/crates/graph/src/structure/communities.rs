@@ -55,7 +55,7 @@ impl Communities {
         order.sort_unstable();
         let order: Vec<Ix> = order.into_iter().map(|(_, _, ix)| ix).collect();
         let mut positions = Vec::new();
-        let part = strong.part(&order, &mut positions);
+        let part = strong.subgraph(&order, &mut positions);
         let rows = part.rows_in(0..order.len());
         let graph = CsrGraph::new(rows.map(|row| row.iter().map(|end| (end.ix, f64::from(end.strength)))));
         let labels = leiden(&graph, &starting_labels(&order, earlier), Self::SEED);

@@ -95,7 +95,7 @@ fn components(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Component> {
     let component = |members: Vec<Ix>| {
         let own: Vec<Option<NodeId>> =
             members.iter().map(|&ix| ids.get(ix as usize).copied().flatten()).collect();
-        let edges = edges.part(&members, &mut positions);
+        let edges = edges.subgraph(&members, &mut positions);
         let random = |turn: u64| -> Vec<f64> { own.iter().map(|&id| signed(id, turn)).collect() };
         let mut numbers = Vec::new();
         let dimensions = match members.len() {

@@ -73,7 +73,7 @@ impl SpectralEmbedding {
             let random =
                 |turn: u64| -> Vec<f64> { members.iter().map(|&ix| signed(view.id(ix), turn)).collect() };
             starts.push(coordinates.len());
-            let links = adjacency.part(members, &mut positions);
+            let links = adjacency.subgraph(members, &mut positions);
             spaces.push(write_coordinates(links, &random, dimensions, &mut coordinates));
         }
         SpectralEmbedding { components, positions, spaces, starts, coordinates }
@@ -159,7 +159,8 @@ pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
 }
 
 /// Embeds one component and appends the coordinates of its nodes, node by node. Every node must have an edge. Returns
-/// the space of the component. `random` returns one pseudo-random number per node; different arguments give different numbers.
+/// the space of the component. `random` returns one pseudo-random number per node; different arguments give different
+/// numbers.
 pub(super) fn write_coordinates(
     links: Adjacency,
     random: &dyn Fn(u64) -> Vec<f64>,

@@ -44,7 +44,7 @@ impl View {
 
     /// The visible notes that a note was derived from, directly or through other visible notes, nearest first. Each is
     /// listed once, with the number of steps to it (from 1). The note itself is not listed, even if it is part of a
-    /// circle. At most eight steps are followed, and a bounded number of edges after those of the note itself.
+    /// cycle. At most eight steps are followed, and a bounded number of edges after those of the note itself.
     pub fn ancestors(&self, ix: Ix, is_visible: &dyn Fn(Ix) -> bool) -> Vec<(Ix, usize)> {
         let mut found: Vec<(Ix, usize)> =
             self.sources(ix).filter(|&source| is_visible(source)).map(|source| (source, 1)).collect();
@@ -84,7 +84,7 @@ impl View {
 /// Which derived notes are represented by others among the hits of one search.
 ///
 /// A note is represented if at most eight steps along `derived-from` edges, all of them to visible notes, lead to a
-/// note that has no visible source itself. Notes that were derived from each other in a circle are therefore not
+/// note that has no visible source itself. Notes that were derived from each other in a cycle are therefore not
 /// represented, unless one of them was also derived from a note outside of it.
 #[derive(Debug, Default)]
 pub struct Representation {

@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// The maximum distance in bytes between the checksums of two blocks if the length of the second is not found. An
 /// entry of the index takes about half of that.
-const NEAR: usize = 64;
+const MAX_CHECKSUM_DISTANCE: usize = 64;
 
 /// A callback that receives the watermark of a table, and the key and the stored value of a record.
 type SalvagedRecordVisitor<'a> = dyn FnMut(Watermark, &[u8], &[u8]) + 'a;
@@ -85,7 +85,7 @@ impl Checksums {
     fn find(&mut self, block: &[u8]) -> bool {
         let checksum = crc32c::crc32c(block).to_le_bytes();
         let entry = [(block.len() as u32).to_le_bytes(), checksum].concat();
-        let near = self.next.saturating_add(NEAR).min(self.index.len());
+        let near = self.next.saturating_add(MAX_CHECKSUM_DISTANCE).min(self.index.len());
         let found = self
             .end_of(&entry, self.next..self.index.len())
             .or_else(|| self.end_of(&entry, 0..self.index.len()))
@@ -152,10 +152,10 @@ mod tests {
             let opened = Arc::new(SortedTable::open(&path).unwrap());
             assert!(opened.cursor_from(b"").map(Result::unwrap).eq(records.iter().cloned()));
             assert!(salvaged(&path) == (vec![WATERMARK], records.clone()));
-            let whole = fs::read(&path).unwrap();
-            let (end, _) = read_footer(&whole).unwrap();
-            for at in (end..whole.len()).step_by(3) {
-                let mut flipped = whole.clone();
+            let original = fs::read(&path).unwrap();
+            let (end, _) = read_footer(&original).unwrap();
+            for at in (end..original.len()).step_by(3) {
+                let mut flipped = original.clone();
                 flipped[at] ^= 0x21;
                 fs::write(&path, &flipped).unwrap();
                 assert!(SortedTable::open(&path).is_err(), "byte {at}");
@@ -172,10 +172,10 @@ mod tests {
         let path = folder.path().join("00000001-00000001.table");
         for is_lz4 in [false, true] {
             let records = table(&path, is_lz4);
-            let whole = fs::read(&path).unwrap();
-            let (end, _) = read_footer(&whole).unwrap();
+            let original = fs::read(&path).unwrap();
+            let (end, _) = read_footer(&original).unwrap();
             for at in (0..end).step_by(997) {
-                let mut flipped = whole.clone();
+                let mut flipped = original.clone();
                 flipped[at] ^= 0x21;
                 flipped[end] ^= 0x21;
                 fs::write(&path, &flipped).unwrap();
@@ -186,7 +186,7 @@ mod tests {
                 assert!(found.iter().all(|record| records.binary_search(record).is_ok()), "byte {at}");
             }
             // The file ends somewhere: without an index, no block can be checked.
-            fs::write(&path, &whole[..end]).unwrap();
+            fs::write(&path, &original[..end]).unwrap();
             assert_eq!(salvaged(&path).1.len(), 0);
         }
     }

@@ -11,16 +11,16 @@ struct FollowerContents {
 
 /// Keeps the bodies and vectors of live nodes.
 #[derive(Default)]
-struct Probe {
+struct RecordingFollower {
     state: Mutex<FollowerContents>,
     resets: AtomicU64,
     checkpoints: AtomicU64,
     fails: AtomicBool,
 }
 
-impl Follower for Probe {
+impl Follower for RecordingFollower {
     fn name(&self) -> &'static str {
-        "probe"
+        "follower"
     }
     fn applied(&self) -> u64 {
         self.state.lock().seq
@@ -32,7 +32,7 @@ impl Follower for Probe {
     }
     fn apply(&self, seq: u64, _: Tenant, deltas: &[Delta]) -> Result<()> {
         if self.fails.load(Ordering::SeqCst) {
-            return Err(Error::internal("the probe fails"));
+            return Err(Error::internal("the follower fails"));
         }
         let mut state = self.state.lock();
         for delta in deltas {
@@ -70,13 +70,13 @@ fn node_id(delta: &Delta) -> NodeId {
     }
 }
 
-fn with(folder: &TempDir, probe: &Arc<Probe>) -> Store {
-    let store = Store::open_with(folder.path(), EMBEDDER, vec![probe.clone()], in_memory()).unwrap();
+fn open_with(folder: &TempDir, follower: &Arc<RecordingFollower>) -> Store {
+    let store = Store::open_with(folder.path(), EMBEDDER, vec![follower.clone()], in_memory()).unwrap();
     store.settle();
     store
 }
 
-fn change_things(store: &Store, from: u64) {
+fn write_changes(store: &Store, from: u64) {
     for number in from..from + 5 {
         store
             .transact(cause(), |tx| {
@@ -104,18 +104,18 @@ fn change_things(store: &Store, from: u64) {
 #[test]
 fn live_caught_up_and_rebuilt_followers_are_equal() {
     let folder = tempfile::tempdir().unwrap();
-    let live = Arc::new(Probe::default());
-    let store = with(&folder, &live);
-    change_things(&store, 1);
+    let live = Arc::new(RecordingFollower::default());
+    let store = open_with(&folder, &live);
+    write_changes(&store, 1);
     drop(store);
-    let late = Arc::new(Probe::default());
-    drop(with(&folder, &late));
-    let store = with(&folder, &live);
-    change_things(&store, 11);
+    let late = Arc::new(RecordingFollower::default());
+    drop(open_with(&folder, &late));
+    let store = open_with(&folder, &live);
+    write_changes(&store, 11);
     drop(store);
-    drop(with(&folder, &late));
-    let fresh = Arc::new(Probe::default());
-    drop(with(&folder, &fresh));
+    drop(open_with(&folder, &late));
+    let fresh = Arc::new(RecordingFollower::default());
+    drop(open_with(&folder, &fresh));
     assert_eq!(live.state.lock().seq, 20);
     assert_eq!(*live.state.lock(), *late.state.lock());
     assert_eq!(*live.state.lock(), *fresh.state.lock());
@@ -125,58 +125,58 @@ fn live_caught_up_and_rebuilt_followers_are_equal() {
 #[test]
 fn a_follower_ahead_of_the_log_is_reset() {
     let folder = tempfile::tempdir().unwrap();
-    let probe = Arc::new(Probe::default());
-    drop(with(&folder, &probe));
-    probe.apply(5, Tenant::default(), &[Delta::Node(Arc::new(node(77)))]).unwrap();
-    let store = with(&folder, &probe);
+    let follower = Arc::new(RecordingFollower::default());
+    drop(open_with(&folder, &follower));
+    follower.apply(5, Tenant::default(), &[Delta::Node(Arc::new(node(77)))]).unwrap();
+    let store = open_with(&folder, &follower);
     put(&store, 1);
-    assert_eq!(probe.resets.load(Ordering::SeqCst), 1);
-    assert_eq!((probe.applied(), probe.state.lock().bodies.len()), (1, 1));
+    assert_eq!(follower.resets.load(Ordering::SeqCst), 1);
+    assert_eq!((follower.applied(), follower.state.lock().bodies.len()), (1, 1));
 }
 
 #[test]
 fn a_failed_follower_is_reported_and_catches_up_at_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
-    let probe = Arc::new(Probe::default());
-    let store = with(&folder, &probe);
+    let follower = Arc::new(RecordingFollower::default());
+    let store = open_with(&folder, &follower);
     put(&store, 1);
     let ann = super::tenants::tuple(1).id();
     assert!(store.shared.index_workers.unload(ann).unwrap());
-    probe.fails.store(true, Ordering::SeqCst);
+    follower.fails.store(true, Ordering::SeqCst);
     put(&store, 2);
-    assert!(!store.shared.index_workers.unload(ann).unwrap(), "what it has is incomplete");
-    probe.fails.store(false, Ordering::SeqCst);
+    assert!(!store.shared.index_workers.unload(ann).unwrap(), "its content is incomplete");
+    follower.fails.store(false, Ordering::SeqCst);
     put(&store, 3);
     let behind: Vec<_> =
         store.lagging_followers().iter().map(|(name, error)| format!("{name}: {error}")).collect();
-    assert_eq!(behind, ["probe: the probe fails"]);
-    assert_eq!(probe.applied(), 1);
+    assert_eq!(behind, ["follower: the follower fails"]);
+    assert_eq!(follower.applied(), 1);
     drop(store);
-    let store = with(&folder, &probe);
+    let store = open_with(&folder, &follower);
     assert!(store.lagging_followers().is_empty());
-    assert_eq!((probe.applied(), probe.state.lock().bodies.len()), (3, 3));
+    assert_eq!((follower.applied(), follower.state.lock().bodies.len()), (3, 3));
 }
 
 /// Storing one note must not write all indexes, and the replay at open must stay bounded.
 #[test]
 fn closing_writes_a_checkpoint_after_enough_changes() {
     let folder = tempfile::tempdir().unwrap();
-    let saved = |probe: &Probe| probe.checkpoints.load(Ordering::SeqCst);
-    let live = Arc::new(Probe::default());
-    let store = with(&folder, &live);
+    let saved = |follower: &RecordingFollower| follower.checkpoints.load(Ordering::SeqCst);
+    let live = Arc::new(RecordingFollower::default());
+    let store = open_with(&folder, &live);
     put(&store, 1);
     drop(store);
     assert_eq!(saved(&live), 0);
-    let store = with(&folder, &live);
+    let store = open_with(&folder, &live);
     store.transact(cause(), |tx| (2..1000).try_for_each(|number| tx.put_node(&node(number)))).unwrap();
     drop(store);
     assert_eq!(saved(&live), 0, "998 changes since the open, one before");
-    let late = Arc::new(Probe::default());
-    let store = with(&folder, &late);
+    let late = Arc::new(RecordingFollower::default());
+    let store = open_with(&folder, &late);
     put(&store, 1000);
     drop(store);
     assert_eq!(saved(&late), 1, "changes that an open catches up with count, too");
-    drop(with(&folder, &late));
+    drop(open_with(&folder, &late));
     assert_eq!(saved(&late), 1, "nothing new");
 }
 

@@ -4,7 +4,7 @@ use super::changes::{Op, op};
 use super::tenant_memory::{TINY, copy, open_limited_with, write_to_both};
 use super::tenants::{seen, tuple};
 use super::verify::QUIET;
-use super::view_file::cut;
+use super::view_file::truncate_log;
 use super::*;
 use crate::engine::{Put, Visitor, Watermark};
 use crate::table::tenant_prefix;
@@ -360,7 +360,7 @@ fn a_file_of_another_tenant_or_another_log_is_ignored() {
 fn a_file_ahead_of_the_log_is_ignored_even_when_the_log_reaches_its_number_again() {
     let folder = closed();
     let ahead = fs::read(file_of(&folder, 1)).unwrap();
-    cut(&folder);
+    truncate_log(&folder);
     fs::remove_file(folder.path().join("view")).unwrap();
     let store = open_in(&folder, with_files()).unwrap();
     assert!(!is_used(&folder, &store));

@@ -78,18 +78,18 @@ proptest! {
 #[test]
 fn a_damaged_view_is_refused_at_every_byte() {
     let (folder, before) = closed();
-    let whole = fs::read(path(&folder)).unwrap();
+    let original = fs::read(path(&folder)).unwrap();
     assert!(view_file::read(folder.path()).is_some());
-    for at in 0..whole.len() {
-        let mut flipped = whole.clone();
+    for at in 0..original.len() {
+        let mut flipped = original.clone();
         flipped[at] ^= 0x10;
-        for bytes in [&flipped, &whole[..at]] {
+        for bytes in [&flipped, &original[..at]] {
             fs::write(path(&folder), bytes).unwrap();
             assert!(view_file::read(folder.path()).is_none(), "byte {at}");
         }
     }
-    for at in [0, 40, 100, whole.len() - 1] {
-        fs::write(path(&folder), &whole[..at]).unwrap();
+    for at in [0, 40, 100, original.len() - 1] {
+        fs::write(path(&folder), &original[..at]).unwrap();
         assert_eq!(contents(&open_in(&folder, in_memory()).unwrap().view()), before, "byte {at}");
     }
 }
@@ -103,8 +103,8 @@ fn a_missing_or_invalid_view_is_rebuilt() {
     assert_eq!(contents(&open_in(&folder, in_memory()).unwrap().view()), before);
 }
 
-/// Cuts the last transaction off the log, and removes its number from the file that shows the loss.
-pub(super) fn cut(folder: &TempDir) {
+/// Truncates the log within its last transaction, and removes the file that would show the loss.
+pub(super) fn truncate_log(folder: &TempDir) {
     let segment = segment_files(folder).remove(0);
     let bytes = fs::read(&segment).unwrap();
     fs::write(&segment, &bytes[..bytes.len() - 1]).unwrap();
@@ -115,7 +115,7 @@ pub(super) fn cut(folder: &TempDir) {
 fn a_view_ahead_of_the_log_is_shown_and_that_of_another_log_is_refused() {
     let (folder, before) = closed();
     let view = fs::read(path(&folder)).unwrap();
-    cut(&folder);
+    truncate_log(&folder);
     let store = open_in(&folder, in_memory()).unwrap();
     assert_eq!((contents(&store.view()), store.view().seq), (before.clone(), 6));
     insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000001.log` is damaged at byte 1984 and lacks change 6; answers show the names and links of the saved view up to change 6");

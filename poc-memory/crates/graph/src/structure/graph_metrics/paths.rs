@@ -1,7 +1,6 @@
 //! Components and shortest paths, by breadth-first search.
 
 use crate::Ix;
-
 use crate::View;
 
 /// Components of up to this many nodes are searched from every node.
@@ -9,7 +8,7 @@ pub(super) const EXACT: usize = 512;
 
 /// Maximum number of edges that the searches of a larger component follow, counting both
 /// directions.
-const BUDGET: usize = 40_000_000;
+const MAX_FOLLOWED_EDGES: usize = 40_000_000;
 
 /// The minimum number of start nodes for a component of any size.
 const MIN_SOURCES: usize = 16;
@@ -26,8 +25,8 @@ pub(super) fn components(view: &View, nodes: &[Ix]) -> Vec<Vec<Ix>> {
     parts
 }
 
-/// The mean shortest-path length between two different nodes of a component; `None` below two
-/// nodes. Searches from all its nodes, or from an evenly spaced sample.
+/// The mean shortest-path length between two different nodes of a component; `None` for fewer
+/// than two nodes. Searches from all its nodes, or from an evenly spaced sample.
 pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
     if component.len() < 2 {
         return None;
@@ -35,7 +34,7 @@ pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
     let ends: usize = component.iter().map(|&ix| view.degree(ix) as usize).sum();
     let sources = match component.len() {
         nodes if nodes <= EXACT => nodes,
-        _ => (BUDGET / ends.max(1)).clamp(MIN_SOURCES, EXACT),
+        _ => (MAX_FOLLOWED_EDGES / ends.max(1)).clamp(MIN_SOURCES, EXACT),
     };
     let mut search = BreadthFirstSearch::new(view);
     let mut sum = 0;
@@ -56,13 +55,13 @@ struct BreadthFirstSearch<'a> {
     number: u32,
     // The nodes in the order of discovery, and the end of each distance level.
     found: Vec<Ix>,
-    rings: Vec<usize>,
+    levels: Vec<usize>,
 }
 
 impl<'a> BreadthFirstSearch<'a> {
     fn new(view: &'a View) -> Self {
         let seen = vec![0; view.slots() as usize];
-        BreadthFirstSearch { view, seen, number: 1, found: Vec::new(), rings: Vec::new() }
+        BreadthFirstSearch { view, seen, number: 1, found: Vec::new(), levels: Vec::new() }
     }
 
     fn has_seen(&self, ix: Ix) -> bool {
@@ -74,7 +73,7 @@ impl<'a> BreadthFirstSearch<'a> {
         self.number += 1;
     }
 
-    fn see(&mut self, ix: Ix) {
+    fn visit(&mut self, ix: Ix) {
         if let Some(seen) = self.seen.get_mut(ix as usize)
             && *seen != self.number
         {
@@ -86,16 +85,16 @@ impl<'a> BreadthFirstSearch<'a> {
     /// The unvisited nodes that are reachable from a node, nearest first.
     fn from(&mut self, source: Ix) -> &[Ix] {
         self.found.clear();
-        self.rings.clear();
-        self.see(source);
+        self.levels.clear();
+        self.visit(source);
         let mut next = 0;
         while next < self.found.len() {
             let ring = self.found.len();
-            self.rings.push(ring);
+            self.levels.push(ring);
             for at in next..ring {
                 let Some(&ix) = self.found.get(at) else { break };
                 for edge in self.view.merged_edges(ix) {
-                    self.see(edge.ix);
+                    self.visit(edge.ix);
                 }
             }
             next = ring;
@@ -105,8 +104,8 @@ impl<'a> BreadthFirstSearch<'a> {
 
     /// The sum of the distances of the last search.
     fn distances(&self) -> usize {
-        let rings = self.rings.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?));
-        (1..).zip(rings).map(|(distance, nodes): (usize, usize)| distance * nodes).sum()
+        let levels = self.levels.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?));
+        (1..).zip(levels).map(|(distance, nodes): (usize, usize)| distance * nodes).sum()
     }
 }
 

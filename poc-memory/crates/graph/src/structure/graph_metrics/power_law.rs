@@ -22,9 +22,9 @@ pub struct PowerLaw {
 impl PowerLaw {
     /// Fits a power law to ascending degrees, ignoring degrees of 0. `None` if fewer than two different degrees remain.
     pub fn fit(ascending: &[u32]) -> Option<PowerLaw> {
-        let tied = ascending.get(ascending.partition_point(|&degree| degree == 0)..).unwrap_or(&[]);
+        let positive = ascending.get(ascending.partition_point(|&degree| degree == 0)..).unwrap_or(&[]);
         let counts: Vec<(u32, usize)> =
-            tied.chunk_by(|a, b| a == b).filter_map(|same| Some((*same.first()?, same.len()))).collect();
+            positive.chunk_by(|a, b| a == b).filter_map(|same| Some((*same.first()?, same.len()))).collect();
         // A fit needs at least two different degrees.
         let candidates = 0..counts.len().saturating_sub(1);
         candidates
@@ -41,13 +41,13 @@ fn fit_from(counts: &[(u32, usize)]) -> Option<PowerLaw> {
     let logs: f64 =
         counts.iter().map(|&(degree, count)| (f64::from(degree) / floor).ln() * count as f64).sum();
     let alpha = 1.0 + nodes as f64 / logs;
-    let whole = hurwitz_zeta(alpha, f64::from(least));
-    let mut upto = 0;
+    let total = hurwitz_zeta(alpha, f64::from(least));
+    let mut cumulative = 0;
     let mut distance: f64 = 0.0;
     for &(degree, count) in counts {
-        upto += count;
-        let expected = 1.0 - hurwitz_zeta(alpha, f64::from(degree) + 1.0) / whole;
-        distance = distance.max((upto as f64 / nodes as f64 - expected).abs());
+        cumulative += count;
+        let expected = 1.0 - hurwitz_zeta(alpha, f64::from(degree) + 1.0) / total;
+        distance = distance.max((cumulative as f64 / nodes as f64 - expected).abs());
     }
     Some(PowerLaw { alpha, least, nodes, distance }).filter(|law| law.alpha.is_finite())
 }
@@ -82,12 +82,12 @@ mod tests {
 
     /// Quantiles of a power law from 1 on, by numerical inversion, so that the sample follows the law exactly.
     fn quantiles(alpha: f64, nodes: usize) -> Vec<u32> {
-        let whole = hurwitz_zeta(alpha, 1.0);
+        let total = hurwitz_zeta(alpha, 1.0);
         let mut degree = 1;
         (0..nodes)
             .map(|at| {
                 let above = 1.0 - (at as f64 + 0.5) / nodes as f64;
-                while hurwitz_zeta(alpha, f64::from(degree) + 1.0) / whole > above {
+                while hurwitz_zeta(alpha, f64::from(degree) + 1.0) / total > above {
                     degree += 1;
                 }
                 degree

@@ -44,7 +44,7 @@ impl CsrGraph {
         graph
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.degrees.len()
     }

@@ -52,7 +52,7 @@ impl<'a> BlockSearch<'a> {
         found: &[Eigenpair],
         random: [Vec<f64>; BLOCK],
     ) -> BlockSearch<'a> {
-        let first_eigenvector = walk.ground_state();
+        let first_eigenvector = walk.first_eigenvector();
         let column = |column: usize| match column.checked_sub(1) {
             None => first_eigenvector.as_slice(),
             Some(pair) => found.get(pair).map_or(&[][..], |pair| &pair.vector),

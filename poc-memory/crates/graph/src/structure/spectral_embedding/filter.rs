@@ -32,7 +32,7 @@ impl SpectralDensity {
     /// 2010; Lin, Saad and Yang 2016).
     pub(super) fn at(walk: &Walk, random: &[f64]) -> SpectralDensity {
         let mut now = random.to_vec();
-        walk.remove_ground_state(&mut now);
+        walk.remove_first_eigenvector(&mut now);
         normalize(&mut now);
         let mut before = vec![0.0; now.len()];
         let mut next = vec![0.0; now.len()];
@@ -44,7 +44,7 @@ impl SpectralDensity {
             }
             multiply(walk, &now, &mut next);
             next.iter_mut().zip(&before).for_each(|(next, before)| *next -= last * before);
-            walk.remove_ground_state(&mut next);
+            walk.remove_first_eigenvector(&mut next);
             let along = dot(&next, &now);
             next.iter_mut().zip(&now).for_each(|(next, now)| *next -= along * now);
             diagonal.push(along);

@@ -129,7 +129,7 @@ fn groups() -> Edges {
 fn found_and_dense(nodes: u64, edges: &[(u64, u64, f64)]) -> (Walk, Vec<Eigenpair>, Vec<Eigenpair>) {
     let view = view(nodes, edges);
     let members: Vec<Ix> = (0..nodes as Ix).collect();
-    let walk = Walk::new(Adjacency::of(&view, 0.0).part(&members, &mut Vec::new()));
+    let walk = Walk::new(Adjacency::of(&view, 0.0).subgraph(&members, &mut Vec::new()));
     let random = |turn| (0..nodes as Ix).map(|ix| signed(view.id(ix), turn)).collect();
     let found = spectrum::smallest(&walk, &random, 16);
     assert!(found.converged);

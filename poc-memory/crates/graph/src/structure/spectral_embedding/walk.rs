@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Edge ends from which a step uses two threads. For smaller components, starting a thread would cost as much as it
 /// saves.
-const SHARED: usize = 400_000;
+const MIN_PARALLEL_ENDS: usize = 400_000;
 
 /// The matrix of one component.
 #[derive(Clone, Debug)]
@@ -15,8 +15,8 @@ pub(super) struct Walk {
     edges: Adjacency,
     degrees: Vec<f64>,
     // 1/d, because a division takes as long as several multiplications.
-    shares: Vec<f64>,
-    roots: Vec<f64>,
+    inverse_degrees: Vec<f64>,
+    root_degrees: Vec<f64>,
     volume: f64,
 }
 
@@ -25,10 +25,10 @@ impl Walk {
     pub(super) fn new(edges: Adjacency) -> Walk {
         let rows = edges.rows_in(0..edges.rows() as usize);
         let degrees: Vec<f64> = rows.map(|row| row.iter().map(|end| f64::from(end.strength)).sum()).collect();
-        let shares = degrees.iter().map(|degree| degree.recip()).collect();
-        let roots = degrees.iter().map(|degree| degree.sqrt()).collect();
+        let inverse_degrees = degrees.iter().map(|degree| degree.recip()).collect();
+        let root_degrees = degrees.iter().map(|degree| degree.sqrt()).collect();
         let volume = degrees.iter().sum();
-        Walk { edges, degrees, shares, roots, volume }
+        Walk { edges, degrees, inverse_degrees, root_degrees, volume }
     }
 
     /// The number of nodes.
@@ -58,30 +58,30 @@ impl Walk {
 
     /// The entry of N for an edge, given one end, the other end and the strength.
     pub(super) fn entry(&self, a: usize, end: HalfEdge) -> f64 {
-        let root = |at: usize| self.roots.get(at).copied().unwrap_or(1.0);
+        let root = |at: usize| self.root_degrees.get(at).copied().unwrap_or(1.0);
         f64::from(end.strength) / (root(a) * root(end.ix as usize))
     }
 
     /// Converts vectors for N to vectors for the random walk: D^-1/2 `x`.
     pub(super) fn to_walk_space<const B: usize>(&self, x: &mut [[f64; B]]) {
-        x.iter_mut().zip(&self.roots).for_each(|(x, root)| x.iter_mut().for_each(|x| *x /= root));
+        x.iter_mut().zip(&self.root_degrees).for_each(|(x, root)| x.iter_mut().for_each(|x| *x /= root));
     }
 
     /// Converts vectors for the random walk back to vectors for N: D^1/2 `x`.
     pub(super) fn out_of_walk_space<const B: usize>(&self, x: &mut [[f64; B]]) {
-        x.iter_mut().zip(&self.roots).for_each(|(x, root)| x.iter_mut().for_each(|x| *x *= root));
+        x.iter_mut().zip(&self.root_degrees).for_each(|(x, root)| x.iter_mut().for_each(|x| *x *= root));
     }
 
     /// The unit eigenvector of N with eigenvalue 1: √d, normalised.
-    pub(super) fn ground_state(&self) -> Vec<f64> {
+    pub(super) fn first_eigenvector(&self) -> Vec<f64> {
         let length = self.volume.sqrt();
-        self.roots.iter().map(|root| root / length).collect()
+        self.root_degrees.iter().map(|root| root / length).collect()
     }
 
-    /// Removes the component along [`Walk::ground_state`] from a vector for N.
-    pub(super) fn remove_ground_state(&self, x: &mut [f64]) {
-        let along = x.iter().zip(&self.roots).map(|(x, root)| x * root).sum::<f64>() / self.volume;
-        x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x -= along * root);
+    /// Removes the component along [`Walk::first_eigenvector`] from a vector for N.
+    pub(super) fn remove_first_eigenvector(&self, x: &mut [f64]) {
+        let along = x.iter().zip(&self.root_degrees).map(|(x, root)| x * root).sum::<f64>() / self.volume;
+        x.iter_mut().zip(&self.root_degrees).for_each(|(x, root)| *x -= along * root);
     }
 
     /// Computes N `x`.
@@ -101,17 +101,17 @@ impl Walk {
         out: &mut [[f64; B]],
         put: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) {
-        let part = |nodes: Range<usize>, out: &mut [[f64; B]]| {
-            step_rows(&self.edges, &self.shares, nodes, x, out, &put);
+        let step_range = |nodes: Range<usize>, out: &mut [[f64; B]]| {
+            step_rows(&self.edges, &self.inverse_degrees, nodes, x, out, &put);
         };
-        if self.work() < SHARED {
-            return part(0..self.len(), out);
+        if self.work() < MIN_PARALLEL_ENDS {
+            return step_range(0..self.len(), out);
         }
         let middle = self.edges.middle();
         let (low, high) = out.split_at_mut(middle);
         std::thread::scope(|scope| {
-            scope.spawn(|| part(0..middle, low));
-            part(middle..self.len(), high);
+            scope.spawn(|| step_range(0..middle, low));
+            step_range(middle..self.len(), high);
         });
     }
 }
@@ -121,23 +121,23 @@ impl Walk {
 #[multiversion(targets("x86_64+avx2"))]
 fn step_rows<const B: usize, P: Fn(f64, f64, f64) -> f64>(
     edges: &Adjacency,
-    shares: &[f64],
+    inverse_degrees: &[f64],
     nodes: Range<usize>,
     x: &[[f64; B]],
     out: &mut [[f64; B]],
     put: &P,
 ) {
-    let shares = shares.get(nodes.clone()).unwrap_or(&[]);
+    let inverse_degrees = inverse_degrees.get(nodes.clone()).unwrap_or(&[]);
     let own = x.get(nodes.clone()).unwrap_or(&[]);
-    for (((row, share), own), out) in edges.rows_in(nodes).zip(shares).zip(own).zip(out) {
+    for (((row, inverse_degree), own), out) in edges.rows_in(nodes).zip(inverse_degrees).zip(own).zip(out) {
         let mut sums = [0.0; B];
         for end in row {
-            let Some(there) = x.get(end.ix as usize) else { continue };
+            let Some(other) = x.get(end.ix as usize) else { continue };
             let strength = f64::from(end.strength);
-            sums.iter_mut().zip(there).for_each(|(sum, there)| *sum += strength * there);
+            sums.iter_mut().zip(other).for_each(|(sum, other)| *sum += strength * other);
         }
         for ((sum, own), out) in sums.iter().zip(own).zip(out) {
-            *out = put(sum * share, *own, *out);
+            *out = put(sum * inverse_degree, *own, *out);
         }
     }
 }

@@ -64,12 +64,12 @@ fn the_first_note_of_a_chain_represents_the_next_eight() {
 }
 
 #[test]
-fn a_circle_is_represented_only_by_a_note_outside_of_it() {
+fn a_cycle_is_represented_only_by_a_note_outside_of_it() {
     let nodes: Vec<Node> = (0..4).map(testing::node).collect();
     // 1 and 2 were derived from each other, and 3 from 2.
-    let circle = view(&nodes, &[(1, 2), (2, 1), (3, 2)]);
-    assert!(represented(&circle).is_empty());
-    assert_eq!(ancestors(&circle, 1), [(2, 1)]);
+    let cycle = view(&nodes, &[(1, 2), (2, 1), (3, 2)]);
+    assert!(represented(&cycle).is_empty());
+    assert_eq!(ancestors(&cycle, 1), [(2, 1)]);
     let with_root = view(&nodes, &[(1, 2), (2, 1), (3, 2), (1, 0)]);
     assert_eq!(represented(&with_root), [1, 2, 3]);
     assert_eq!(representatives(&with_root, 3), [0]);

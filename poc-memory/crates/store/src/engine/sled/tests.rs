@@ -12,7 +12,7 @@ fn engine(folder: &tempfile::TempDir) -> Result<SledEngine> {
 fn damage_is_reported_and_marked_for_the_next_open() {
     let corruption = |_: &sled::Db| -> sled::Result<()> { Err(sled::Error::Corruption { at: None, bt: () }) };
     let panic = |_: &sled::Db| -> sled::Result<()> { panic!("boom") };
-    for (harm, expected) in [
+    for (operation, expected) in [
         (
             corruption as fn(&sled::Db) -> sled::Result<()>,
             "the record engine failed: Read corrupted data at file offset None backtrace ()",
@@ -21,7 +21,7 @@ fn damage_is_reported_and_marked_for_the_next_open() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let damaged = engine(&folder).unwrap();
-        let error = damaged.run(harm).unwrap_err();
+        let error = damaged.run(operation).unwrap_err();
         assert_eq!(error.message, format!("the records are damaged: {expected}"));
         assert!(error.hint.is_some());
         drop(damaged);
@@ -39,15 +39,15 @@ fn a_copy_opens_with_damaged_settings() {
     made.apply(changes.into(), Watermark { seq: 3, checksum: 4 }).unwrap();
     drop(made);
     let settings = folder.path().join(SETTINGS);
-    let whole = std::fs::read(&settings).unwrap();
-    for at in (0..whole.len()).step_by(4) {
-        let mut flipped = whole.clone();
+    let original = std::fs::read(&settings).unwrap();
+    for at in (0..original.len()).step_by(4) {
+        let mut flipped = original.clone();
         flipped[at] ^= 0x21;
         std::fs::write(&settings, flipped).unwrap();
         let copy = SledEngine::open_copy(folder.path()).unwrap();
         assert_eq!(copy.get(b"key").unwrap().as_deref(), Some(b"value".as_slice()), "byte {at}");
         drop(copy);
-        assert_eq!(std::fs::read(&settings).unwrap(), whole, "byte {at}");
+        assert_eq!(std::fs::read(&settings).unwrap(), original, "byte {at}");
     }
 }
 
