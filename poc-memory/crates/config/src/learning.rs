@@ -129,18 +129,18 @@ pub struct ReinforceConfig {
 
 impl EdgesConfig {
     pub(super) fn check(&self) -> Result<()> {
-        cap("edges", self.floor, self.cap)
+        check_cap("edges", self.floor, self.cap)
     }
 }
 
 impl WeightConfig {
     pub(super) fn check(&self) -> Result<()> {
-        cap("weight", self.floor, self.cap)
+        check_cap("weight", self.floor, self.cap)
     }
 }
 
 /// Fails unless the maximum weight is above 0 and at least the minimum.
-fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
+fn check_cap(section: &str, floor: f64, cap: f64) -> Result<()> {
     if cap < floor || cap == 0.0 {
         return wrong(section, "cap", cap, "give a number above 0 and not below `floor`");
     }

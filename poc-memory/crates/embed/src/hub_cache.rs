@@ -121,15 +121,15 @@ impl HubCache {
     }
 
     /// The folder of a model.
-    pub(super) fn folder(&self, of: &HubName) -> PathBuf {
-        self.root.join(format!("models--{}--{}", of.owner, of.name))
+    pub(super) fn folder(&self, name: &HubName) -> PathBuf {
+        self.root.join(format!("models--{}--{}", name.owner, name.name))
     }
 
     /// The folder with the files of a model; `None` if the model is not in the cache.
-    pub fn find(&self, of: &HubName) -> Option<PathBuf> {
-        let folder = self.folder(of);
-        let reference = std::fs::read_to_string(folder.join("refs").join(&of.revision)).ok();
-        let commit = reference.as_deref().map_or(of.revision.as_str(), str::trim);
+    pub fn find(&self, name: &HubName) -> Option<PathBuf> {
+        let folder = self.folder(name);
+        let reference = std::fs::read_to_string(folder.join("refs").join(&name.revision)).ok();
+        let commit = reference.as_deref().map_or(name.revision.as_str(), str::trim);
         let files = folder.join("snapshots").join(commit);
         // The commit comes from a file of the cache, which is not trusted.
         (is_commit(commit) && files.is_dir()).then_some(files)

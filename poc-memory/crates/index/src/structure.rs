@@ -63,46 +63,46 @@ mod tests {
     use super::*;
     use poc_graph::testing::view;
 
-    const RULES: StructureOptions = StructureOptions { dimensions: 4, exact_below: 0, max_drift: 0.5 };
+    const OPTIONS: StructureOptions = StructureOptions { dimensions: 4, exact_below: 0, max_drift: 0.5 };
 
     fn saved() -> SavedStructure {
         let graph = view(5, &[(0, 1, 0.5), (1, 2, 0.5), (3, 4, 0.5)]);
-        graph.refresh(&RULES);
-        SavedStructure::of(&graph, &RULES).unwrap()
+        graph.refresh(&OPTIONS);
+        SavedStructure::of(&graph, &OPTIONS).unwrap()
     }
 
     #[test]
     fn a_saved_structure_is_read_only_with_the_same_settings() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("structure");
-        assert!(read(&directory, &RULES).is_none());
+        assert!(read(&directory, &OPTIONS).is_none());
         let saved = saved();
-        write(&directory, &RULES, 1, &saved).unwrap();
+        write(&directory, &OPTIONS, 1, &saved).unwrap();
         // Nodes without a score have NaN, which is not equal to itself, so the debug output is compared.
-        let again = read(&directory, &RULES).unwrap();
+        let again = read(&directory, &OPTIONS).unwrap();
         assert_eq!(format!("{again:?}"), format!("{saved:?}"));
-        assert!(read(&directory, &StructureOptions { dimensions: 5, ..RULES }).is_none());
+        assert!(read(&directory, &StructureOptions { dimensions: 5, ..OPTIONS }).is_none());
         // These settings affect only how the structure is used.
-        assert!(read(&directory, &StructureOptions { exact_below: 9, max_drift: 0.1, ..RULES }).is_some());
+        assert!(read(&directory, &StructureOptions { exact_below: 9, max_drift: 0.1, ..OPTIONS }).is_some());
     }
 
     #[test]
     fn a_damaged_file_is_not_loaded() {
         let folder = tempfile::tempdir().unwrap();
-        write(folder.path(), &RULES, 1, &saved()).unwrap();
-        let whole = fs::read(file(folder.path())).unwrap();
+        write(folder.path(), &OPTIONS, 1, &saved()).unwrap();
+        let original = fs::read(file(folder.path())).unwrap();
         let refused = |bytes: &[u8]| {
             fs::write(file(folder.path()), bytes).unwrap();
-            read(folder.path(), &RULES).is_none()
+            read(folder.path(), &OPTIONS).is_none()
         };
-        assert!(!refused(&whole));
-        for at in 0..whole.len() {
-            assert!(refused(&whole[..at]), "cut to {at} bytes");
-            let mut flipped = whole.clone();
+        assert!(!refused(&original));
+        for at in 0..original.len() {
+            assert!(refused(&original[..at]), "cut to {at} bytes");
+            let mut flipped = original.clone();
             flipped[at] ^= 1 << (at % 8);
             assert!(refused(&flipped), "byte {at}");
         }
-        assert!(refused(&[whole.as_slice(), b"0"].concat()));
+        assert!(refused(&[original.as_slice(), b"0"].concat()));
     }
 
     #[test]
@@ -111,11 +111,11 @@ mod tests {
         let bytes = postcard::to_stdvec(&saved()).unwrap();
         let refused = |fingerprint, parts: &[&[u8]]| {
             atomic_file::write(&file(folder.path()), fingerprint, 1, parts).unwrap();
-            read(folder.path(), &RULES).is_none()
+            read(folder.path(), &OPTIONS).is_none()
         };
-        let own = fingerprint(FORMAT, &RULES);
+        let own = fingerprint(FORMAT, &OPTIONS);
         assert!(!refused(own, &[&bytes]));
-        assert!(refused(fingerprint(FORMAT - 1, &RULES), &[&bytes]));
+        assert!(refused(fingerprint(FORMAT - 1, &OPTIONS), &[&bytes]));
         assert!(refused(Fingerprint::of("text index"), &[&bytes]));
         // A valid checksum over invalid content.
         assert!(refused(own, &[&bytes, b"more"]));
@@ -126,8 +126,8 @@ mod tests {
     fn files_of_an_interrupted_write_are_deleted() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(".tmp"), "half").unwrap();
-        write(folder.path(), &RULES, 1, &saved()).unwrap();
+        write(folder.path(), &OPTIONS, 1, &saved()).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(read(folder.path(), &RULES).is_some());
+        assert!(read(folder.path(), &OPTIONS).is_some());
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const MAX_RECORD: usize = 64 << 20;
 const MAX_DEPTH: usize = 64;
 
 /// The first byte of a compressed transaction. MessagePack never begins with it.
-const PACKED: u8 = 0xC1;
+const COMPRESSED_MARK: u8 = 0xC1;
 
 /// The possible first bytes of an uncompressed transaction: MessagePack maps of three fields, and of one or two more
 /// with a tenant or a base.
@@ -169,12 +169,16 @@ impl LoggedTransaction {
         }
         let frame = zstd::bulk::compress(&plain, ZSTD_LEVEL)
             .map_err(|error| EncodingError::new("a transaction", error))?;
-        Ok(if 1 + frame.len() < plain.len() { [&[PACKED], frame.as_slice()].concat() } else { plain })
+        Ok(if 1 + frame.len() < plain.len() {
+            [&[COMPRESSED_MARK], frame.as_slice()].concat()
+        } else {
+            plain
+        })
     }
 
     /// Whether an encoded transaction can begin with a byte.
     pub(super) fn may_begin_with(byte: u8) -> bool {
-        byte == PACKED || PLAIN.contains(&byte)
+        byte == COMPRESSED_MARK || PLAIN.contains(&byte)
     }
 
     /// Decodes the transaction in a log record.
@@ -233,8 +237,8 @@ struct BorrowedWrite<'a> {
 /// blocks.
 fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     match bytes.split_first() {
-        Some((&PACKED, packed)) => {
-            Ok(compression::decompress(packed, MAX_RECORD).map_err(unreadable)?.into())
+        Some((&COMPRESSED_MARK, compressed)) => {
+            Ok(compression::decompress(compressed, MAX_RECORD).map_err(unreadable)?.into())
         }
         _ => Ok(bytes.into()),
     }
@@ -262,7 +266,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_read_back(
+        fn encoded_transactions_are_decoded(
             seq: u64, tenant: Option<[u8; 16]>, at: i64, actor: String, op: String, run: Option<[u8; 16]>,
             began: Option<i64>, undoes: Vec<u64>,
             writes in proptest::collection::vec((1u8..=15, any::<Vec<u8>>(), any::<Option<Vec<u8>>>()), 0..4),
@@ -286,7 +290,7 @@ mod tests {
         }
 
         #[test]
-        fn packed_transactions_are_read_back(value: Vec<u8>, often in 100usize..400) {
+        fn compressed_transactions_are_decoded(value: Vec<u8>, often in 100usize..400) {
             let write = |key: usize| Write {
                 table: Table::Activity, key: key.to_be_bytes().to_vec(), before: None, after: Some(value.clone()),
             };
@@ -294,10 +298,10 @@ mod tests {
             let writes = (0..often).map(write).collect();
             let txn = LoggedTransaction { seq: 1, tenant: Tenant::default(), cause, base: None, writes };
             let bytes = txn.encode().unwrap();
-            prop_assert_eq!(bytes[0], PACKED);
+            prop_assert_eq!(bytes[0], COMPRESSED_MARK);
             prop_assert!(bytes.len() < rmp_serde::to_vec_named(&txn).unwrap().len() / 2);
             let plain = rmp_serde::to_vec_named(&txn).unwrap();
-            let earlier = [&[PACKED], lz4_flex::block::compress_prepend_size(&plain).as_slice()].concat();
+            let earlier = [&[COMPRESSED_MARK], lz4_flex::block::compress_prepend_size(&plain).as_slice()].concat();
             for bytes in [bytes, earlier] {
                 prop_assert_eq!(&LoggedTransaction::decode(&bytes).unwrap(), &txn);
                 prop_assert!(LoggedTransaction::decode(&bytes[..bytes.len() - 1]).is_err());
@@ -305,9 +309,9 @@ mod tests {
         }
 
         #[test]
-        fn packed_garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
-            prop_assert!(LoggedTransaction::decode(&[&[PACKED], bytes.as_slice()].concat()).is_err());
-            let frame = [&[PACKED], compression::ZSTD_MAGIC.as_slice(), bytes.as_slice()].concat();
+        fn compressed_garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
+            prop_assert!(LoggedTransaction::decode(&[&[COMPRESSED_MARK], bytes.as_slice()].concat()).is_err());
+            let frame = [&[COMPRESSED_MARK], compression::ZSTD_MAGIC.as_slice(), bytes.as_slice()].concat();
             prop_assert!(LoggedTransaction::decode(&frame).is_err());
         }
 
@@ -317,7 +321,7 @@ mod tests {
         }
     }
 
-    /// The format from before tenants were introduced.
+    /// The format of releases without tenants.
     #[test]
     fn a_transaction_of_the_default_tenant_names_none() {
         let cause = Cause::new(Timestamp(7), "manual", "test");

@@ -133,8 +133,8 @@ impl TenantRecords<'_> {
     /// keys, until a call fails.
     pub(super) fn scan(&self, table: Table, prefix: &[u8], each: &mut Visitor) -> Result<()> {
         let full = table.engine_key(self.tenant, prefix);
-        let front = full.len() - prefix.len();
-        self.engine.scan(&full, &mut |key, value| each(key.get(front..).unwrap_or_default(), value))
+        let prefix_length = full.len() - prefix.len();
+        self.engine.scan(&full, &mut |key, value| each(key.get(prefix_length..).unwrap_or_default(), value))
     }
 }
 

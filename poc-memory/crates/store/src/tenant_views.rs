@@ -42,8 +42,9 @@ pub(super) struct UnloadCandidate {
 pub(super) struct TenantViews {
     main: Arc<View>,
     loaded: FxHashMap<Tenant, LoadedView>,
-    known: TenantTable,
-    /// Counts uses.
+    /// The counts of all tenants except the default one.
+    counts: TenantTable,
+    /// The number of uses so far.
     clock: AtomicU64,
     /// Whether all views stay in memory, because they cannot be built again.
     is_fixed: bool,
@@ -55,7 +56,7 @@ impl TenantViews {
         TenantViews {
             main: views.main,
             loaded: FxHashMap::default(),
-            known: views.others,
+            counts: views.others,
             clock: AtomicU64::new(0),
             is_fixed: false,
         }
@@ -82,8 +83,8 @@ impl TenantViews {
     }
 
     /// The counts of the other tenants.
-    pub(super) fn known(&self) -> &TenantTable {
-        &self.known
+    pub(super) fn counts(&self) -> &TenantTable {
+        &self.counts
     }
 
     /// The tenants besides the default one whose views are in memory.
@@ -106,7 +107,7 @@ impl TenantViews {
         if tenant.is_default() {
             return Some(self.main.clone());
         }
-        self.used(tenant).map(|loaded| loaded.view.clone())
+        self.mark_used(tenant).map(|loaded| loaded.view.clone())
     }
 
     /// Keeps the view of a tenant in memory, if it is there.
@@ -114,10 +115,11 @@ impl TenantViews {
         if tenant.is_default() {
             return Some(TenantPin { _pin: None });
         }
-        self.used(tenant).map(|loaded| TenantPin { _pin: Some(loaded.pin.clone()) })
+        self.mark_used(tenant).map(|loaded| TenantPin { _pin: Some(loaded.pin.clone()) })
     }
 
-    fn used(&self, tenant: Tenant) -> Option<&LoadedView> {
+    /// The view of a tenant other than the default one, which counts as used now.
+    fn mark_used(&self, tenant: Tenant) -> Option<&LoadedView> {
         let loaded = self.loaded.get(&tenant)?;
         loaded.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         Some(loaded)
@@ -134,7 +136,7 @@ impl TenantViews {
         if tenant.is_default() {
             return Some(std::mem::replace(&mut self.main, view));
         }
-        self.known.insert(tenant, TenantCounts::of(&view));
+        self.counts.insert(tenant, TenantCounts::of(&view));
         match self.loaded.get_mut(&tenant) {
             Some(loaded) => Some(std::mem::replace(&mut loaded.view, view)),
             None => {
@@ -145,8 +147,8 @@ impl TenantViews {
     }
 
     /// Replaces the counts of a tenant whose view is not in memory.
-    pub(super) fn count(&mut self, tenant: Tenant, counts: TenantCounts) {
-        self.known.insert(tenant, counts);
+    pub(super) fn set_counts(&mut self, tenant: Tenant, counts: TenantCounts) {
+        self.counts.insert(tenant, counts);
     }
 
     /// The views that may be unloaded, in any order.

@@ -66,7 +66,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Whether any record differs from its value before the transaction.
-    pub(super) fn changes(&self) -> bool {
+    pub(super) fn has_changes(&self) -> bool {
         self.writes.iter().any(|write| write.before != write.after)
     }
 
@@ -207,7 +207,7 @@ impl Records for Transaction<'_> {
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let full = table.engine_key(self.tenant, prefix);
-        let front = full.len() - prefix.len();
+        let prefix_length = full.len() - prefix.len();
         let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         let by_node = !matches!(table, Table::Hashes | Table::Keywords);
         let is_absent = by_node && prefix.get(..ID).is_some_and(|id| self.is_absent(table, id));
@@ -229,7 +229,7 @@ impl Records for Transaction<'_> {
         }
         Ok(found
             .into_iter()
-            .map(|(key, value)| (key.get(front..).unwrap_or_default().to_vec(), value))
+            .map(|(key, value)| (key.get(prefix_length..).unwrap_or_default().to_vec(), value))
             .collect())
     }
 }

@@ -17,6 +17,8 @@ use std::path::PathBuf;
 const MAX_LISTED: usize = 20;
 /// The message for a deleted file.
 const MISSING: &str = "it is missing";
+/// The message for a file whose bytes have changed.
+const WRONG_CHECKSUM: &str = "its content does not match its checksum";
 /// Number of records between two calls of the callbacks.
 const SLICE: u64 = 256;
 
@@ -176,7 +178,7 @@ impl Verifier<'_> {
     /// Returns a diagnostic if a file with a checksum is damaged.
     fn check_file(&self, part: StorePart, file: &str) -> Option<DamagedPart> {
         atomic_file::is_damaged(&self.store.shared.directory.join(file))
-            .then(|| self.finding(part, file, "its checksum does not match its content"))
+            .then(|| self.finding(part, file, WRONG_CHECKSUM))
     }
 }
 

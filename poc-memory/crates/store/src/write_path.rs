@@ -126,7 +126,7 @@ impl Store {
         let last = writer.seq;
         let mut tx = Transaction::new(engine.as_ref(), self.tenant, last + 1, &writer.overlay, &view);
         build(&mut tx)?;
-        if !tx.changes() {
+        if !tx.has_changes() {
             return Ok(BuiltTransaction { seq: last, outcome: writer.last.clone() });
         }
         if !writer.named.contains(&self.tenant) {

@@ -9,7 +9,6 @@ mod power_law;
 pub use power_law::PowerLaw;
 
 use crate::Ix;
-
 use crate::View;
 use serde::{Deserialize, Serialize};
 
@@ -44,11 +43,12 @@ impl GraphMetrics {
         let live: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_live(ix)).collect();
         let mut degrees: Vec<u32> = live.iter().map(|&ix| view.degree(ix)).collect();
         degrees.sort_unstable();
-        let parts = paths::components(view, &live);
-        let largest = parts.iter().max_by_key(|part| part.len()).map_or(&[][..], Vec::as_slice);
+        let components = paths::components(view, &live);
+        let largest =
+            components.iter().max_by_key(|component| component.len()).map_or(&[][..], Vec::as_slice);
         let path_length = paths::mean_length(view, largest);
         GraphMetrics {
-            components: parts.len(),
+            components: components.len(),
             largest: largest.len(),
             isolated: degrees.iter().take_while(|&&degree| degree == 0).count(),
             clustering: mean_clustering(view, &live),

@@ -130,19 +130,19 @@ impl SortedTable {
     /// # Errors
     /// [`EngineError::Damaged`] if they do not match their checksum.
     pub(super) fn open(path: &Path) -> Result<SortedTable, EngineError> {
-        let file = File::open(path).map_err(|source| unwritten(path, source))?;
+        let file = File::open(path).map_err(|source| io_error(path, source))?;
         SortedTable::of_file(file, path)
     }
 
     fn of_file(file: File, path: &Path) -> Result<SortedTable, EngineError> {
-        let unreadable = |source| unwritten(path, source);
+        let unreadable = |source| io_error(path, source);
         let length = file.metadata().map_err(unreadable)?.len();
         let damaged = || damaged(path, "its index cannot be read");
         let footer_at = length.checked_sub(Footer::BYTES as u64).ok_or_else(damaged)?;
         let footer = Footer::decode(&read(&file, footer_at, Footer::BYTES as u64)?).ok_or_else(damaged)?;
-        let both = footer.index_length.checked_add(footer.filter_length).ok_or_else(damaged)?;
-        let index_at = footer_at.checked_sub(both).ok_or_else(damaged)?;
-        let bytes = read(&file, index_at, both)?;
+        let length_of_both = footer.index_length.checked_add(footer.filter_length).ok_or_else(damaged)?;
+        let index_at = footer_at.checked_sub(length_of_both).ok_or_else(damaged)?;
+        let bytes = read(&file, index_at, length_of_both)?;
         if crc32c::crc32c(&bytes) != footer.checksum {
             return Err(damaged());
         }
@@ -239,8 +239,8 @@ impl SortedTable {
 pub(super) fn read_footer(file: &[u8]) -> Option<(usize, Watermark)> {
     let (rest, footer) = file.split_at_checked(file.len().checked_sub(Footer::BYTES)?)?;
     let footer = Footer::decode(footer)?;
-    let both = footer.index_length.checked_add(footer.filter_length)?;
-    Some((rest.len().checked_sub(usize::try_from(both).ok()?)?, footer.watermark))
+    let length_of_both = footer.index_length.checked_add(footer.filter_length)?;
+    Some((rest.len().checked_sub(usize::try_from(length_of_both).ok()?)?, footer.watermark))
 }
 
 /// The watermark in the footer of a table, of which nothing else is read; `None` if the footer is damaged or
@@ -336,7 +336,7 @@ impl TableWriter {
     pub(super) fn create(path: &Path, max_records: u64) -> Result<TableWriter, EngineError> {
         let partial = path.with_extension("partial");
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&partial);
-        let file = file.map_err(|source| unwritten(&partial, source))?;
+        let file = file.map_err(|source| io_error(&partial, source))?;
         Ok(TableWriter {
             file: BufWriter::with_capacity(WRITE_BYTES, file),
             path: path.to_owned(),
@@ -372,7 +372,7 @@ impl TableWriter {
         let position = BlockPosition { offset: self.offset, length, checksum: crc32c::crc32c(&bytes) };
         self.index.push(&first, &position.encode());
         self.offset += u64::from(length);
-        self.file.write_all(&bytes).map_err(|source| unwritten(&self.partial, source))
+        self.file.write_all(&bytes).map_err(|source| io_error(&self.partial, source))
     }
 
     /// Writes the rest of the table, syncs it, gives the file its final name and opens it.
@@ -398,7 +398,7 @@ impl TableWriter {
             File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()?;
             self.file.get_ref().try_clone()
         };
-        let file = finish().map_err(|source| unwritten(&self.path, source))?;
+        let file = finish().map_err(|source| io_error(&self.path, source))?;
         let table = SortedTable::of_file(file, &self.path)?;
         self.state = FileState::Complete;
         Ok(table)
@@ -458,7 +458,7 @@ fn read(file: &File, offset: u64, length: u64) -> Result<Vec<u8>, EngineError> {
     }
 }
 
-fn unwritten(path: &Path, source: io::Error) -> EngineError {
+fn io_error(path: &Path, source: io::Error) -> EngineError {
     EngineError::Io { path: path.to_owned(), source }
 }
 

@@ -215,7 +215,7 @@ impl CommitQueue {
                 replaced.extend(published.views.publish(tenant, view));
             }
             for (tenant, counts) in changed.counts {
-                published.views.count(tenant, counts);
+                published.views.set_counts(tenant, counts);
             }
         }
         self.announce(seq);

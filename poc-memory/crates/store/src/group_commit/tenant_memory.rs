@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The limit, until [`TenantMemory::set_limit`] sets another.
 const UNLIMITED: u64 = u64::MAX;
 
-/// The limit and the state of letting tenants go.
+/// The limit, and the state of unloading tenants.
 pub(crate) struct TenantMemory {
     lock: Arc<Lock>,
     log: Arc<Log>,
@@ -120,7 +120,7 @@ fn usage(commits: &CommitQueue, workers: &IndexWorkers) -> (FxHashMap<Tenant, Us
     let pinned = commits.loaded();
     for LoadedIndex { tenant, bytes } in workers.loaded() {
         total += bytes;
-        // The indexes of a tenant whose view is not in memory are not in use, so they are the first to go.
+        // The indexes of a tenant whose view is not in memory are not in use, so they are unloaded first.
         if usage.contains_key(&tenant) || !pinned.contains(&tenant) {
             usage.entry(tenant).or_default().bytes += bytes;
         }

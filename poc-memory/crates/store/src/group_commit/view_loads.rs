@@ -52,7 +52,7 @@ impl CommitQueue {
             if let Some(view) = published.views.get(tenant) {
                 return Ok(view);
             }
-            if !published.views.known().contains_key(&tenant) {
+            if !published.views.counts().contains_key(&tenant) {
                 return Ok(self.empty.clone());
             }
         }
@@ -83,7 +83,7 @@ impl CommitQueue {
             if let Some(found) = in_memory(&published.views) {
                 return Ok(found);
             }
-            published.views.known().get(&tenant).copied()
+            published.views.counts().get(&tenant).copied()
         };
         let saved =
             self.view_files.as_ref().zip(known).and_then(|(files, counts)| files.load(tenant, &counts));
@@ -124,18 +124,18 @@ impl CommitQueue {
     /// transaction in them.
     pub(crate) fn main_and_counts(&self) -> (u64, Arc<View>, TenantTable) {
         let published = self.published.read();
-        (published.seq, published.views.main().clone(), published.views.known().clone())
+        (published.seq, published.views.main().clone(), published.views.counts().clone())
     }
 
     /// The default tenant, and every other one that has ever written anything.
     pub(crate) fn tenants(&self) -> Vec<Tenant> {
         let published = self.published.read();
-        std::iter::once(Tenant::default()).chain(published.views.known().keys().copied()).collect()
+        std::iter::once(Tenant::default()).chain(published.views.counts().keys().copied()).collect()
     }
 
     /// The counts of a tenant other than the default one; `None` if it has never written anything.
     pub(crate) fn counts(&self, tenant: Tenant) -> Option<TenantCounts> {
-        self.published.read().views.known().get(&tenant).copied()
+        self.published.read().views.counts().get(&tenant).copied()
     }
 
     /// Whether all views stay in memory.

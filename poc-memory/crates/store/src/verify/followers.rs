@@ -1,6 +1,6 @@
 //! Compares the followers with the records.
 
-use super::{DamagedPart, MAX_LISTED, MISSING, StorePart, Verifier, listed};
+use super::{DamagedPart, MAX_LISTED, MISSING, StorePart, Verifier, WRONG_CHECKSUM, listed};
 use crate::follower::{Follower, NoteDigests};
 use crate::keys;
 use crate::record_encoding::Record as _;
@@ -29,7 +29,7 @@ impl Verifier<'_> {
             let damaged = follower.damaged_files();
             findings.extend(damaged.into_iter().map(|path| {
                 let message = match path.exists() {
-                    true => "its content does not match its checksum",
+                    true => WRONG_CHECKSUM,
                     false => MISSING,
                 };
                 DamagedPart { part: StorePart::Index, path, message: message.into(), is_rebuilt: false }
@@ -60,11 +60,7 @@ impl Verifier<'_> {
 
     /// The notes of a tenant for which a follower's data differs from the records.
     fn differing(&self, follower: &dyn Follower, tenant: Tenant) -> Result<Vec<NodeId>> {
-        let found = follower.digests(tenant);
-        let mut found = match found {
-            Some(found) => found,
-            None => return Ok(Vec::new()),
-        };
+        let Some(mut found) = follower.digests(tenant) else { return Ok(Vec::new()) };
         let records = TenantRecords { engine: self.store.shared.engine.as_ref(), tenant };
         let ids = records.raw_keys(Table::Nodes, &[])?;
         let ids = ids.iter().map(|key| keys::read_id(key)).collect::<Result<Vec<NodeId>>>()?;
