@@ -7,12 +7,10 @@ mod core_pool;
 mod cross_encoder;
 mod distill;
 mod error;
-mod hub_client;
-
 mod hash;
 mod http;
 mod hub_cache;
-
+mod hub_client;
 mod panics;
 mod static_table;
 mod table;

@@ -52,9 +52,10 @@ impl FromStr for ChunkRef {
     type Err = ();
     fn from_str(text: &str) -> Result<ChunkRef, ()> {
         let (message, number) = text.strip_prefix(SCHEME).and_then(|rest| rest.split_once('#')).ok_or(())?;
-        let of = ChunkRef { message: message.parse().map_err(drop)?, number: number.parse().map_err(drop)? };
+        let chunk =
+            ChunkRef { message: message.parse().map_err(drop)?, number: number.parse().map_err(drop)? };
         // Only the canonical spelling, because the source is part of the content hash.
-        if of.number > 0 && of.to_string() == text { Ok(of) } else { Err(()) }
+        if chunk.number > 0 && chunk.to_string() == text { Ok(chunk) } else { Err(()) }
     }
 }
 
@@ -65,9 +66,9 @@ mod tests {
     #[test]
     fn only_the_canonical_spelling_of_a_chunk_source_is_accepted() {
         let id = "019aa5b30800700080000000000000ab";
-        let of = ChunkRef::from_source(Some(&format!("message:{id}#12"))).unwrap();
-        assert_eq!((of.message.to_string().as_str(), of.number), (id, 12));
-        assert_eq!(of.to_string(), format!("message:{id}#12"));
+        let chunk = ChunkRef::from_source(Some(&format!("message:{id}#12"))).unwrap();
+        assert_eq!((chunk.message.to_string().as_str(), chunk.number), (id, 12));
+        assert_eq!(chunk.to_string(), format!("message:{id}#12"));
         let upper = format!("message:{}#1", id.to_uppercase());
         for other in
             ["", "message:", "message:1#1", &upper, &format!("message:{id}#0"), &format!("message:{id}#01")]

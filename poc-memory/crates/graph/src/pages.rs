@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 /// Pages per branch.
-const FAN: usize = 64;
+const PAGES_PER_BRANCH: usize = 64;
 
 /// A list of pages that clones share until one of them writes to a page.
 ///
-/// A clone costs one pointer per [`FAN`] pages. A write copies the page that it changes and the
+/// A clone costs one pointer per [`PAGES_PER_BRANCH`] pages. A write copies the page that it changes and the
 /// branch above it, if they are shared.
 #[derive(Debug)]
 pub(super) struct Pages<P: ?Sized> {
@@ -28,7 +28,7 @@ impl<P: ?Sized> Clone for Pages<P> {
 }
 
 impl<P: ?Sized> Pages<P> {
-    /// How many pages there are.
+    /// The number of pages.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -36,13 +36,13 @@ impl<P: ?Sized> Pages<P> {
     /// The page at `index`.
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<&P> {
-        self.branches.get(index / FAN)?.get(index % FAN).map(|page| &**page)
+        self.branches.get(index / PAGES_PER_BRANCH)?.get(index % PAGES_PER_BRANCH).map(|page| &**page)
     }
 
     /// Appends a page, which may be shared.
     pub(super) fn push(&mut self, page: Arc<P>) {
         match self.branches.last_mut() {
-            Some(branch) if branch.len() < FAN => {
+            Some(branch) if branch.len() < PAGES_PER_BRANCH => {
                 *branch = branch.iter().cloned().chain(std::iter::once(page)).collect();
             }
             _ => self.branches.push(Arc::new([page])),
@@ -52,8 +52,10 @@ impl<P: ?Sized> Pages<P> {
 
     /// Replaces the page at `index`.
     pub(super) fn replace(&mut self, index: usize, page: Arc<P>) {
-        if let Some(slot) =
-            self.branches.get_mut(index / FAN).and_then(|branch| Arc::make_mut(branch).get_mut(index % FAN))
+        if let Some(slot) = self
+            .branches
+            .get_mut(index / PAGES_PER_BRANCH)
+            .and_then(|branch| Arc::make_mut(branch).get_mut(index % PAGES_PER_BRANCH))
         {
             *slot = page;
         }
@@ -69,8 +71,8 @@ impl<P: Clone> Pages<P> {
     /// The page at `index`, mutable; copies it if it is shared.
     #[inline]
     pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut P> {
-        let branch = Arc::make_mut(self.branches.get_mut(index / FAN)?);
-        Some(Arc::make_mut(branch.get_mut(index % FAN)?))
+        let branch = Arc::make_mut(self.branches.get_mut(index / PAGES_PER_BRANCH)?);
+        Some(Arc::make_mut(branch.get_mut(index % PAGES_PER_BRANCH)?))
     }
 }
 
@@ -78,8 +80,8 @@ impl<T: Clone> Pages<[T]> {
     /// The values of the page at `index`, mutable; copies the page if it is shared.
     #[inline]
     pub(super) fn values_mut(&mut self, index: usize) -> Option<&mut [T]> {
-        let branch = Arc::make_mut(self.branches.get_mut(index / FAN)?);
-        Some(Arc::make_mut(branch.get_mut(index % FAN)?))
+        let branch = Arc::make_mut(self.branches.get_mut(index / PAGES_PER_BRANCH)?);
+        Some(Arc::make_mut(branch.get_mut(index % PAGES_PER_BRANCH)?))
     }
 }
 

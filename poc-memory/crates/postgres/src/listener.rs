@@ -30,7 +30,7 @@ impl Listener {
     /// # Errors
     /// `invalid_config` if the database lacks the store, and errors of the database.
     pub(crate) fn open(mut client: Client, location: &LogLocation) -> Result<Listener> {
-        let of = |error: postgres::Error| failure(location, &error);
+        let to_error = |error: postgres::Error| failure(location, &error);
         let store = store_row::get(&mut client, location)?;
         if let Err(error) = client.batch_execute(&format!("LISTEN {}", store_row::channel(store))) {
             tracing::debug!("the database does not support notifications and is polled instead: {error}");
@@ -41,7 +41,7 @@ impl Listener {
                 "DELETE FROM poc_memory_writer WHERE store = $1 AND seen < now() - INTERVAL '1 day'",
                 &[&store],
             )
-            .map_err(of)?;
+            .map_err(to_error)?;
         let poll = location.poll();
         Ok(Listener { client, store, head: 0, poll, polled: None, announced: None })
     }

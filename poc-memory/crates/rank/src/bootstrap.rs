@@ -51,9 +51,9 @@ fn mean_of_sample(values: &[f64], rng: &dyn Rng) -> f64 {
 fn interval(mean: f64, sample: impl Fn() -> f64) -> ConfidenceInterval {
     let mut means: Vec<f64> = (0..SAMPLES).map(|_| sample()).collect();
     means.sort_by(f64::total_cmp);
-    let cut = SAMPLES / 40;
+    let tail = SAMPLES / 40;
     let at = |index: usize| means.get(index).copied().unwrap_or(mean);
-    ConfidenceInterval { mean, low: at(cut), high: at(SAMPLES - 1 - cut) }
+    ConfidenceInterval { mean, low: at(tail), high: at(SAMPLES - 1 - tail) }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use multiversion::multiversion;
 
+/// The number of independent partial sums, which can be computed in parallel.
 const LANES: usize = 16;
 
 /// The cosine similarity `a·b / (|a|·|b|)`, −1 to 1. It is 0 if a vector has no direction (all zeros, or not finite).
@@ -44,8 +45,8 @@ impl<'a> MeasuredVector<'a> {
 /// for all processors.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
-    let both = a.len().min(b.len());
-    let (a, b) = (a.get(..both).unwrap_or_default(), b.get(..both).unwrap_or_default());
+    let common = a.len().min(b.len());
+    let (a, b) = (a.get(..common).unwrap_or_default(), b.get(..common).unwrap_or_default());
     let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
     let rest = a.remainder().iter().zip(b.remainder());
     let mut sums = [0.0; LANES];

@@ -50,10 +50,10 @@ impl Histogram {
     /// empty histogram.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let rank = ((share.clamp(0.0, 1.0) * self.count() as f64).ceil() as u64).max(1);
-        let mut passed = 0u64;
+        let mut cumulative = 0u64;
         self.bins.iter().find_map(|(&bin, count)| {
-            passed = passed.saturating_add(*count);
-            (passed >= rank).then(|| (2.0 * f64::from(bin) + 1.0 - f64::from(BINS)) / f64::from(BINS))
+            cumulative = cumulative.saturating_add(*count);
+            (cumulative >= rank).then(|| (2.0 * f64::from(bin) + 1.0 - f64::from(BINS)) / f64::from(BINS))
         })
     }
 }
@@ -104,9 +104,9 @@ mod tests {
         #[test]
         fn parts_add_up(
             cosines in proptest::collection::vec(-1.0f64..=1.0, 0..100),
-            cut in any::<proptest::sample::Index>(),
+            position in any::<proptest::sample::Index>(),
         ) {
-            let (left, right) = cosines.split_at(if cosines.is_empty() { 0 } else { cut.index(cosines.len()) });
+            let (left, right) = cosines.split_at(if cosines.is_empty() { 0 } else { position.index(cosines.len()) });
             let mut sum = of(right);
             sum.merge(&of(left));
             prop_assert_eq!(sum, of(&cosines));

@@ -15,11 +15,11 @@ pub fn of_groups<'a>(groups: impl Iterator<Item = &'a [f64]>, share: f64) -> Opt
     let mut values: Vec<(f64, f64)> = groups.flat_map(weighted).collect();
     values.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let all: f64 = values.iter().map(|(_, weight)| weight).sum();
-    let mut beneath = 0.0;
+    let mut cumulative = 0.0;
     let reached = values.iter().find(|(_, weight)| {
-        beneath += weight;
+        cumulative += weight;
         // Rounding may make sums of fractions slightly too small.
-        beneath >= share.clamp(0.0, 1.0) * all - 1e-9
+        cumulative >= share.clamp(0.0, 1.0) * all - 1e-9
     });
     reached.or(values.last()).map(|(value, _)| *value)
 }

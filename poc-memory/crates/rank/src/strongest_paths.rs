@@ -10,11 +10,11 @@ use rustc_hash::FxHashMap;
 /// passed through.
 pub fn reach(view: &View, center: Ix, hops: usize, mut accepts: impl FnMut(Ix) -> bool) -> Vec<(Ix, f64)> {
     let mut best: FxHashMap<Ix, f64> = FxHashMap::from_iter([(center, 1.0)]);
-    let mut front = vec![(center, 1.0)];
+    let mut frontier = vec![(center, 1.0)];
     for _ in 0..hops {
         // Arrivals are collected separately. If they continued within the same hop, paths could exceed `hops`.
         let mut arriving: FxHashMap<Ix, f64> = FxHashMap::default();
-        for (ix, strength) in front.drain(..) {
+        for (ix, strength) in frontier.drain(..) {
             for edge in view.merged_edges(ix) {
                 let passed = strength * edge.strength;
                 let strongest = arriving.entry(edge.ix).or_insert(passed);
@@ -25,10 +25,10 @@ pub fn reach(view: &View, center: Ix, hops: usize, mut accepts: impl FnMut(Ix) -
             let known = best.get(&ix);
             if known.is_none_or(|&known| strength > known) && (known.is_some() || accepts(ix)) {
                 best.insert(ix, strength);
-                front.push((ix, strength));
+                frontier.push((ix, strength));
             }
         }
-        if front.is_empty() || cancellation::is_requested() {
+        if frontier.is_empty() || cancellation::is_requested() {
             break;
         }
     }

@@ -35,7 +35,7 @@ impl<T> PartialEq for Ranked<T> {
 impl<T> Eq for Ranked<T> {}
 
 /// Keeps the greatest `limit` of the values offered. Values are collected until there are twice as many, and are then
-/// cut down by selection. This takes constant time per value, while the time of a heap grows with the limit.
+/// reduced by selection. This takes constant time per value, while the time of a heap grows with the limit.
 pub struct TopK<T> {
     limit: usize,
     kept: Vec<T>,
@@ -44,7 +44,7 @@ pub struct TopK<T> {
 }
 
 /// The minimum number of values collected beyond the limit.
-const ROOM: usize = 16;
+const MIN_EXTRA: usize = 16;
 
 impl<T: Ord + Copy> TopK<T> {
     /// Creates a selection of the greatest `limit` values; with 0 it keeps none.
@@ -63,7 +63,7 @@ impl<T: Ord + Copy> TopK<T> {
     pub fn offer(&mut self, value: T) {
         if self.may_accept(&value) {
             self.kept.push(value);
-            if self.kept.len() >= self.limit.saturating_add(self.limit.max(ROOM)) {
+            if self.kept.len() >= self.limit.saturating_add(self.limit.max(MIN_EXTRA)) {
                 self.narrow();
             }
         }

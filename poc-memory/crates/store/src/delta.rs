@@ -87,10 +87,10 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
 }
 
 fn vector_delta(key: &[u8], after: Option<&[u8]>, embedder: &str) -> Result<Option<Delta>> {
-    let (id, part, of) = keys::read_vector(key)?;
+    let (id, passage, vector_embedder) = keys::read_vector(key)?;
     Ok(match after {
-        _ if of != embedder.as_bytes() => None,
-        Some(bytes) => Some(Delta::Vector(id, part, vector_encoding::decode(bytes)?)),
-        None => Some(Delta::VectorDeleted(id, part)),
+        _ if vector_embedder != embedder.as_bytes() => None,
+        Some(bytes) => Some(Delta::Vector(id, passage, vector_encoding::decode(bytes)?)),
+        None => Some(Delta::VectorDeleted(id, passage)),
     })
 }

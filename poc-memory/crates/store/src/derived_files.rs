@@ -1,5 +1,5 @@
-//! Files with what the rest of the program has derived from the log and cannot compare with it itself. The store uses a
-//! file only with the log that it was written for: the log has the transaction that was the last one at that time.
+//! Files with data that other parts of the program have derived from the log. The store returns a file only if the log
+//! is the one that it was written for: the log has the transaction that was the last one at that time.
 //!
 //! A repair may replace earlier transactions and keep that one, so it deletes the files.
 

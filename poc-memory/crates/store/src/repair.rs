@@ -207,7 +207,7 @@ impl Repair {
     /// If the log has lost its end, the last change that any part of the store mentions. There may have been later
     /// changes of which nothing is left.
     pub fn lost_end(&self) -> Option<u64> {
-        (self.log.last_held(u64::MAX) < self.known).then_some(self.known)
+        (self.log.last_intact(u64::MAX) < self.known).then_some(self.known)
     }
 
     /// The ranges of changes that the log lacks and whose result the records have. No repair keeps their history.
@@ -242,7 +242,7 @@ impl Repair {
     fn is_possible(&self, source: RepairSource) -> bool {
         match source {
             RepairSource::Records => self.records.is_some(),
-            RepairSource::SoundLog => self.log.last_held(u64::MAX) > self.prefix,
+            RepairSource::SoundLog => self.log.last_intact(u64::MAX) > self.prefix,
             // Without a log, the intact part of unusable records can be restored from the quarantine afterwards.
             RepairSource::Log => self.prefix > 0 || self.parts.iter().any(|part| part.name == RECORDS),
         }
@@ -252,7 +252,7 @@ impl Repair {
     fn last(&self, source: RepairSource) -> u64 {
         match source {
             RepairSource::Records => self.log.last(),
-            RepairSource::SoundLog => self.log.last_held(u64::MAX),
+            RepairSource::SoundLog => self.log.last_intact(u64::MAX),
             RepairSource::Log => self.prefix,
         }
     }

@@ -14,7 +14,7 @@ pub(super) fn byte_offset(file: &str, start: usize, number: usize) -> usize {
         // A line break directly after the opening quotes is not part of the string.
         at += line_break(rest(at));
     }
-    let mut left = number;
+    let mut remaining = number;
     loop {
         let here = rest(at);
         if lines
@@ -24,10 +24,10 @@ pub(super) fn byte_offset(file: &str, start: usize, number: usize) -> usize {
             at += length;
             continue;
         }
-        if left == 0 || here.is_empty() || here.starts_with(quote) {
+        if remaining == 0 || here.is_empty() || here.starts_with(quote) {
             return at;
         }
-        left -= 1;
+        remaining -= 1;
         at += if escapes && here.starts_with('\\') {
             match here.as_bytes().get(1) {
                 Some(b'u') => 6,
@@ -48,9 +48,9 @@ fn line_break(text: &str) -> usize {
 
 /// Length in bytes of a line continuation: a backslash at the end of a line and the following white space.
 fn folded(text: &str) -> Option<usize> {
-    let behind = text.strip_prefix('\\')?;
-    let line = behind.trim_start_matches([' ', '\t']);
-    (line_break(line) > 0).then(|| text.len() - behind.trim_start_matches([' ', '\t', '\r', '\n']).len())
+    let after = text.strip_prefix('\\')?;
+    let line = after.trim_start_matches([' ', '\t']);
+    (line_break(line) > 0).then(|| text.len() - after.trim_start_matches([' ', '\t', '\r', '\n']).len())
 }
 
 #[cfg(test)]
@@ -94,8 +94,8 @@ mod tests {
                 let file = format!("x = {literal}");
                 let (text, offsets) = offsets(&literal);
                 for (char, offset) in text.chars().zip(offsets).filter(|(char, _)| char.is_alphabetic()) {
-                    let there = file[offset..].chars().next().unwrap();
-                    prop_assert_eq!(there, char, "{}", file);
+                    let found = file[offset..].chars().next().unwrap();
+                    prop_assert_eq!(found, char, "{}", file);
                 }
             }
         }

@@ -26,9 +26,9 @@ fn likelihoods_match_the_formula_in_any_batch() {
 
 #[test]
 fn models_that_are_not_cross_encoders_are_reported() {
-    let report = |break_it: &dyn Fn(&Path)| {
+    let report = |damage: &dyn Fn(&Path)| {
         let tiny = TinyModel::with_head(3);
-        break_it(tiny.folder.path());
+        damage(tiny.folder.path());
         let error = CrossEncoder::open(tiny.folder.path()).err().unwrap().message;
         error.replace(&tiny.folder.path().display().to_string(), "DIR")
     };

@@ -46,26 +46,26 @@ pub(super) fn leiden(graph: &CsrGraph, start: &[u32], seed: u64) -> Vec<u32> {
 
 /// Runs one pass over all levels and updates the community of each node.
 fn pass(graph: &CsrGraph, communities: &mut [u32], random: &SeededRng) {
-    // The node of the present level that contains each node of the graph, and the community of each node of the
-    // present level.
+    // The node of the current level that contains each node of the graph, and the community of each node of the
+    // current level.
     let mut merged_into: Vec<u32> = (0..graph.len() as u32).collect();
     let mut labels = communities.to_vec();
     let mut level: Option<CsrGraph> = None;
     loop {
-        let present = level.as_ref().unwrap_or(graph);
-        move_nodes(present, &mut labels, random);
+        let current = level.as_ref().unwrap_or(graph);
+        move_nodes(current, &mut labels, random);
         if cancellation::is_requested() {
             break;
         }
-        if number_consecutively(&mut labels) == present.len() {
+        if number_consecutively(&mut labels) == current.len() {
             break;
         }
-        let mut parts = refine(present, &labels, random);
+        let mut parts = refine(current, &labels, random);
         let count = number_consecutively(&mut parts);
-        if count == present.len() {
+        if count == current.len() {
             break;
         }
-        let merged = present.merged(&parts, count);
+        let merged = current.merged(&parts, count);
         let mut next = vec![0; count];
         for (&part, &label) in parts.iter().zip(&labels) {
             if let Some(slot) = next.get_mut(part as usize) {
@@ -83,7 +83,8 @@ fn pass(graph: &CsrGraph, communities: &mut [u32], random: &SeededRng) {
     }
 }
 
-/// Renumbers labels in the order of their first use and returns how many there are. Every label must be less than `labels.len()`.
+/// Renumbers labels in the order of their first use and returns their number. Every label must be less than
+/// `labels.len()`.
 fn number_consecutively(labels: &mut [u32]) -> usize {
     let mut numbers = vec![u32::MAX; labels.len()];
     let mut count = 0;

@@ -42,13 +42,13 @@ impl Partition {
             let part = found.len() as u32;
             let first = queue.len();
             let mut next = first;
-            enter(&mut numbers, seed, part, &mut queue);
+            visit(&mut numbers, seed, part, &mut queue);
             let mut min = view.id(seed);
             while let Some(&ix) = queue.get(next) {
                 next += 1;
                 min = min.min(view.id(ix));
                 for end in adjacency.row(ix).iter().filter(|end| joined(ix, end.ix)) {
-                    enter(&mut numbers, end.ix, part, &mut queue);
+                    visit(&mut numbers, end.ix, part, &mut queue);
                 }
             }
             found.push((Reverse(next - first), min, part));
@@ -110,7 +110,7 @@ impl Partition {
 }
 
 /// Adds a node to a part unless it is already in one.
-fn enter(numbers: &mut [u32], ix: Ix, part: u32, queue: &mut Vec<Ix>) {
+fn visit(numbers: &mut [u32], ix: Ix, part: u32, queue: &mut Vec<Ix>) {
     if let Some(slot) = numbers.get_mut(ix as usize)
         && *slot == NONE
     {

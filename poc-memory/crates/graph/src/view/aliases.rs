@@ -18,7 +18,7 @@ pub(super) struct Aliases {
     /// lost the alias stays in the chain until the view is rebuilt.
     owners: Column<Owner>,
     /// The numbers of the aliases of each node, oldest first. Nodes beyond the end have none.
-    of: Lists<Vec<u32>>,
+    by_node: Lists<Vec<u32>>,
 }
 
 /// A node that has, or had, an alias.
@@ -72,12 +72,12 @@ impl Aliases {
             numbers.push(number);
         }
         if numbers != before {
-            self.of.set(ix as usize, &numbers);
+            self.by_node.set(ix as usize, &numbers);
         }
     }
 
     fn numbers_of(&self, ix: Ix) -> &[u32] {
-        self.of.get(ix as usize).unwrap_or_default()
+        self.by_node.get(ix as usize).unwrap_or_default()
     }
 
     /// The nodes that have an alias, latest first. A node that lost the alias and got it again may be repeated.

@@ -35,9 +35,9 @@ fn add(index: &mut LogIndex, intact: &mut Vec<(u64, u64)>, (number, from): (u64,
     }
     for record in intact_records(bytes, index.last) {
         // The numbers must ascend, even if a segment was copied.
-        let fits = record.seq > index.last
+        let is_in_order = record.seq > index.last
             && LoggedTransaction::decode(record.payload).is_ok_and(|txn| txn.seq == record.seq);
-        if !fits {
+        if !is_in_order {
             continue;
         }
         let position = RecordPosition { seq: record.seq, segment: number, offset: from + record.offset };
@@ -70,13 +70,13 @@ impl Log {
     }
 
     /// The last transaction up to `last` that the log has; 0 if there is none.
-    pub(crate) fn last_held(&self, last: u64) -> u64 {
+    pub(crate) fn last_intact(&self, last: u64) -> u64 {
         self.intact_parts(last).last().map_or(0, |(_, to)| *to)
     }
 
     /// The time of the last transaction up to `last` that the log has.
     pub(crate) fn time_of_last(&self, last: u64) -> Result<Option<Timestamp>> {
-        Ok(self.read(self.last_held(last))?.map(|(txn, _)| txn.cause.at))
+        Ok(self.read(self.last_intact(last))?.map(|(txn, _)| txn.cause.at))
     }
 
     /// The time of the first transaction after `seq` that the log has.

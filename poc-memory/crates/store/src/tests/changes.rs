@@ -11,7 +11,7 @@ pub(super) enum Op {
     Delete(u64),
     Edge(u64, u64, EdgeKind, Option<u8>),
     Activity(u64, u8),
-    NoActivity(u64),
+    DeleteActivity(u64),
     Visit(u64, bool, i64),
     Vectors(u64, usize),
 }
@@ -32,9 +32,9 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         4 => (0u64..6, 0u64..6, kind, proptest::option::weighted(0.7, 1u8..9))
             .prop_map(|(a, b, kind, strength)| Op::Edge(a, b, kind, strength)),
         2 => (0u64..6, 0u8..9).prop_map(|(a, weight)| Op::Activity(a, weight)),
-        1 => (0u64..6).prop_map(Op::NoActivity),
+        1 => (0u64..6).prop_map(Op::DeleteActivity),
         2 => (0u64..6, any::<bool>(), 0i64..9).prop_map(|(a, linker, at)| Op::Visit(a, linker, at)),
-        1 => (0u64..6, 0usize..3).prop_map(|(a, parts)| Op::Vectors(a, parts)),
+        1 => (0u64..6, 0usize..3).prop_map(|(a, passages)| Op::Vectors(a, passages)),
     ]
 }
 
@@ -64,13 +64,13 @@ pub(super) fn apply_for(tx: &mut Transaction<'_>, op: &Op, tenant: Tenant) -> Re
             tx.put_activity(node(number).id, &Activity::new(Timestamp(5), f64::from(weight)))
         }
         // Undo deletes the record in the same way.
-        Op::NoActivity(number) => tx.put_raw(Table::Activity, node(number).id.as_bytes(), None),
+        Op::DeleteActivity(number) => tx.put_raw(Table::Activity, node(number).id.as_bytes(), None),
         Op::Visit(number, linker, at) => {
             let visit = Visit { at: Timestamp(at), outcome: VisitOutcome::Processed, version: 1 };
             tx.put_visit(if linker { "linker" } else { "replay" }, node(number).id, &visit)
         }
-        Op::Vectors(number, parts) => {
-            let vectors: Vec<Vec<f32>> = (1..=parts).map(|part| vec![part as f32, 1.0]).collect();
+        Op::Vectors(number, passages) => {
+            let vectors: Vec<Vec<f32>> = (1..=passages).map(|passage| vec![passage as f32, 1.0]).collect();
             tx.put_vectors(node(number).id, EMBEDDER, &vectors)
         }
     }

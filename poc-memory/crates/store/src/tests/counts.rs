@@ -24,26 +24,26 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let store = open_in(&folder, in_memory()).unwrap();
         let save = save.index(txns.len());
-        let mut by_hand = Vec::new();
+        let mut scanned = Vec::new();
         for (number, ops) in txns.iter().enumerate() {
             store.transact(at(number as i64), |tx| {
                 // Changes that fail are skipped.
                 ops.iter().for_each(|op| drop(apply(tx, op)));
                 Ok(())
             }).unwrap();
-            by_hand.push(count_by_scan(&store));
-            prop_assert_eq!(&counts_of_view(&store.view()), by_hand.last().unwrap());
+            scanned.push(count_by_scan(&store));
+            prop_assert_eq!(&counts_of_view(&store.view()), scanned.last().unwrap());
             if number == save {
                 store.checkpoint().unwrap();
             }
         }
-        let newest = by_hand.last().unwrap();
+        let newest = scanned.last().unwrap();
         if let Some(saved) = view_file::read(folder.path()) {
             prop_assert_eq!(&counts_of_view(&saved.catch_up(&store.shared.log).unwrap().0.main), newest);
         }
         let built = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
         prop_assert_eq!(&counts_of_view(&built[&store.tenant]), newest);
-        for (number, then) in by_hand.iter().enumerate() {
+        for (number, then) in scanned.iter().enumerate() {
             if let Ok(past) = store.snapshot_at(Timestamp(number as i64)) {
                 prop_assert_eq!(&counts_of_view(past.view()), then);
             }

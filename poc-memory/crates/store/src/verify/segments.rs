@@ -20,9 +20,9 @@ impl Verifier<'_> {
             let last = if is_last { segment.last } else { u64::MAX };
             let mut step = |seq| self.step("changes of the log", seq, Some(log.seq));
             let state = check_segment_with(&segment.path, segment.first, last, &mut step)?;
-            let whole = |last, bytes| last == segment.last && bytes == segment.bytes;
+            let is_complete = |last, bytes| last == segment.last && bytes == segment.bytes;
             let message = match state {
-                SegmentState::Whole { last, bytes, .. } if whole(last, bytes) => continue,
+                SegmentState::Whole { last, bytes, .. } if is_complete(last, bytes) => continue,
                 SegmentState::Whole { last, .. } => {
                     format!("it ends with change {last}, although change {} was written", segment.last)
                 }
@@ -42,9 +42,9 @@ impl Verifier<'_> {
         }
         let directory = &self.store.shared.directory;
         self.at_rest(|last| {
-            let is_sound = log_head::read(directory).is_some_and(|head| head <= last);
+            let is_valid = log_head::read(directory).is_some_and(|head| head <= last);
             let message = match log_head::exists(directory) {
-                true if is_sound => return Ok(None),
+                true if is_valid => return Ok(None),
                 true => "it does not have the number of the last change",
                 // It is created by the first write, and by the open of a store that accepts writes.
                 false if last == 0 || self.store.read_only().is_some() => return Ok(None),

@@ -11,25 +11,25 @@ use faer::Mat;
 
 /// Rotates or mirrors positions around 0 to fit the preferred directions best.
 pub(super) fn orient<const D: usize>(positions: &mut [[f64; D]], ids: &[Option<NodeId>]) {
-    let mut sides = [[0.0; D]; D];
+    let mut sums = [[0.0; D]; D];
     for (position, &id) in positions.iter().zip(ids) {
         let length = position.iter().map(|x| x * x).sum::<f64>().sqrt();
         if length > 0.0 {
-            for (axis, row) in (0..).zip(&mut sides) {
+            for (axis, row) in (0..).zip(&mut sums) {
                 row.iter_mut().zip(position).for_each(|(sum, x)| *sum += signed(id, 32 + axis) * x / length);
             }
         }
     }
     let matrix = Mat::from_fn(D, D, |row, column| {
-        sides.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0.0)
+        sums.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0.0)
     });
     // Without a decomposition the positions stay unchanged.
-    let Ok(parts) = matrix.svd() else { return };
-    let turn = parts.U() * parts.V().transpose();
+    let Ok(decomposition) = matrix.svd() else { return };
+    let rotation = decomposition.U() * decomposition.V().transpose();
     for position in positions {
-        let turned =
-            |row: usize| (0..).zip(position.iter()).map(|(column, x)| turn.get(row, column) * x).sum();
-        *position = std::array::from_fn(turned);
+        let rotated =
+            |row: usize| (0..).zip(position.iter()).map(|(column, x)| rotation.get(row, column) * x).sum();
+        *position = std::array::from_fn(rotated);
     }
 }
 

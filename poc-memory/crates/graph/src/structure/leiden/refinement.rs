@@ -16,7 +16,7 @@ pub(super) fn refine(graph: &CsrGraph, communities: &[u32], random: &SeededRng) 
     let nodes = graph.len();
     let in_community = graph.degrees_by(communities);
     let community = |node: u32| communities.get(node as usize).copied().unwrap_or(0);
-    let whole = |node: u32| in_community.get(community(node) as usize).copied().unwrap_or(0.0);
+    let community_degree = |node: u32| in_community.get(community(node) as usize).copied().unwrap_or(0.0);
     let mut parts: Vec<u32> = (0..nodes as u32).collect();
     let mut degrees: Vec<f64> = (0..nodes as u32).map(|node| graph.degree(node)).collect();
     // By part: the weight of the edges to the rest of its community.
@@ -32,9 +32,9 @@ pub(super) fn refine(graph: &CsrGraph, communities: &[u32], random: &SeededRng) 
     for node in shuffled(nodes, random) {
         let at = node as usize;
         let (Some(true), Some(&cut)) = (is_alone.get(at).copied(), cuts.get(at)) else { continue };
-        let (degree, whole) = (graph.degree(node), whole(node));
+        let (degree, community_degree) = (graph.degree(node), community_degree(node));
         let well_connected =
-            |cut: f64, degree: f64| cut + MIN_MOVE >= degree * (whole - degree) / graph.total();
+            |cut: f64, degree: f64| cut + MIN_MOVE >= degree * (community_degree - degree) / graph.total();
         if !well_connected(cut, degree) {
             continue;
         }
@@ -84,10 +84,10 @@ fn sample_part(choices: &[(u32, f64)], random: &SeededRng) -> Option<u32> {
     let odds = |gain: f64| ((gain - max) / RANDOMNESS).exp();
     let all: f64 = choices.iter().map(|(_, gain)| odds(*gain)).sum();
     let unit = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-    let mut left = unit * all;
+    let mut remaining = unit * all;
     for &(part, gain) in choices {
-        left -= odds(gain);
-        if left < 0.0 {
+        remaining -= odds(gain);
+        if remaining < 0.0 {
             return Some(part);
         }
     }
