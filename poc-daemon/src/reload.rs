@@ -129,7 +129,7 @@ fn scan(state: &DaemonState, confirmed: bool) -> Result<Reconciliation> {
     let folder_exists = state.memory.paths.agents().is_dir();
     let result = CatalogSnapshot { catalog: scan.catalog.clone(), folder_exists, settings };
     let reconciled = reconciler.reconcile(&current, result, confirmed, Instant::now());
-    scan.remember(&state.memory, &reconciled.catalog)?;
+    scan.save(&state.memory, &reconciled.catalog)?;
     if confirmed || !reconciled.events.is_empty() {
         *state.reloaded.lock() = Some(state.memory.now());
     }

@@ -165,7 +165,7 @@ impl Host for InProcess {
 
     fn reload(&self) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
         let scan = CatalogScan::new(&self.memory, true)?;
-        scan.remember(&self.memory, &scan.catalog)?;
+        scan.save(&self.memory, &scan.catalog)?;
         Ok((Arc::new(scan.catalog.clone()), scan.changes()))
     }
 

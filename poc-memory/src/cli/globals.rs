@@ -47,13 +47,12 @@ impl Globals {
             )
             .value_name("NUMBER")
             .value_parser(clap::value_parser!(u64)),
-            global("color", "When to use colours")
+            global("color", "When to use colours: auto, always or never; `NO_COLOR` is respected")
                 .value_name("WHEN")
                 .value_parser(clap::value_parser!(Color))
                 .default_value("auto")
                 .hide_possible_values(true)
-                .hide_default_value(true)
-                .help("When to use colours: auto, always or never; `NO_COLOR` is respected"),
+                .hide_default_value(true),
             global("quiet", "Print only the answer and errors").short('q').action(ArgAction::SetTrue),
             global("verbose", "Log more; repeat it for even more").short('v').action(ArgAction::Count),
         ])

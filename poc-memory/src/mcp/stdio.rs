@@ -61,7 +61,7 @@ impl Transport<RoleServer> for StdioTransport {
                 message = self.checked.receive() => {
                     if message.is_none() {
                         for answer in self.answers.drain(..) {
-                            // The client may be gone.
+                            // The client may have closed its end.
                             let _ = answer.await;
                         }
                     }
@@ -76,8 +76,8 @@ impl Transport<RoleServer> for StdioTransport {
     }
 }
 
-/// Passes on the lines of an input, except messages that are refused. A line that is longer than a message may be is
-/// passed on without a check, because the SDK drops it.
+/// Passes on the lines of an input, except messages that are refused. A line longer than the maximum length of a message
+/// is passed on without a check, because the SDK drops it.
 async fn check<R: AsyncRead + Unpin>(
     input: R,
     mut to: DuplexStream,
@@ -103,7 +103,7 @@ async fn check<R: AsyncRead + Unpin>(
         let refusal = if is_complete && !is_too_long { repeated_field::refusal(&line) } else { None };
         is_too_long = !is_complete;
         if let Some(refusal) = refusal {
-            // The receiver is gone when the server ends.
+            // Sending fails only when the server has ended.
             let _ = refuse.send(refusal);
         } else if to.write_all(&line).await.is_err() {
             return;

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 /// The name of the argument.
 pub const FIELD: &str = "tenant";
 
-/// Whose notes an op works on.
+/// The tenants whose notes an op works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TenantScope {
-    /// Those of one tenant: of the one that the request names, or of the default tenant.
+    /// One tenant: the one that the request names, or the default tenant.
     One,
-    /// Those of all tenants, or of the one that the request names.
+    /// All tenants, or the one that the request names.
     AllOrOne,
-    /// Those of all tenants, or none. The op accepts no tenant.
+    /// All tenants, or none because the op works on no notes. The op accepts no argument `tenant`.
     All,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn name(tenant: &Tuple) -> Option<String> {
     (!tenant.is_default()).then(|| tenant.to_string())
 }
 
-/// Adds a tenant to the arguments of a caller that is bound to it. The default tenant is no argument.
+/// Adds a tenant to the arguments of a caller that is bound to it. For the default tenant, nothing is added.
 ///
 /// # Errors
 /// `invalid_argument` with the field `tenant` when the arguments name a tenant themselves.
@@ -93,7 +93,7 @@ pub fn bind(args: &mut Map<String, Value>, tenant: &Tuple) -> Result<()> {
 /// Parses texts of the form `key=value` into the argument.
 ///
 /// # Errors
-/// `invalid_argument` when one has no `=` or a key comes twice.
+/// `invalid_argument` when a text has no `=` or a key is repeated.
 pub fn parse_pairs<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
     let mut pairs = Map::new();
     for text in texts {

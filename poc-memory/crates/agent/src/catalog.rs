@@ -39,7 +39,7 @@ impl Catalog {
     /// Only those of the store; diagnostics of files are in the catalog.
     pub fn load(memory: &Memory) -> Result<Catalog> {
         let scan = CatalogScan::new(memory, false)?;
-        scan.remember(memory, &scan.catalog)?;
+        scan.save(memory, &scan.catalog)?;
         Ok(scan.catalog)
     }
 

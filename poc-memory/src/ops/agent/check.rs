@@ -53,7 +53,7 @@ struct CheckedAgent {
     name: String,
     /// Errors that prevent the file from being used or its tests from running.
     errors: Vec<FileDiagnostic>,
-    /// Problems of a valid file that are probably not intended.
+    /// Probable mistakes in a valid file.
     warnings: Vec<FileDiagnostic>,
 }
 

@@ -74,7 +74,7 @@ pub(crate) struct AgentRunOutput {
     /// The error in the agent's file, if its last valid version ran instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outdated: Option<String>,
-    /// That the agent is paused, or that this run has ended the pause; absent if it was not paused.
+    /// A notice that the agent is paused, or that this run ended the pause; absent if the agent was not paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pause: Option<String>,
     /// Why it could not be recorded as a test.
@@ -132,7 +132,7 @@ pub(super) enum ProposalState {
     Stale,
 }
 
-/// An action that was refused, so that it was not applied.
+/// An action that was refused and therefore not applied.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct RefusedAction {
     /// The action as text.
@@ -191,14 +191,14 @@ impl AgentRunOutput {
 
     /// The text for a person: only the test if the run was recorded, otherwise the summary.
     pub(super) fn show(&self) -> String {
-        match self.is_record() {
+        match self.is_recording() {
             true => self.recorded.clone().unwrap_or_default(),
             false => self.summary(),
         }
     }
 
     /// Whether recording was requested, so that the text is meant for a file.
-    pub(super) fn is_record(&self) -> bool {
+    pub(super) fn is_recording(&self) -> bool {
         self.recorded.is_some() || self.unrecorded.is_some()
     }
 
@@ -262,7 +262,7 @@ impl AgentRunOutput {
     }
 }
 
-/// `days=7, kind=episodic`
+/// The values of parameters as text, such as `days=7, kind=episodic`.
 pub(super) fn assigned(set: &BTreeMap<String, String>) -> String {
     let each: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
     each.join(", ")

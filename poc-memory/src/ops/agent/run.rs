@@ -63,7 +63,7 @@ fn check_tenant(memory: &Memory) -> Result<()> {
     if is_known { Ok(()) } else { Err(unknown()) }
 }
 
-/// That the agent of a run is paused, unless the message of the run says so, or that the run has ended the pause.
+/// A notice that the agent of a run is paused, unless the message of the run says so, or that the run ended the pause.
 fn pause_line(run: &Run, before: Option<PauseReason>, after: Option<PauseReason>) -> Option<String> {
     match (before, after) {
         (_, Some(paused)) => Some(paused.line(&run.agent))
@@ -138,11 +138,11 @@ impl Op for AgentRun {
     }
 
     fn verbatim(output: &AgentRunOutput) -> bool {
-        output.is_record()
+        output.is_recording()
     }
 
     fn notice(output: &AgentRunOutput) -> Option<String> {
-        let summary = output.is_record().then(|| output.summary());
+        let summary = output.is_recording().then(|| output.summary());
         let outdated = output.outdated.as_ref().map(|error| {
             format!("the file of `{}` is broken, its last valid version was run: {error}", output.agent)
         });

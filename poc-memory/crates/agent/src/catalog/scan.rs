@@ -26,50 +26,47 @@ pub struct CatalogScan {
 
 impl CatalogScan {
     /// Reads the folder. Agents with an invalid file use their last valid version from the store. A bundled
-    /// agent is active as long as no file of its name was ever seen or written by `init`. With `sure`, a
-    /// missing file counts as deleted at once instead of after [`GRACE`].
+    /// agent is active as long as no file of its name was ever seen or written by `init`. With `is_confirmed`, a
+    /// missing file counts as deleted at once instead of after [`GRACE`](super::GRACE).
     ///
     /// # Errors
-    /// Only the store's: the diagnostics of files are in the catalog.
-    pub fn new(memory: &Memory, sure: bool) -> Result<CatalogScan> {
-        CatalogScan::rescan(memory, sure, &Catalog::default())
+    /// Only those of the store: the diagnostics of files are in the catalog.
+    pub fn new(memory: &Memory, is_confirmed: bool) -> Result<CatalogScan> {
+        CatalogScan::rescan(memory, is_confirmed, &Catalog::default())
     }
 
     /// Like [`CatalogScan::new`], but reuses the definitions of an earlier catalog (`shown`) whose files have
     /// not changed.
     ///
     /// # Errors
-    /// Only the store's.
-    pub fn rescan(memory: &Memory, sure: bool, shown: &Catalog) -> Result<CatalogScan> {
+    /// Only those of the store.
+    pub fn rescan(memory: &Memory, is_confirmed: bool, shown: &Catalog) -> Result<CatalogScan> {
         let before = stored_agent::all(memory)?;
         let (names, prompts) = (memory.names.load_full(), memory.paths.prompts());
-        let mut scan = CatalogBuilder { memory, names, prompts, shown, stored: before.clone(), sure };
-        let catalog = scan.catalog();
-        Ok(CatalogScan { catalog, before, after: scan.stored })
+        let stored = before.clone();
+        let mut builder = CatalogBuilder { memory, names, prompts, shown, stored, is_confirmed };
+        let catalog = builder.build();
+        Ok(CatalogScan { catalog, before, after: builder.stored })
     }
 
     /// The changes since the records in the store.
     pub fn changes(&self) -> Vec<CatalogChange> {
         let mut changes = Vec::new();
-        for name in self
-            .catalog
-            .agents
-            .iter()
-            .filter(|(_, entry)| entry.state == EntryState::Ok)
-            .map(|(name, _)| name)
-        {
-            let good = |memos: &StoredAgents| memos.get(name).and_then(|stored| stored.last_good.clone());
+        let valid = self.catalog.agents.iter().filter(|(_, entry)| entry.state == EntryState::Ok);
+        for (name, _) in valid {
+            let last_good =
+                |records: &StoredAgents| records.get(name).and_then(|stored| stored.last_good.clone());
             match self.before.get(name) {
                 Some(before) if before.retired.is_none() => {
-                    let changed = good(&self.before) != good(&self.after);
+                    let changed = last_good(&self.before) != last_good(&self.after);
                     changes.extend(changed.then(|| CatalogChange::Changed(name.clone())));
                 }
                 _ => changes.push(CatalogChange::Added(name.clone())),
             }
         }
         let retired = |(name, stored): &(&String, &StoredAgent)| {
-            let (there, waits) = (&self.catalog.agents, &self.catalog.missing);
-            let is_listed = there.contains_key(*name) || waits.contains(*name);
+            let Catalog { agents, missing, .. } = &self.catalog;
+            let is_listed = agents.contains_key(*name) || missing.contains(*name);
             stored.is_agent() && stored.retired.is_none() && !is_listed
         };
         changes
@@ -81,8 +78,8 @@ impl CatalogScan {
     /// scan found. Writes only when something changed.
     ///
     /// # Errors
-    /// The store's.
-    pub fn remember(&self, memory: &Memory, shown: &Catalog) -> Result<()> {
+    /// Those of the store.
+    pub fn save(&self, memory: &Memory, shown: &Catalog) -> Result<()> {
         let is_shown = |name: &String| match self.catalog.agents.get(name) {
             Some(entry) => shown.agents.get(name).is_some_and(|shown| shown.is_same(entry)),
             None => true,
@@ -99,13 +96,14 @@ struct CatalogBuilder<'a> {
     prompts: PathBuf,
     /// The catalog of an earlier scan.
     shown: &'a Catalog,
+    /// The records, as they are after the scan.
     stored: StoredAgents,
-    sure: bool,
+    is_confirmed: bool,
 }
 
 impl CatalogBuilder<'_> {
-    fn catalog(&mut self) -> Catalog {
-        let mut catalog = self.in_folder();
+    fn build(&mut self) -> Catalog {
+        let mut catalog = self.read_folder();
         catalog.consolidation = self.consolidation();
         catalog.problems.extend(self.names.problems().iter().map(Error::line));
         catalog
@@ -122,30 +120,30 @@ impl CatalogBuilder<'_> {
         Some(ScheduledConsolidation::new(schedule, since))
     }
 
-    fn in_folder(&mut self) -> Catalog {
+    fn read_folder(&mut self) -> Catalog {
         let folder = self.memory.paths.agents();
         match folder::read(&folder) {
-            Folder::Read(files) => self.read(files),
+            Folder::Read(files) => self.from_files(files),
             Folder::Missing if !self.stored.values().any(StoredAgent::is_present_file) => {
-                let mut catalog = self.read(BTreeMap::new());
+                let mut catalog = self.from_files(BTreeMap::new());
                 for missing in [&folder, &self.prompts] {
                     catalog.problems.extend(folder::create(missing).err());
                 }
                 catalog
             }
-            Folder::Missing => self.remembered(format!(
+            Folder::Missing => self.from_records(format!(
                 "the folder `{}` is missing; its agents continue with the definitions last read",
                 folder.display()
             )),
-            Folder::Unreadable(problem) => self.remembered(problem),
+            Folder::Unreadable(problem) => self.from_records(problem),
         }
     }
 
     /// The catalog of all files and of the bundled agents without a file.
-    fn read(&mut self, files: BTreeMap<String, Result<String, FileDiagnostic>>) -> Catalog {
+    fn from_files(&mut self, files: BTreeMap<String, Result<String, FileDiagnostic>>) -> Catalog {
         let mut catalog = Catalog::default();
         for (name, stored) in self.stored.iter_mut().filter(|(name, _)| !files.contains_key(*name)) {
-            stored.mark_missing(self.memory.now(), self.sure);
+            stored.mark_missing(self.memory.now(), self.is_confirmed);
             catalog.missing.extend(stored.missing.map(|_| name.clone()));
         }
         let written = folder::written_agents(&self.memory.paths.agents());
@@ -170,18 +168,16 @@ impl CatalogBuilder<'_> {
     }
 
     /// The catalog from the stored records, used when the folder cannot be read.
-    fn remembered(&mut self, problem: String) -> Catalog {
+    fn from_records(&mut self, problem: String) -> Catalog {
         // Nothing is known about the files, so grace periods start over when the folder is readable again.
         let now = self.memory.now();
         self.stored.values_mut().for_each(|stored| stored.missing = stored.missing.map(|_| now));
-        let remembered: Vec<(String, LastGoodVersion, AgentOrigin)> = self
-            .stored
-            .iter()
-            .filter(|(_, stored)| stored.is_present())
+        let present = self.stored.iter().filter(|(_, stored)| stored.is_present());
+        let versions: Vec<(String, LastGoodVersion, AgentOrigin)> = present
             .filter_map(|(name, stored)| Some((name.clone(), stored.last_good.clone()?, stored.origin)))
             .collect();
         let mut catalog = Catalog { problems: vec![problem], ..Catalog::default() };
-        for (name, good, origin) in remembered {
+        for (name, good, origin) in versions {
             let entry = self.load(&name, Ok(good.source), origin);
             catalog.agents.insert(name, entry);
         }
@@ -232,7 +228,7 @@ impl CatalogBuilder<'_> {
         if let Some(shown) = shown.filter(|shown| shown.source == text && shown.saved().next().is_none()) {
             let own = shown.prompt.template.iter().map(|file| (file, &shown.prompt.text));
             let mut templates = own.chain(&shown.prompt.includes);
-            if templates.all(|(file, text)| template(file).is_ok_and(|there| there == *text)) {
+            if templates.all(|(file, text)| template(file).is_ok_and(|current| current == *text)) {
                 return Ok(shown.clone());
             }
         }

@@ -322,14 +322,15 @@ impl<'a> TomlSection<'a> {
             }
             _ => FileDiagnostic::new(format!("`{}` cannot be `{value_text}`", self.path_of(key))),
         };
-        let hint = format!("give {}", self.takes(key).words());
+        let hint = format!("give {}", self.takes(key).description());
         self.file.report(value.span().start, diagnostic.hint(hint));
     }
 }
 
 fn mistyped(path: &str, does: &str, found: &str, takes: ValueType) -> FileDiagnostic {
     let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
-    FileDiagnostic::new(format!("`{path}` {does} {article} {found}")).hint(format!("give {}", takes.words()))
+    FileDiagnostic::new(format!("`{path}` {does} {article} {found}"))
+        .hint(format!("give {}", takes.description()))
 }
 
 /// Why a value could not be read.
@@ -435,6 +436,6 @@ impl FromToml for Vec<WithOffset<String>> {
     }
 
     fn fits(&self, takes: ValueType) -> bool {
-        !matches!(takes, ValueType::Waits(max) if self.len() > max)
+        !matches!(takes, ValueType::Durations(max) if self.len() > max)
     }
 }

@@ -20,7 +20,7 @@ pub struct KeySpec {
 pub enum ValueType {
     /// A table of the keys below it.
     Table,
-    /// A list of such tables.
+    /// A list of tables.
     Tables,
     /// A text.
     Text,
@@ -36,10 +36,10 @@ pub enum ValueType {
     Share,
     /// A duration of at least this many milliseconds.
     Duration(i64),
-    /// A duration, or a given word.
+    /// A duration, or this word.
     DurationOr(&'static str),
     /// A list of at most this many durations.
-    Waits(usize),
+    Durations(usize),
     /// One word from a fixed set.
     OneOf(fn() -> Vec<&'static str>),
     /// A list of words from a fixed set.
@@ -56,7 +56,7 @@ pub enum ValueType {
     Schedule,
     /// A time zone.
     Zone,
-    /// Which tenants: a word, a pattern, or a list of patterns.
+    /// A set of tenants: a word, a pattern, or a list of patterns.
     Tenants,
     /// A table of texts, numbers and flags with custom names.
     Values,
@@ -71,8 +71,8 @@ pub enum Bound {
     Above,
 }
 
-/// No upper bound: the largest integer of TOML.
-pub(super) const ANY: usize = i64::MAX as usize;
+/// The upper bound of a count that has none: the largest integer of TOML.
+pub(super) const UNBOUNDED: usize = i64::MAX as usize;
 
 impl KeySpec {
     /// Path of the table that contains it.
@@ -88,7 +88,7 @@ impl KeySpec {
 
 impl ValueType {
     /// Description of the type for error messages.
-    pub fn words(self) -> String {
+    pub fn description(self) -> String {
         let list = |words: Vec<String>, joint: &str| {
             let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
             match quoted.split_last() {
@@ -103,7 +103,7 @@ impl ValueType {
             ValueType::Text => "text in quotes".into(),
             ValueType::Template => "the name of a file in quotes".into(),
             ValueType::Flag => "`true` or `false`".into(),
-            ValueType::Count(min, ANY) => format!("a whole number from {min} up"),
+            ValueType::Count(min, UNBOUNDED) => format!("a whole number from {min} up"),
             ValueType::Count(min, max) => format!("a whole number from {min} to {max}"),
             ValueType::Number(min, Bound::From) => format!("a number from {min} up"),
             ValueType::Number(min, Bound::Above) => format!("a number above {min}"),
@@ -115,13 +115,13 @@ impl ValueType {
             ValueType::DurationOr(word) => {
                 format!("\"{word}\" or a duration in quotes, such as \"7d\", \"24h\", \"30m\" or \"45s\"")
             }
-            ValueType::Waits(max) => {
+            ValueType::Durations(max) => {
                 format!("a list of at most {max} durations, such as [\"15m\", \"1h\"]")
             }
             ValueType::OneOf(words) => list(words().into_iter().map(str::to_owned).collect(), " or "),
             ValueType::SomeOf(words) => {
                 // Each variable may be written in lower case, too.
-                let words = words().into_iter().filter(|word| !variable_in_lower_case(word));
+                let words = words().into_iter().filter(|word| !is_variable_in_lower_case(word));
                 format!("a list of {}", list(words.collect(), " and "))
             }
             ValueType::Names | ValueType::Texts => "a list of texts, such as [\"…\"]".into(),
@@ -137,6 +137,6 @@ impl ValueType {
     }
 }
 
-fn variable_in_lower_case(word: &str) -> bool {
+fn is_variable_in_lower_case(word: &str) -> bool {
     VARIABLES.iter().any(|name| *name != word && name.to_lowercase() == word)
 }

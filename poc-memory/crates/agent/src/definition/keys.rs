@@ -3,7 +3,7 @@
 //! The reader, the JSON Schema, REFERENCE.md and the output of `agent new` are based on this table. Defaults
 //! are only in `defaults/agent.toml`.
 
-use super::key_spec::{ANY, Bound, KeySpec, ValueType};
+use super::key_spec::{Bound, KeySpec, UNBOUNDED, ValueType};
 use super::{ActionKind, CATCH_UP, MAX_RERUNS, Mode, ON_OVERFLOW, OVERLAP, SUPERSEDE_MODES, Targets};
 use crate::template::VARIABLES;
 use std::collections::HashMap;
@@ -58,10 +58,10 @@ pub const KEYS: &[KeySpec] = &[
     ),
     key(
         "query.min-results",
-        ValueType::Count(0, ANY),
+        ValueType::Count(0, UNBOUNDED),
         "The run is skipped when the pipeline returns fewer results",
     ),
-    key("query.max-results", ValueType::Count(1, ANY), "Further results wait for the next run"),
+    key("query.max-results", ValueType::Count(1, UNBOUNDED), "Further results wait for the next run"),
     table("freshness", "When a note that the agent has visited is processed again"),
     key(
         "freshness.window",
@@ -69,7 +69,11 @@ pub const KEYS: &[KeySpec] = &[
         "A note visited within this time is fresh. `auto`: the duration of `not-visited:` in the pipeline, else \
          nine tenths of the schedule's period, else until the note changes",
     ),
-    key("freshness.min-stale", ValueType::Count(0, ANY), "The run is skipped when fewer notes are stale"),
+    key(
+        "freshness.min-stale",
+        ValueType::Count(0, UNBOUNDED),
+        "The run is skipped when fewer notes are stale",
+    ),
     key("freshness.revisit-on-change", ValueType::Flag, "A note edited after the visit is stale immediately"),
     key("freshness.ignore-own-writes", ValueType::Flag, "Edits by the agent itself do not make a note stale"),
     table("prompt", "The prompt for the model"),
@@ -92,12 +96,12 @@ pub const KEYS: &[KeySpec] = &[
     ),
     key(
         "prompt.max-node-chars",
-        ValueType::Count(1, ANY),
+        ValueType::Count(1, UNBOUNDED),
         "Characters shown of a note's text; a note that is cut cannot be superseded",
     ),
     key(
         "prompt.max-tokens",
-        ValueType::Count(1, ANY),
+        ValueType::Count(1, UNBOUNDED),
         "Maximum tokens of the whole prompt, counting four characters as one token",
     ),
     key(
@@ -166,7 +170,7 @@ pub const KEYS: &[KeySpec] = &[
     key("schedule.catch-up-window", ValueType::Duration(0), "Maximum age of a missed slot that is caught up"),
     key("schedule.cooldown", ValueType::Duration(0), "Minimum time between two runs"),
     table("limits", "What a run may change, and how much"),
-    key("limits.max-actions", ValueType::Count(0, ANY), "Maximum actions per run"),
+    key("limits.max-actions", ValueType::Count(0, UNBOUNDED), "Maximum actions per run"),
     key(
         "limits.targets",
         ValueType::OneOf(|| words(&Targets::NAMES)),
@@ -181,40 +185,44 @@ pub const KEYS: &[KeySpec] = &[
         "Notes that match one of these filters are never superseded. They may be linked, and their weight may change within `limits.weight`",
     ),
     table("limits.link-add", "New links"),
-    key("limits.link-add.max", ValueType::Count(0, ANY), "Maximum per run"),
-    key("limits.link-add.max-per-note", ValueType::Count(0, ANY), "Maximum new links of one note per run"),
+    key("limits.link-add.max", ValueType::Count(0, UNBOUNDED), "Maximum per run"),
+    key(
+        "limits.link-add.max-per-note",
+        ValueType::Count(0, UNBOUNDED),
+        "Maximum new links of one note per run",
+    ),
     key(
         "limits.link-add.max-strength",
         ValueType::Share,
         "Greatest strength of a new link; stronger links get this strength",
     ),
     table("limits.weight", "Weight changes"),
-    key("limits.weight.max", ValueType::Count(0, ANY), "Maximum per run"),
+    key("limits.weight.max", ValueType::Count(0, UNBOUNDED), "Maximum per run"),
     key("limits.weight.max-delta", ValueType::Number(0.0, Bound::Above), "Maximum change of one weight"),
     table("limits.insert", "New notes"),
-    key("limits.insert.max", ValueType::Count(0, ANY), "Maximum per run"),
+    key("limits.insert.max", ValueType::Count(0, UNBOUNDED), "Maximum per run"),
     key(
         "limits.insert.max-chars",
-        ValueType::Count(0, ANY),
+        ValueType::Count(0, UNBOUNDED),
         "Maximum characters of a new note's body, and of its title and keywords together",
     ),
     key(
         "limits.insert.min-sources",
-        ValueType::Count(0, ANY),
+        ValueType::Count(0, UNBOUNDED),
         "Minimum notes that one new note is derived from; a new note with fewer is refused",
     ),
     key(
         "limits.insert.max-sources",
-        ValueType::Count(0, ANY),
+        ValueType::Count(0, UNBOUNDED),
         "Maximum notes that one new note is derived from",
     ),
     key(
         "limits.insert.max-per-source",
-        ValueType::Count(0, ANY),
+        ValueType::Count(0, UNBOUNDED),
         "Maximum notes derived from one note, by all agents together; a new note beyond it is refused",
     ),
     table("limits.supersede", "Replacements of notes"),
-    key("limits.supersede.max", ValueType::Count(0, ANY), "Maximum per run"),
+    key("limits.supersede.max", ValueType::Count(0, UNBOUNDED), "Maximum per run"),
     key(
         "limits.supersede.mode",
         ValueType::OneOf(|| words(&SUPERSEDE_MODES)),
@@ -255,7 +263,7 @@ pub const KEYS: &[KeySpec] = &[
     key("retry.repair", ValueType::Count(0, 10), "Correction turns for a reply that does not validate"),
     key(
         "retry.rerun",
-        ValueType::Waits(MAX_RERUNS),
+        ValueType::Durations(MAX_RERUNS),
         "Delays after which a failed run is run again, until a run succeeds or the next slot comes; a run started \
          by a person is not repeated",
     ),

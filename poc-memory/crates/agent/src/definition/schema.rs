@@ -1,7 +1,7 @@
-//! The JSON Schema of an agent file, for editors that complete and check while one types.
+//! The JSON Schema of an agent file, with which editors complete and check it.
 
 use super::DEFAULTS;
-use super::key_spec::{ANY, Bound, KeySpec, ValueType};
+use super::key_spec::{Bound, KeySpec, UNBOUNDED, ValueType};
 use super::keys;
 use crate::schedule::Schedule;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use toml::Table;
 const DURATION: &str = "[0-9]{1,9}(ms|s|m|h|d|w)?";
 
 /// The pattern of a duration above zero.
-const SOME_TIME: &str = "0*[1-9][0-9]{0,8}(ms|s|m|h|d|w)?";
+const POSITIVE_DURATION: &str = "0*[1-9][0-9]{0,8}(ms|s|m|h|d|w)?";
 
 /// The schema of an agent file (JSON Schema, draft 2020-12).
 pub fn schema() -> Map<String, Value> {
@@ -25,7 +25,7 @@ pub fn schema() -> Map<String, Value> {
     schema
 }
 
-/// An object with the keys right below a table, and no others.
+/// The schema of a table: an object with the keys directly below it, and no others.
 fn table(path: &str, defaults: Option<&Table>) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -43,14 +43,14 @@ fn table(path: &str, defaults: Option<&Table>) -> Map<String, Value> {
         match key.takes {
             ValueType::Table | ValueType::Tables | ValueType::Values => {}
             _ => {
-                let said = |text: &str| toml::from_str::<Table>(&format!("it = {text}")).ok()?.remove("it");
+                let parsed = |text: &str| toml::from_str::<Table>(&format!("it = {text}")).ok()?.remove("it");
                 property.extend(default.map(|default| ("default".to_owned(), json!(default))));
-                let example = key.example.and_then(said);
+                let example = key.example.and_then(parsed);
                 property.extend(example.map(|example| ("examples".to_owned(), json!([example]))));
             }
         }
         properties.insert(key.name().to_owned(), Value::Object(property));
-        if is_needed(key) {
+        if is_required(key) {
             required.push(key.name());
         }
     }
@@ -73,9 +73,9 @@ fn table(path: &str, defaults: Option<&Table>) -> Map<String, Value> {
     schema
 }
 
-/// Whether the key is required: it has an example, or a required key below it.
-fn is_needed(key: &KeySpec) -> bool {
-    let below = || keys::within(key.path).any(is_needed);
+/// Whether a key is required: it has an example, or it is a table with a required key.
+fn is_required(key: &KeySpec) -> bool {
+    let below = || keys::within(key.path).any(is_required);
     key.example.is_some() || (matches!(key.takes, ValueType::Table) && below())
 }
 
@@ -86,20 +86,20 @@ fn value(takes: ValueType) -> Map<String, Value> {
         ValueType::Text => json!({"type": "string"}),
         ValueType::Template => json!({"type": "string", "minLength": 1, "examples": ["linker.md"]}),
         ValueType::Flag => json!({"type": "boolean"}),
-        ValueType::Count(min, ANY) => json!({"type": "integer", "minimum": min}),
+        ValueType::Count(min, UNBOUNDED) => json!({"type": "integer", "minimum": min}),
         ValueType::Count(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
         ValueType::Share => json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
         ValueType::Number(min, Bound::From) => json!({"type": "number", "minimum": min}),
         ValueType::Number(min, Bound::Above) => json!({"type": "number", "exclusiveMinimum": min}),
         ValueType::Duration(min) => {
-            let pattern = if min > 0 { SOME_TIME } else { DURATION };
+            let pattern = if min > 0 { POSITIVE_DURATION } else { DURATION };
             json!({"type": "string", "pattern": format!("^{pattern}$"), "examples": ["7d", "24h", "30m", "45s"]})
         }
         ValueType::DurationOr(word) => {
             json!({"type": "string", "pattern": format!("^({word}|{DURATION})$"), "examples": [word, "7d"]})
         }
-        ValueType::Waits(max) => {
-            let item = json!({"type": "string", "pattern": format!("^({SOME_TIME})$")});
+        ValueType::Durations(max) => {
+            let item = json!({"type": "string", "pattern": format!("^({POSITIVE_DURATION})$")});
             json!({"type": "array", "items": item, "maxItems": max})
         }
         ValueType::OneOf(words) => json!({"enum": words()}),

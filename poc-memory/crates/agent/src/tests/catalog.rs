@@ -127,7 +127,7 @@ fn a_restored_agent_counts_as_new() {
     // With `sure`, there is no grace period.
     remove();
     let scan = CatalogScan::new(&world.memory, true).unwrap();
-    scan.remember(&world.memory, &scan.catalog).unwrap();
+    scan.save(&world.memory, &scan.catalog).unwrap();
     world.clock.advance(Span::WEEK);
     world.file("agents/mine.toml", SEED);
     assert_eq!(since(), world.memory.now());
@@ -139,7 +139,7 @@ fn a_scan_that_differs_from_the_published_catalog_is_not_stored() {
     world.file("agents/mine.toml", "[query]\npipel");
     let scan = CatalogScan::new(&world.memory, false).unwrap();
     assert_eq!(scan.catalog.agents["mine"].state, EntryState::Invalid);
-    scan.remember(&world.memory, &Catalog::default()).unwrap();
+    scan.save(&world.memory, &Catalog::default()).unwrap();
     world.clock.advance(Span::HOUR);
     world.file("agents/mine.toml", SEED);
     let catalog = Catalog::load(&world.memory).unwrap();
@@ -220,7 +220,7 @@ fn unchanged_files_are_not_parsed_again() {
     let seq = world.memory.store.view().seq;
     let scan = |shown: &Catalog| {
         let scan = CatalogScan::rescan(&world.memory, false, shown).unwrap();
-        scan.remember(&world.memory, &scan.catalog).unwrap();
+        scan.save(&world.memory, &scan.catalog).unwrap();
         scan.catalog
     };
     let parsed = |before: &Catalog, after: &Catalog| {

@@ -107,7 +107,8 @@ fn table(path: &str, schema: &Value) -> String {
                 (None, Some(default)) => format!("`{default}`"),
                 (None, None) => "none".to_owned(),
             };
-            let cells = [key.takes.words(), default, key.doc.to_owned()].map(|cell| cell.replace('|', "\\|"));
+            let cells =
+                [key.takes.description(), default, key.doc.to_owned()].map(|cell| cell.replace('|', "\\|"));
             format!("| `{}` | {} |\n", key.name(), cells.join(" | "))
         })
         .collect();

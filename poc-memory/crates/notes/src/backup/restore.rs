@@ -115,7 +115,7 @@ pub fn restore(
         // Later erasures must search this backup, because it contains the same texts.
         (Ok(_), _) => backup_destinations::remember(target, backup),
         // The folder is not removed if it is not empty.
-        (Err(_), Some(made)) => drop(fs::remove_dir(made)),
+        (Err(_), Some(created)) => drop(fs::remove_dir(created)),
         (Err(_), None) => {}
     }
     restored
@@ -175,7 +175,19 @@ fn restore_of(
             Selection::Absent => {}
         }
     }
-    let Some(first) = skipped.first() else { return Err(no_such_state(all, options.point)) };
+    match skipped.first() {
+        Some(first) => Err(damaged(first).hint(hint_after_damage(all, is_log_intact, callbacks)?)),
+        None => Err(no_such_state(all, options.point)),
+    }
+}
+
+/// What to do when every generation with the state is damaged. `is_log_intact` says whether one of them has an intact
+/// log.
+fn hint_after_damage(
+    all: &[BackupGeneration],
+    is_log_intact: bool,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<String> {
     let mut hints = Vec::new();
     if is_log_intact {
         hints.push(
@@ -196,16 +208,16 @@ fn restore_of(
         )),
         None if hints.is_empty() => hints.push(
             "no generation has an intact log: `poc-memory backup PATH --verify` lists the damage; copy the folder \
-             `log` of a generation (`tar -xf` unpacks an archive) to `store/log` of an empty home, and `poc-memory \
+             `log` of a generation (`tar -xf` unpacks an archive) to `store/log` of an empty memory folder, and `poc-memory \
              repair` shows what can be saved"
                 .to_owned(),
         ),
         Some(_) | None => {}
     }
-    Err(damaged(first).hint(hints.join("; ")))
+    Ok(hints.join("; "))
 }
 
-/// Refuses to restore into the backup itself, which is not changed.
+/// Returns an error if the target is inside the backup, because a restoration must not change the backup.
 fn require_elsewhere(backup: &Path, target: &Paths) -> Result<()> {
     let store = resolved_path(&target.store());
     if backup.is_dir() && store.starts_with(resolved_path(backup)) {
@@ -215,7 +227,7 @@ fn require_elsewhere(backup: &Path, target: &Paths) -> Result<()> {
     Ok(())
 }
 
-/// Refuses directories that already have a store with content, or another file at the path of the store.
+/// Returns an error if there is a store with content already, or another file at the path of the store.
 fn require_no_store(target: &Paths) -> Result<()> {
     let store = target.store();
     let is_empty = match fs::read_dir(&store) {

@@ -19,7 +19,7 @@ pub(super) fn bind(
     problems: &mut Vec<SourceDiagnostic>,
 ) -> Vec<Option<Value>> {
     let count = def.params.len();
-    Binder { stage, def, names, values: vec![None; count], written: vec![false; count], problems }.read()
+    Binder { stage, def, names, values: vec![None; count], written: vec![false; count], problems }.bind()
 }
 
 struct Binder<'a> {
@@ -27,45 +27,47 @@ struct Binder<'a> {
     def: &'static StageDef,
     names: &'a Names,
     values: Vec<Option<Value>>,
-    // Whether something was written for a parameter, even if it is invalid.
+    /// Whether something was written for a parameter, even if it is invalid.
     written: Vec<bool>,
     problems: &'a mut Vec<SourceDiagnostic>,
 }
 
 impl Binder<'_> {
-    fn read(mut self) -> Vec<Option<Value>> {
-        self.colon();
+    fn bind(mut self) -> Vec<Option<Value>> {
+        self.bind_colon_argument();
         for argument in &self.stage.arguments {
-            self.comma(argument);
+            self.bind_comma_argument(argument);
         }
         let before = self.problems.len();
-        self.trailing();
+        self.bind_trailing_words();
         // A stray word is probably the missing text, so only one of the two errors is reported.
         if self.problems.len() == before || self.def.text_param().is_none() {
-            self.missing();
+            self.report_missing();
         }
         self.values
     }
 
-    fn problem(&mut self, span: Range<usize>, message: String) {
+    /// Adds a diagnostic with the syntax of the stage.
+    fn report(&mut self, span: Range<usize>, message: String) {
         let signature = self.def.signature();
         self.problems.push(SourceDiagnostic::new(span, message).hint(format!("write `{signature}`")));
     }
 
     /// Adds a diagnostic with the corrected stage if there is one, otherwise with the syntax of the stage.
-    fn corrected(&mut self, span: Range<usize>, message: String, correction: Option<String>) {
+    fn report_with_correction(&mut self, span: Range<usize>, message: String, correction: Option<String>) {
         let right = correction.unwrap_or_else(|| self.def.signature());
         self.problems.push(SourceDiagnostic::new(span, message).hint(format!("write `{right}`")));
     }
 
-    fn colon(&mut self) {
+    /// Binds the argument after the `:` of the stage.
+    fn bind_colon_argument(&mut self) {
         let Some(argument) = &self.stage.value else { return };
-        match self.free(ParamPosition::Colon) {
-            Some(position) => self.argument(position, argument),
+        match self.first_unset(ParamPosition::Colon) {
+            Some(position) => self.bind_argument(position, argument),
             None => {
                 let span = argument.mark.start..argument.end();
                 let correction = correction::with_commas(self.stage, self.def, &argument.words);
-                self.corrected(
+                self.report_with_correction(
                     span,
                     format!("`{}` takes no argument after a `:`", self.def.word),
                     correction,
@@ -75,32 +77,33 @@ impl Binder<'_> {
     }
 
     /// Handles the words after a stage that has no `:`.
-    fn trailing(&mut self) {
+    fn bind_trailing_words(&mut self) {
         let words = &self.stage.trailing;
         let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
         let span = first.span.start..last.span.end;
         if let Some(correction) = correction::with_commas(self.stage, self.def, words) {
             let name = first.text.split('=').next().unwrap_or("");
             let message = format!("`{name}` of `{}` is written after a `,`", self.def.word);
-            return self.corrected(span, message, Some(correction));
+            return self.report_with_correction(span, message, Some(correction));
         }
-        let missing = self.free(ParamPosition::Colon).filter(|_| self.stage.value.is_none());
+        let missing = self.first_unset(ParamPosition::Colon).filter(|_| self.stage.value.is_none());
         let Some((position, param)) = missing.and_then(|at| Some((at, self.def.params.get(at)?))) else {
-            return self.words(words);
+            return self.bind_words(words);
         };
-        self.write(position);
+        self.mark_written(position);
         let what = param.value_type.description();
         let message = format!("`{}` takes {what} after a `:`", self.def.word);
-        self.corrected(span, message, correction::with_colon(self.stage, self.def, param));
+        self.report_with_correction(span, message, correction::with_colon(self.stage, self.def, param));
     }
 
-    fn comma(&mut self, argument: &RawArgument) {
+    /// Binds an argument after a `,`, with or without a name.
+    fn bind_comma_argument(&mut self, argument: &RawArgument) {
         let Some(first) = argument.words.first() else {
             let message = format!("a parameter of `{}` is missing after this `,`", self.def.word);
-            return self.problem(argument.mark.clone(), message);
+            return self.report(argument.mark.clone(), message);
         };
         if let Some((name, value)) = first.equals.and_then(|at| first.text.split_at_checked(at)) {
-            return self.named(name, value, argument, first);
+            return self.bind_named_argument(name, value, argument, first);
         }
         if let Some(param) = self.def.named(&first.text) {
             let message =
@@ -112,18 +115,19 @@ impl Binder<'_> {
                 }
                 _ => None,
             };
-            return self.corrected(first.span.start..argument.end(), message, correction);
+            return self.report_with_correction(first.span.start..argument.end(), message, correction);
         }
-        match self.free(ParamPosition::Comma) {
-            Some(position) => self.argument(position, argument),
+        match self.first_unset(ParamPosition::Comma) {
+            Some(position) => self.bind_argument(position, argument),
             None => {
                 let span = first.span.start..argument.end();
-                self.problem(span, format!("`{}` takes no further `{}`", self.def.word, short(&first.text)));
+                self.report(span, format!("`{}` takes no further `{}`", self.def.word, short(&first.text)));
             }
         }
     }
 
-    fn named(&mut self, name: &str, value: &str, argument: &RawArgument, first: &RawWord) {
+    /// Binds `NAME=VALUE`. `value` begins with the `=`.
+    fn bind_named_argument(&mut self, name: &str, value: &str, argument: &RawArgument, first: &RawWord) {
         let named =
             || self.def.params.iter().enumerate().filter(|(_, param)| param.position == ParamPosition::Named);
         let Some((position, param)) = named().find(|(_, param)| param.name == name) else {
@@ -134,34 +138,35 @@ impl Binder<'_> {
                     let hint = format!("did you mean `{near}`?");
                     self.problems.push(SourceDiagnostic::new(first.span.clone(), message).hint(hint));
                 }
-                None => self.problem(first.span.clone(), message),
+                None => self.report(first.span.clone(), message),
             }
             return;
         };
         if self.values.get(position).is_some_and(Option::is_some) {
             let message = format!("`{name}` of `{}` is given twice", self.def.word);
-            return self.problem(first.span.clone(), message);
+            return self.report(first.span.clone(), message);
         }
         let text = value.get(1..).unwrap_or("");
-        self.set(position, param, text, first.span.clone());
-        self.words(argument.words.get(1..).unwrap_or(&[]));
+        self.bind_value(position, param, text, first.span.clone());
+        self.bind_words(argument.words.get(1..).unwrap_or(&[]));
     }
 
-    /// The first parameter with this position that has no value yet.
-    fn free(&self, position: ParamPosition) -> Option<usize> {
+    /// The index of the first parameter with this position that has no value yet.
+    fn first_unset(&self, position: ParamPosition) -> Option<usize> {
         let mut params = self.def.params.iter().zip(&self.values);
         params.position(|(param, value)| param.position == position && value.is_none())
     }
 
-    fn argument(&mut self, position: usize, argument: &RawArgument) {
+    /// Binds an argument to the parameter at `position`.
+    fn bind_argument(&mut self, position: usize, argument: &RawArgument) {
         let Some(param) = self.def.params.get(position) else { return };
-        self.write(position);
+        self.mark_written(position);
         let Some((first, others)) = argument.words.split_first() else {
             let message = format!("`{}` needs {}", self.def.word, param.value_type.description());
-            return self.problem(argument.mark.clone(), message);
+            return self.report(argument.mark.clone(), message);
         };
         if matches!(param.value_type, ParamType::Duration | ParamType::CompareDuration)
-            && self.other_notation(param, argument)
+            && self.report_other_notation(param, argument)
         {
             return;
         }
@@ -175,18 +180,18 @@ impl Binder<'_> {
                 let (joined, others) = argument.words.split_at(count.min(argument.words.len()));
                 let texts: Vec<&str> = joined.iter().map(|word| word.text.as_str()).collect();
                 let end = joined.last().map_or(first.span.end, |word| word.span.end);
-                self.set(position, param, &texts.join(separator), first.span.start..end);
-                self.words(others);
+                self.bind_value(position, param, &texts.join(separator), first.span.start..end);
+                self.bind_words(others);
             }
             None => {
-                self.set(position, param, &first.text, first.span.clone());
-                self.words(others);
+                self.bind_value(position, param, &first.text, first.span.clone());
+                self.bind_words(others);
             }
         }
     }
 
     /// Reports a duration in another notation, such as `7 days`. Returns whether the text is one.
-    fn other_notation(&mut self, param: &Param, argument: &RawArgument) -> bool {
+    fn report_other_notation(&mut self, param: &Param, argument: &RawArgument) -> bool {
         let texts = argument.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
         let is_sign = |word: &RawWord| Relation::SIGNS.iter().any(|(sign, _)| *sign == word.text);
         let signs = argument.words.iter().take_while(|word| is_sign(word)).count();
@@ -198,15 +203,15 @@ impl Binder<'_> {
         let duration = correction::signed(&duration, param.value_type.is_comparison());
         let what = param.value_type.description();
         let message = format!("`{}` takes {what}, not `{}`", self.def.word, short(&texts));
-        self.corrected(span.clone(), message, Some(self.stage.with(span, &duration)));
+        self.report_with_correction(span.clone(), message, Some(self.stage.with(span, &duration)));
         true
     }
 
     /// Binds the words after a value to the parameters that are written after a space.
-    fn words(&mut self, words: &[RawWord]) {
+    fn bind_words(&mut self, words: &[RawWord]) {
         for word in words {
-            match self.free(ParamPosition::Space).and_then(|at| Some((at, self.def.params.get(at)?))) {
-                Some((position, param)) => self.set(position, param, &word.text, word.span.clone()),
+            match self.first_unset(ParamPosition::Space).and_then(|at| Some((at, self.def.params.get(at)?))) {
+                Some((position, param)) => self.bind_value(position, param, &word.text, word.span.clone()),
                 None => {
                     let message = format!("`{}` does not belong to `{}`", short(&word.text), self.def.word);
                     let hint = "stages are divided by `|`; write a value with spaces in quotes";
@@ -217,14 +222,15 @@ impl Binder<'_> {
         }
     }
 
-    fn write(&mut self, position: usize) {
+    fn mark_written(&mut self, position: usize) {
         if let Some(written) = self.written.get_mut(position) {
             *written = true;
         }
     }
 
-    fn set(&mut self, position: usize, param: &Param, text: &str, span: Range<usize>) {
-        self.write(position);
+    /// Parses a value of the parameter at `position`, and stores it or reports why it is invalid.
+    fn bind_value(&mut self, position: usize, param: &Param, text: &str, span: Range<usize>) {
+        self.mark_written(position);
         match param.value_type.parse(text) {
             Ok(Value::Text(name))
                 if param.value_type == ParamType::NodeType && !self.names.has_type(&name) =>
@@ -261,7 +267,8 @@ impl Binder<'_> {
         }
     }
 
-    fn missing(&mut self) {
+    /// Reports the first required parameter that was not written.
+    fn report_missing(&mut self) {
         let mut params = self.def.params.iter().zip(&self.written);
         let missing = params.find(|(param, written)| param.presence == Presence::Required && !**written);
         let Some((param, _)) = missing else { return };
