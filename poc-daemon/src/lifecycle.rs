@@ -79,10 +79,10 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
     };
     // Only the process that holds the store may write to the log.
     logging::start(arguments, &memory.paths, &memory.config.daemon)?;
-    for note in memory.store.recovery().lines() {
-        tracing::warn!("{note}");
+    for line in memory.store.recovery().lines() {
+        tracing::warn!("{line}");
     }
-    // A daemon that ends by itself removes its socket, and none runs now.
+    // A daemon that stops cleanly removes its socket, and no other daemon runs now.
     let follows_unclean_end = memory.paths.socket().exists();
     if follows_unclean_end {
         tracing::warn!("{UNCLEAN_END}");
@@ -92,29 +92,32 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
     state.follows_unclean_end.store(follows_unclean_end, Ordering::Relaxed);
     let result = runtime.block_on(serve(state.clone(), signals));
     let is_restarting = state.is_restarting();
-    let closed = result.and_then(|connections| {
-        if let Err(error) = state.memory_now().flush() {
-            tracing::warn!("what the memory learned last was not saved: {error}");
-        }
-        match state.memory.store.checkpoint() {
-            // Nothing is lost, because the log is complete; only the next start takes longer.
-            Err(error) if error.code == Code::ReadOnly => {
-                tracing::warn!("no checkpoint was written: {error}")
-            }
-            written => written?,
-        }
-        // Connections are closed after the store, because clients take the end of their connection as a sign
-        // that the store is free.
-        drop(state);
-        drop(connections);
-        Ok(())
-    });
+    let closed = result.and_then(|connections| close(state, connections));
     runtime.shutdown_background();
     match &closed {
         Ok(()) => tracing::info!("stopped"),
         Err(error) => tracing::error!("{}", error.line()),
     }
     closed.map(|()| is_restarting)
+}
+
+/// Saves what is pending, writes a checkpoint and closes the store.
+fn close(state: Arc<DaemonState>, connections: Vec<tokio::net::UnixStream>) -> Result<()> {
+    if let Err(error) = state.memory_now().flush() {
+        tracing::warn!("the latest updates of weights, edges and samples were not saved: {error}");
+    }
+    match state.memory.store.checkpoint() {
+        // Nothing is lost, because the log is complete; only the next start takes longer.
+        Err(error) if error.code == Code::ReadOnly => {
+            tracing::warn!("no checkpoint was written: {error}")
+        }
+        written => written?,
+    }
+    // Connections are closed after the store, because clients take the end of their connection as a sign
+    // that the store is free.
+    drop(state);
+    drop(connections);
+    Ok(())
 }
 
 /// Serves until the daemon is asked to stop and running work has ended, or its grace is over. Returns

@@ -148,7 +148,9 @@ impl InProcess {
         let answer = op.run(&ctx, args);
         // A failure is only logged, because the op itself has succeeded.
         if let Err(error) = self.memory.flush() {
-            tracing::warn!("what the memory learned from this was not saved: {error}");
+            tracing::warn!(
+                "the updates of weights, edges and samples by this command were not saved: {error}"
+            );
         }
         answer
     }

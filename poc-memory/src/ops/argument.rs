@@ -125,7 +125,7 @@ impl clap::Args for OptionalTextArgument {
     }
 }
 
-/// Refuses the texts of a field that together have more than `[search] max-question-chars` characters.
+/// Returns an error if the texts of a field have more than `[search] max-question-chars` characters together.
 pub(super) fn check_length<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     field: &str,
@@ -184,7 +184,7 @@ impl clap::Args for ParameterValues {
     }
 }
 
-/// Splits at the first `=`.
+/// Splits `NAME=VALUE` at the first `=`.
 fn assignment(word: &str) -> Result<(String, String), String> {
     match word.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
@@ -253,13 +253,16 @@ pub(super) fn deadline(word: &str) -> Result<FutureTime, String> {
 }
 
 /// The count of the request, or else of the setting `(key, value)`. The bounds of the setting apply to both.
+///
+/// # Errors
+/// `invalid_argument` at `field` when the count is out of bounds.
 pub(super) fn count(
     field: &str,
     given: Option<usize>,
     setting: (&str, usize),
 ) -> poc_graph::error::Result<usize> {
-    let (key, usual) = setting;
-    let (count, bounds) = (given.unwrap_or(usual), bounds::of(key));
+    let (key, configured) = setting;
+    let (count, bounds) = (given.unwrap_or(configured), bounds::of(key));
     if !bounds.contains(&count) {
         return Err(Error::invalid(format!("{count} is out of range"))
             .hint(format!("give a number from {} to {}", bounds.start(), bounds.end()))

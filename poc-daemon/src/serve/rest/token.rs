@@ -47,16 +47,16 @@ impl Tokens {
             model: load(&paths.model_token())?,
             read_only: load(&paths.read_token())?,
         };
-        let same = |role: &str, path: PathBuf| {
+        let identical = |role: &str, path: PathBuf| {
             Err(Error::config(format!("the token {role} is identical to that of another role"))
                 .hint("delete the file; the next start makes another")
                 .file(path.display().to_string()))
         };
         if tokens.model == tokens.full {
-            return same("of models", paths.model_token());
+            return identical("of models", paths.model_token());
         }
         if [&tokens.full, &tokens.model].contains(&&tokens.read_only) {
-            return same("for reading", paths.read_token());
+            return identical("for reading", paths.read_token());
         }
         Ok(tokens)
     }
@@ -96,6 +96,7 @@ impl Tokens {
     }
 }
 
+/// Reads a token, or creates it if it is missing.
 fn load(path: &Path) -> Result<String> {
     let unusable =
         |problem: String, hint: &str| Error::config(problem).hint(hint).file(path.display().to_string());
@@ -121,13 +122,14 @@ fn load(path: &Path) -> Result<String> {
     }
     if token.len() < MIN_CHARS || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(unusable(
-            format!("a token has at least {MIN_CHARS} visible characters of ASCII and nothing else"),
+            format!("a token has at least {MIN_CHARS} characters, all of them visible ASCII characters"),
             "delete the file; the next start makes another",
         ));
     }
     Ok(token.to_owned())
 }
 
+/// Creates a random token and its file.
 fn create(path: &Path) -> Result<String> {
     // The random source of the memory may be seeded, but a token must be unpredictable.
     let mut bytes = [0_u8; TOKEN_BYTES];

@@ -72,11 +72,14 @@ impl ChangeKind {
     }
 }
 
-/// Number of transactions, the latest ones, in which a deleted node is looked up by its key.
-const DELETED_AMONG: usize = 1000;
+/// Maximum number of transactions, from the latest on, that are scanned for a deleted node with a key.
+const MAX_SCANNED: usize = 1000;
 
 /// The history of the node with an id or a key. A deleted node is found by its id, or by its key if its deletion is
 /// among the latest transactions.
+///
+/// # Errors
+/// `not_found` if there is no such node, or it is not visible.
 pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<History> {
     match memory.find(name) {
         Ok(node) => resolve::require_visible_node(node, visibility).and_then(|node| {
@@ -108,7 +111,7 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
 fn last_deleted(memory: &Memory, key: &str) -> Result<Option<NodeId>> {
     let key = normal_key(key);
     let store = &memory.store;
-    for seq in (store.first_seq()..=store.last_seq()).rev().take(DELETED_AMONG) {
+    for seq in (store.first_seq()..=store.last_seq()).rev().take(MAX_SCANNED) {
         cancellation::check()?;
         let Some(txn) = store.transaction(seq)? else { continue };
         for write in txn.writes.iter().rev().filter(|write| write.table == Table::Nodes) {
@@ -137,7 +140,7 @@ fn with_undone(changes: Vec<LoggedChange>) -> Vec<NodeChange> {
         .rev()
         .map(|change| {
             let undone = undone.add(change.seq, &change.cause);
-            NodeChange { undone, ..entry(change) }
+            NodeChange { undone, ..node_change(change) }
         })
         .collect();
     entries.reverse();
@@ -160,7 +163,7 @@ impl UndoTracker {
     }
 }
 
-fn entry(change: LoggedChange) -> NodeChange {
+fn node_change(change: LoggedChange) -> NodeChange {
     let (kind, version, fields) = match &change.kind {
         LoggedChangeKind::Changed { before, after } => {
             (ChangeKind::Changed, after.version, diff::fields(before, after))
@@ -237,7 +240,7 @@ pub fn latest_among(
         let cause = &summary.cause;
         let is_undone = undone.add(seq, cause);
         let is_over = is_full || since.is_some_and(|since| cause.at < since.minus(MAX_DISORDER));
-        // Of a call that began earlier and went on, all transactions are read.
+        // The loop continues until all transactions of the calls in the list are read.
         if is_over && found.iter().all(|(change, _)| is_before(cause, &change.cause)) {
             break;
         }
@@ -286,18 +289,19 @@ fn add_kinds(known: &mut Vec<ChangeKind>, kinds: impl Iterator<Item = ChangeKind
     }
 }
 
-/// Number of written nodes from which on a transaction, such as a part of an import, is slow to read and is
-/// therefore cached.
+/// Minimum number of written nodes of a transaction whose summary is cached, because such a transaction, for example a
+/// part of an import, is slow to read.
 const LARGE: usize = 64;
 
 /// Maximum number of cached summaries of large transactions, with about 200 keys each.
-const KEPT: usize = 512;
+const MAX_CACHED: usize = 512;
 
 /// Cached summaries of the large transactions that were listed last. Transactions are immutable, so the cache
 /// is never stale.
 #[derive(Default)]
 pub(super) struct LargeTransactions(BTreeMap<(Tenant, u64), Arc<TransactionSummary>>);
 
+/// The summary of a transaction; `None` if the log does not have it.
 fn summary(
     memory: &Memory,
     seq: u64,
@@ -319,7 +323,7 @@ fn summary(
     let summary = Arc::new(TransactionSummary { cause: txn.cause, keys, kinds });
     if is_large {
         let mut known = memory.large_transactions.lock();
-        while known.0.len() >= KEPT {
+        while known.0.len() >= MAX_CACHED {
             known.0.pop_first();
         }
         known.0.insert(id, summary.clone());
@@ -327,7 +331,8 @@ fn summary(
     Ok(Some(summary))
 }
 
-/// Whether a transaction comes before the call of another one, so that no earlier transaction belongs to that call.
+/// Whether a transaction was made before the call of another one began. Then no earlier transaction belongs to that
+/// call.
 fn is_before(cause: &Cause, other: &Cause) -> bool {
     other.began.is_none_or(|began| cause.at < began)
 }
@@ -355,8 +360,8 @@ pub(super) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
     Ok(parts)
 }
 
-/// The keys of the nodes that writes of a transaction concern, or if they concern none, of those whose edges, weight or
-/// visits they concern.
+/// The keys of the nodes whose records a transaction wrote. If it wrote none, the keys of the nodes whose edges, weight
+/// or visits it wrote.
 fn touched_keys(memory: &Memory, writes: &[Write]) -> Result<Vec<String>> {
     let mut keys = Vec::new();
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
@@ -409,7 +414,7 @@ impl ChangeSummary {
     }
 
     /// Prepends the summary of an earlier transaction.
-    pub(super) fn join(&mut self, earlier: ChangeSummary) {
+    pub(super) fn prepend(&mut self, earlier: ChangeSummary) {
         let later = std::mem::replace(&mut self.keys, earlier.keys);
         self.keys.extend(later);
         for (key, (before, after)) in earlier.notes {
@@ -419,8 +424,8 @@ impl ChangeSummary {
         self.has_edges |= earlier.has_edges;
     }
 
-    /// The summary after an undo of all of it, which says what became of the notes. `cause` is that of the first
-    /// transaction.
+    /// The summary after an undo of the whole call, with the number of notes that were deleted, reverted and restored.
+    /// `cause` is that of the first transaction.
     pub(super) fn undone_text(self, cause: &Cause) -> String {
         let count = |wanted| self.notes.values().filter(|existed| **existed == wanted).count() as u64;
         let counts = [
@@ -429,10 +434,10 @@ impl ChangeSummary {
             ("restored", count((true, false))),
         ];
         let found = counts.iter().filter(|(_, count)| *count > 0);
-        let became: Vec<String> =
+        let results: Vec<String> =
             found.map(|(verb, count)| format!("{verb} {}", plural(*count, "note"))).collect();
-        let became = if became.is_empty() { String::new() } else { format!("; {}", became.join(", ")) };
-        self.text(cause) + &became
+        let results = if results.is_empty() { String::new() } else { format!("; {}", results.join(", ")) };
+        self.text(cause) + &results
     }
 
     /// The summary; `cause` is that of the first transaction.

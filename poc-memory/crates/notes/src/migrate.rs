@@ -13,19 +13,21 @@ use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_store::MIGRATION_OP;
 
-/// Maximum number of notes, and of bytes of their texts, that are embedded and stored together.
-const CHUNK: usize = 32;
-const CHUNK_BYTES: usize = 256 << 10;
+/// Maximum number of notes that are embedded and stored together.
+const BATCH_NOTES: usize = 32;
+
+/// Size in bytes of the texts of a batch from which on no further note is added to it.
+const BATCH_BYTES: usize = 256 << 10;
 
 /// Maximum number of notes whose missing vectors are computed while a store is opened.
-const AT_ONCE: usize = 256;
+const MAX_NOTES_AT_OPEN: usize = 256;
 
 /// The result of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationReport {
-    /// The embedder the store had.
+    /// The name of the embedder that the store had.
     pub from: String,
-    /// The embedder that it uses once it is opened again.
+    /// The name of the embedder that it uses once it is opened again.
     pub to: String,
     /// Number of notes that were embedded by this migration.
     pub notes: u64,
@@ -43,6 +45,10 @@ pub struct MigrationCallbacks<'a> {
 
 /// Embeds the notes of all tenants with the configured embedder; `None` if the store uses it already and no
 /// vector is missing.
+///
+/// # Errors
+/// Those of the embedder and the store, and of [`MigrationCallbacks::check_cancelled`]. Vectors that were stored before
+/// the error are kept.
 pub fn migrate(
     memory: &Memory,
     actor: &str,
@@ -53,43 +59,43 @@ pub fn migrate(
         None if memory.missing_vectors.lock().is_some() => (memory.embedder.clone(), &memory.config.embedder),
         None => return Ok(None),
     };
-    let mut migrated = MigrationReport {
+    let mut report = MigrationReport {
         from: memory.embedder.name().to_owned(),
         to: next.name().to_owned(),
         notes: 0,
         already_embedded: 0,
     };
-    let mut first = true;
+    let mut is_first_round = true;
     // Notes that are written during the migration only have vectors of the old embedder, so the loop repeats until
     // none is left.
     loop {
         let without_vectors = without_vectors(memory, next.name())?;
-        if first {
+        if is_first_round {
             let nodes = |(own, _): &(Memory, _)| own.store.view().node_count() as u64;
             let all: u64 = without_vectors.iter().map(nodes).sum();
-            migrated.already_embedded = all.saturating_sub(count(&without_vectors));
+            report.already_embedded = all.saturating_sub(count(&without_vectors));
         }
-        let before = migrated.already_embedded + migrated.notes;
+        let before = report.already_embedded + report.notes;
         let made = fill(memory, next.as_ref(), &without_vectors, before, (actor, callbacks))?;
-        migrated.notes += made;
+        report.notes += made;
         if made == 0 {
             break;
         }
-        first = false;
+        is_first_round = false;
     }
     record(memory, next.as_ref(), settings, memory.configured_embedder.is_some())?;
     *memory.missing_vectors.lock() = None;
-    Ok(Some(migrated))
+    Ok(Some(report))
 }
 
 /// Embeds the notes that were written while a migration ended, if they are few. Returns a warning if it could
-/// not: those notes are not found by meaning.
+/// not. Notes without vectors are not found by meaning.
 pub(super) fn complete(memory: &Memory) -> Option<String> {
     let callbacks = MigrationCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
     let embedder = memory.embedder.as_ref();
     let done = without_vectors(memory, embedder.name()).and_then(|without_vectors| {
         let count = count(&without_vectors);
-        if count > AT_ONCE as u64 {
+        if count > MAX_NOTES_AT_OPEN as u64 {
             return Err(Error::unavailable(format!("{count} notes have no vectors")));
         }
         fill(memory, embedder, &without_vectors, 0, ("manual", &callbacks))?;
@@ -105,6 +111,8 @@ pub(super) fn complete(memory: &Memory) -> Option<String> {
     done.err().map(warning).inspect(|problem| tracing::warn!("{problem}"))
 }
 
+/// Records the embedder of the store. `incomplete` says whether notes that were written during the migration may lack
+/// vectors.
 fn record(
     memory: &Memory,
     embedder: &dyn Embedder,
@@ -130,6 +138,7 @@ fn without_vectors(memory: &Memory, embedder: &str) -> Result<Vec<(Memory, Vec<N
     Ok(found)
 }
 
+/// The number of these nodes.
 fn count(without_vectors: &[(Memory, Vec<NodeId>)]) -> u64 {
     without_vectors.iter().map(|(_, ids)| ids.len() as u64).sum()
 }
@@ -151,8 +160,8 @@ fn fill(
         while ids.peek().is_some() {
             (callbacks.check_cancelled)()?;
             let (mut nodes, mut bytes) = (Vec::new(), 0);
-            while nodes.len() < CHUNK
-                && bytes < CHUNK_BYTES
+            while nodes.len() < BATCH_NOTES
+                && bytes < BATCH_BYTES
                 && let Some(&id) = ids.next()
             {
                 done += 1;

@@ -92,7 +92,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             Ok(refused)
         })?;
         if value.is_none() {
-            undone.join(summary);
+            undone.prepend(summary);
             (first, last) = (Some(txn.cause), Some(seq));
             continue;
         }
@@ -132,7 +132,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
                 }
             }
         }
-        undone.join(summary);
+        undone.prepend(summary);
     }
     let done = first.map(|cause| UndoItem { summary: undone.undone_text(&cause), refused: None });
     if done.is_none() && refused.is_empty() {

@@ -34,11 +34,15 @@ pub struct WriteReport {
     pub nodes: Vec<NodeId>,
     /// Number of edges created.
     pub edges: usize,
-    /// The number of the change.
+    /// Sequence number of the transaction.
     pub seq: u64,
 }
 
 /// Splits, embeds and stores a message. Writing the same text twice creates two messages.
+///
+/// # Errors
+/// `invalid_argument` if the text is blank, or if the text, its metadata, one of its chunks or their number exceeds a
+/// limit of `[write]` or `[insert]`; those of the embedder and the store.
 pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<WriteReport> {
     let config = &memory.config.write;
     let metadata = checked_metadata(&draft, config)?;
@@ -56,7 +60,7 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
     message.chunks = nodes.iter().map(|node| node.id).collect();
     let vectors = insert_plan::embed(memory, &nodes.iter().collect::<Vec<_>>())?;
     let embedder = memory.embedder.name();
-    let done = memory.store.transact(cause, |tx| {
+    let commit = memory.store.transact(cause, |tx| {
         let before = recent_chunks(tx, &message, config)?;
         for (node, vectors) in nodes.iter().zip(&vectors) {
             let taken = |key: &str| Ok(tx.find_key(key)?.is_some());
@@ -68,7 +72,7 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
         tx.put_message(&message)?;
         create_edges(tx, &message, &before, config)
     })?;
-    Ok(WriteReport { message: message.id, nodes: message.chunks, edges: done.value, seq: done.seq })
+    Ok(WriteReport { message: message.id, nodes: message.chunks, edges: commit.value, seq: commit.seq })
 }
 
 /// Checks that a message is not blank and that neither its text nor its metadata is too long. Returns the
@@ -169,8 +173,8 @@ fn create_edges(
     Ok(edges.len())
 }
 
-/// Maximum number of id ranges to scan.
-const BLOCKS: i64 = 16;
+/// Maximum number of ranges of ids that are scanned for recent messages.
+const MAX_RANGES: i64 = 16;
 
 /// The newest live chunks of the messages written within `[write] temporal_within` before `message`, newest
 /// first.
@@ -183,11 +187,13 @@ fn recent_chunks(
     // Ids begin with their creation time, so the ids of an interval share a prefix. An id is never older than
     // the clock, and the newest id is that of the message.
     let (first, last) = (since.0.max(0), message.id.millis());
-    let bits =
-        (0..=5).map(|bytes| bytes * 8).find(|bits| (last >> bits) - (first >> bits) < BLOCKS).unwrap_or(40);
+    let bits = (0..=5)
+        .map(|bytes| bytes * 8)
+        .find(|bits| (last >> bits) - (first >> bits) < MAX_RANGES)
+        .unwrap_or(40);
     let mut found = Vec::new();
-    for block in ((first >> bits)..=(last >> bits)).rev() {
-        let start = (block << bits).to_be_bytes();
+    for range in ((first >> bits)..=(last >> bits)).rev() {
+        let start = (range << bits).to_be_bytes();
         let prefix = start.get(2..8 - bits / 8).unwrap_or_default();
         for other in tx.messages(prefix)?.into_iter().rev() {
             if !(since..=message.created).contains(&other.created) {

@@ -120,15 +120,15 @@ impl StoredAgent {
     }
 
     /// Records that its file is missing. The agent is retired when the file has been missing for [`GRACE`],
-    /// or at once when `sure`.
-    pub(super) fn mark_missing(&mut self, now: Timestamp, sure: bool) {
+    /// or at once when `is_confirmed`.
+    pub(super) fn mark_missing(&mut self, now: Timestamp, is_confirmed: bool) {
         if self.origin != AgentOrigin::File || self.retired.is_some() {
             return;
         }
         // If the clock went back, the grace period starts over instead of lasting longer.
         let since = self.missing.map_or(now, |since| since.min(now));
         self.missing = Some(since);
-        if sure || now >= since.plus(GRACE) {
+        if is_confirmed || now >= since.plus(GRACE) {
             (self.retired, self.missing) = (Some(now), None);
         }
     }

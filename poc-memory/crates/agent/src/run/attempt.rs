@@ -51,6 +51,7 @@ impl RunAttempt<'_> {
         }
     }
 
+    /// Executes the stages, and returns the row with what was applied.
     fn work(&self, row: &mut Run) -> Result<Run, RunEnd> {
         let (memory, definition) = (self.memory, self.definition);
         if let Some(why) = self.all_suspended() {
@@ -93,8 +94,8 @@ impl RunAttempt<'_> {
         let dry = self.options.dry_run;
         let judge = Judge::before(memory).map_err(RunEnd::Broken)?;
         let replied = self.models.iter().find(|(name, _)| *name == row.model);
-        let is_read = replied.is_none_or(|(_, model)| model.is_language_model());
-        let row = apply::apply(memory, definition, &selection, &answer, row.clone(), dry, is_read);
+        let by_language_model = replied.is_none_or(|(_, model)| model.is_language_model());
+        let row = apply::apply(memory, definition, &selection, &answer, row.clone(), dry, by_language_model);
         let row = row.map_err(RunEnd::Broken)?;
         if dry { Ok(row) } else { judge.keep_or_revert(memory, row).map_err(RunEnd::Broken) }
     }
@@ -106,8 +107,8 @@ impl RunAttempt<'_> {
         model.context().or_else(|| self.memory.config.models.get(*name)?.context)
     }
 
-    /// Why none of the models has anything to reply. The notes do not count as visited then: a language model that is
-    /// set up later reads them.
+    /// Why none of the models can reply; `None` if one can. The notes do not count as visited then, so that a language
+    /// model that is configured later reads them.
     pub(super) fn inability(&self) -> Option<String> {
         let (actions, shows_derived) =
             (&self.definition.execution.actions, self.definition.prompt.shows("DERIVED"));
@@ -116,8 +117,8 @@ impl RunAttempt<'_> {
         why.into_iter().next()
     }
 
-    /// Why no model is called, if the providers of all are suspended. Manual runs try anyway: the person may
-    /// have fixed the problem.
+    /// Why no model is called; `None` unless the providers of all models are suspended. Manual runs call them anyway,
+    /// because the person may have fixed the problem.
     pub(super) fn all_suspended(&self) -> Option<String> {
         let now = self.memory.now();
         let why: Option<Vec<String>> = self.models.iter().map(|(_, model)| model.suspension(now)).collect();
@@ -203,6 +204,7 @@ impl RunAttempt<'_> {
     }
 }
 
+/// The message that asks the model to correct its reply.
 fn correction(problems: &[String]) -> String {
     let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
     format!("That is not an answer to use:\n{list}Answer again with the whole JSON object and nothing else.")

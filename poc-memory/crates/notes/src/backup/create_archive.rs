@@ -26,7 +26,8 @@ const COMPRESSED: [&str; 10] = ["7z", "bz2", "gz", "rar", "tbz2", "tgz", "txz", 
 /// Whether a backup to this path is an archive: an existing file, or a new one whose name ends in `.tar`.
 ///
 /// # Errors
-/// `invalid_argument` when nothing exists there and the name is that of a compressed archive, which backups are not.
+/// `invalid_argument` when nothing exists at the path and its name is that of a compressed archive, because backups are
+/// not compressed.
 pub fn is_archive(path: &Path) -> Result<bool> {
     if path.exists() {
         return Ok(path.is_file());
@@ -68,7 +69,7 @@ pub fn create_archive(
     Ok(report)
 }
 
-/// The file that a path leads to. An archive behind a symbolic link is replaced; the link stays.
+/// The file at a path, after symbolic links. The archive behind a link is replaced; the link stays.
 fn resolved(file: &Path) -> Result<PathBuf> {
     if fs::symlink_metadata(file).is_ok() {
         return file.canonicalize().map_err(|error| unusable(file, "found", &error));
@@ -76,7 +77,7 @@ fn resolved(file: &Path) -> Result<PathBuf> {
     Ok(file.to_owned())
 }
 
-/// Refuses to replace an archive that cannot be read or that has states which the store lacks.
+/// Returns an error if an archive cannot be read, or if it has states that the store lacks.
 fn require_replaceable(earlier: &BackupGeneration, store: &Store) -> Result<()> {
     let refused = |why: String| {
         Err(Error::conflict(format!("`{}` is not replaced: {why}", earlier.path.display()))

@@ -22,22 +22,23 @@ pub struct GateRates {
     pub gate: GateKind,
     /// Number of questions with relevant notes.
     pub questions: u64,
-    /// Asked with their relevant notes.
+    /// Verdicts with the relevant notes in the store.
     pub answerable: AnswerRates,
-    /// Asked without these notes.
+    /// Verdicts as if the relevant notes did not exist.
     pub removed: AnswerRates,
     /// Number of foreign questions.
     pub foreign_questions: u64,
-    /// Questions about something else; `None` if there are none.
+    /// Verdicts on the foreign questions; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign: Option<AnswerRates>,
 }
 
-/// The verdicts on questions, each with whether the note returned is a relevant one.
+/// The verdicts on questions, each with whether the best note is a relevant one.
 type Verdicts = Vec<(Verdict, bool)>;
 
 impl Evaluation {
     /// Asks the questions of the set, and judges each answer with every gate. `foreign` is a set about something else.
+    /// Calls `progress` with the number of judged questions and the total, over all gates.
     ///
     /// # Errors
     /// `invalid_config` if there are no thresholds for the embedder; those of the embedder and the store.
@@ -76,15 +77,15 @@ impl Evaluation {
                 let Some(group) = self.group(number % groups.max(1)) else { continue };
                 elsewhere.push(verdict(&group.memory, &question.text, &[], &[], gate)?);
             }
-            // Without its notes, a question has no right answer.
-            let of_others = |verdicts| AnswerRates { right: None, ..AnswerRates::of_verdicts(verdicts) };
+            // Without its relevant notes, a question has no right answer.
+            let without_right = |verdicts| AnswerRates { right: None, ..AnswerRates::of_verdicts(verdicts) };
             all.push(GateRates {
                 gate,
                 questions: answerable.len() as u64,
                 answerable: AnswerRates::of_verdicts(&answerable),
-                removed: of_others(&removed),
+                removed: without_right(&removed),
                 foreign_questions: elsewhere.len() as u64,
-                foreign: (!elsewhere.is_empty()).then(|| of_others(&elsewhere)),
+                foreign: (!elsewhere.is_empty()).then(|| without_right(&elsewhere)),
             });
         }
         Ok(all)

@@ -139,7 +139,7 @@ fn missing_vectors_are_reported_and_computed_later() {
     drop(open(&folder, 64));
     let memory = open(&folder, 128);
     run(&memory).unwrap();
-    let many = AT_ONCE + 1;
+    let many = MAX_NOTES_AT_OPEN + 1;
     let ids: Vec<NodeId> =
         (0..many).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
     drop(memory);

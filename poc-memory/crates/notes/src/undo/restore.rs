@@ -57,11 +57,7 @@ pub(super) fn restore_unless_used(
             return Ok(reason);
         }
     }
-    let created: Vec<Node> = writes
-        .iter()
-        .filter(|write| write.table == Table::Nodes && write.before.is_none())
-        .filter_map(|write| write.after.as_deref().map(Node::decode))
-        .collect::<Result<_>>()?;
+    let created = created_nodes(writes)?;
     for node in &created {
         if let Some(reason) = in_use(tx, node, is_own)? {
             return Ok(Some(reason));
@@ -100,33 +96,33 @@ fn activity_without_change(
     takes_over: bool,
     config: &Config,
 ) -> Result<Option<(NodeId, Activity)>> {
-    let (Table::Activity, Some(left), Some(now)) = (write.table, write.after.as_deref(), now) else {
+    let (Table::Activity, Some(after), Some(now)) = (write.table, write.after.as_deref(), now) else {
         return Ok(None);
     };
-    let (left, now) = (Activity::decode(left)?, Activity::decode(now)?);
-    let may_differ = takes_over || now.accesses > left.accesses;
+    let (after, now) = (Activity::decode(after)?, Activity::decode(now)?);
+    let may_differ = takes_over || now.accesses > after.accesses;
     let Some(node) = node_of(tx, write)?.filter(|_| may_differ) else { return Ok(None) };
     let before = match write.before.as_deref() {
         Some(before) => Activity::decode(before)?,
         None => Activity::new(node.created, 1.0),
     };
     let (lambda, bounds) = (lambda(&config.weight, node.category), &config.weight);
-    let moved = left.weight - weight::current(&before, lambda, bounds, left.touched);
-    let remains = decayed(moved, lambda, now.touched.seconds_since(left.touched));
+    let effect = after.weight - weight::current(&before, lambda, bounds, after.touched);
+    let remains = decayed(effect, lambda, now.touched.seconds_since(after.touched));
     let weight = (now.weight - remains).clamp(bounds.floor, bounds.cap);
     let own = Activity { weight, ..now };
     if !takes_over {
         return Ok(Some((node.id, own)));
     }
-    let taken = left.accesses.saturating_sub(before.accesses);
-    let is_replayed = (now.replay_interval, now.replayed) != (left.replay_interval, left.replayed);
+    let taken_over = after.accesses.saturating_sub(before.accesses);
+    let is_replayed = (now.replay_interval, now.replayed) != (after.replay_interval, after.replayed);
     let (replay_interval, replayed) = if is_replayed {
         (now.replay_interval, now.replayed)
     } else {
         (before.replay_interval, before.replayed)
     };
-    let judged = if now.judged == left.judged { before.judged } else { now.judged };
-    let accesses = now.accesses.saturating_sub(taken);
+    let judged = if now.judged == after.judged { before.judged } else { now.judged };
+    let accesses = now.accesses.saturating_sub(taken_over);
     Ok(Some((node.id, Activity { accesses, replay_interval, replayed, judged, ..own })))
 }
 
@@ -139,10 +135,10 @@ fn is_succession(write: &Write) -> bool {
 /// Whether a record that a note took over was only renewed since, because an agent visited the note again or
 /// a recall strengthened a learned edge. Such records are kept.
 fn is_learning(write: &Write, now: Option<&[u8]>) -> Result<bool> {
-    let (Some(left), Some(_)) = (write.after.as_deref(), now) else { return Ok(false) };
+    let (Some(after), Some(_)) = (write.after.as_deref(), now) else { return Ok(false) };
     Ok(match write.table {
         Table::Visits => true,
-        Table::Edges => is_learned(Edge::decode(left)?.kind),
+        Table::Edges => is_learned(Edge::decode(after)?.kind),
         _ => false,
     })
 }
@@ -162,45 +158,51 @@ fn mirror(write: &Write) -> Result<Option<(Table, Vec<u8>)>> {
     }))
 }
 
-/// Whether a record is as the change left it. The origin of a note is ignored, because a push changes only
+/// Whether a record is still as it was after the change. The origin of a note is ignored, because a push changes only
 /// the origin, and so are its other names, which follow its file, unless the change itself has set them. A note that
 /// the change created may have become stale or active again since, with its sources.
 fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
-    let left = write.after.as_deref();
-    if left == now || write.table != Table::Nodes {
-        return Ok(left == now);
+    let after = write.after.as_deref();
+    if after == now || write.table != Table::Nodes {
+        return Ok(after == now);
     }
-    let (Some(left), Some(now)) = (left, now) else { return Ok(false) };
-    let (left, now) = (Node::decode(left)?, Node::decode(now)?);
-    let other_names = if sets_other_names(write, &left)? { &left.other_names } else { &now.other_names };
+    let (Some(after), Some(now)) = (after, now) else { return Ok(false) };
+    let (after, now) = (Node::decode(after)?, Node::decode(now)?);
+    let other_names = if sets_other_names(write, &after)? { &after.other_names } else { &now.other_names };
     let other_names = other_names.clone();
-    let left = Node { origin: now.origin, other_names, ..left };
-    let follows_sources = write.before.is_none() && left.state.is_live() && now.state.is_live();
+    let after = Node { origin: now.origin, other_names, ..after };
+    let follows_sources = write.before.is_none() && after.state.is_live() && now.state.is_live();
     let Node { state, version, modified, .. } = now;
-    Ok(left == now || follows_sources && Node { state, version, modified, ..left } == now)
+    Ok(after == now || follows_sources && Node { state, version, modified, ..after } == now)
 }
 
-/// Whether a write changed the other names of a note that existed. `left` is the note as it left it.
-fn sets_other_names(write: &Write, left: &Node) -> Result<bool> {
+/// Whether a write changed the other names of a note that existed. `after` is the note after the write.
+fn sets_other_names(write: &Write, after: &Node) -> Result<bool> {
     let before = write.before.as_deref().map(Node::decode).transpose()?;
-    Ok(before.is_some_and(|before| before.other_names != left.other_names))
+    Ok(before.is_some_and(|before| before.other_names != after.other_names))
 }
 
 /// The record before a write. A note keeps the other names that it got since, unless the write itself set them.
 fn with_present_names(tx: &Transaction<'_>, write: &Write) -> Result<Option<Vec<u8>>> {
-    let (Table::Nodes, Some(before), Some(left)) =
+    let (Table::Nodes, Some(before), Some(after)) =
         (write.table, write.before.as_deref(), write.after.as_deref())
     else {
         return Ok(write.before.clone());
     };
-    let (before, left) = (Node::decode(before)?, Node::decode(left)?);
-    let now = tx.node(before.id)?.filter(|now| now.other_names != left.other_names);
+    let (before, after) = (Node::decode(before)?, Node::decode(after)?);
+    let now = tx.node(before.id)?.filter(|now| now.other_names != after.other_names);
     match now {
-        Some(now) if before.other_names == left.other_names => {
+        Some(now) if before.other_names == after.other_names => {
             Ok(Some(Node { other_names: now.other_names, ..before }.encode()?))
         }
         _ => Ok(write.before.clone()),
     }
+}
+
+/// The nodes that the writes created.
+fn created_nodes(writes: &[Write]) -> Result<Vec<Node>> {
+    let created = writes.iter().filter(|write| write.table == Table::Nodes && write.before.is_none());
+    created.filter_map(|write| write.after.as_deref().map(Node::decode)).collect()
 }
 
 /// Why a node that the change created cannot be deleted: edges other than learned ones were added to it
@@ -297,8 +299,7 @@ fn missing_end(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>>
 
 /// Why a text cannot be restored: the writes only have vectors of an embedder that is no longer in use.
 fn missing_vectors(embedded: &[ChangedText<'_>], embedder: &str) -> Option<String> {
-    let lacking =
-        |(_, makers): &&ChangedText<'_>| !makers.is_empty() && !makers.contains(&embedder.as_bytes());
+    let lacking = |(_, own): &&ChangedText<'_>| !own.is_empty() && !own.contains(&embedder.as_bytes());
     embedded.iter().find(lacking).map(|(Node { key, .. }, _)| {
         format!("the text of `{key}` has no vectors of the current embedder `{embedder}`")
     })
@@ -318,8 +319,8 @@ fn changed_texts(writes: &[Write]) -> Result<Vec<ChangedText<'_>>> {
             continue;
         }
         let own = |vector: &&Write| vector.before.is_some() && vector.node_id() == Some(before.id);
-        let makers = writes.iter().filter(own).filter_map(Write::embedder).collect();
-        found.push((before, makers));
+        let embedders = writes.iter().filter(own).filter_map(Write::embedder).collect();
+        found.push((before, embedders));
     }
     Ok(found)
 }

@@ -65,13 +65,13 @@ pub(super) struct NameChange {
     pub(super) node: Option<NodeId>,
     /// Whether the note was created from the files.
     pub(super) is_own: bool,
-    /// Whether it was retired and is to be revived.
+    /// Whether the note was retired and this sync revives it.
     pub(super) is_revived: bool,
-    /// Names of files that it had.
+    /// Names of files that the note had and loses.
     pub(super) lost: Vec<String>,
-    /// Names of files that it keeps.
+    /// Names of files that the note keeps.
     pub(super) kept: Vec<String>,
-    /// Names of files to assign to it, with their paths.
+    /// Paths of files, each with the name that the note gets from it.
     pub(super) gained: Vec<(String, String)>,
     /// The first of its files, which determines its properties.
     pub(super) first: String,
@@ -85,6 +85,7 @@ pub(super) struct NameChange {
 pub(super) struct MovingNote {
     /// Whether the note needs a new key, because its file was removed or moved.
     takes_key: bool,
+    /// The key that it had, which becomes an alias if no other note gets it.
     former: Option<String>,
 }
 
@@ -103,7 +104,7 @@ pub(super) struct NameOwners<'a> {
     pub(super) own: &'a HashSet<NodeId>,
     /// Notes that will be replaced.
     pub(super) merged: &'a HashSet<NodeId>,
-    /// The names that the files give.
+    /// The names that the files define.
     pub(super) desired_names: &'a HashSet<&'a str>,
 }
 
@@ -185,7 +186,8 @@ pub(super) fn assign(
     Ok(given)
 }
 
-/// Frees a name for a note, or returns another free name.
+/// Takes a name from a retired, replaced or renamed note of the vault, so that `node` can have it. Returns that name, or
+/// another free one if the name belongs to any other note.
 fn claim(
     tx: &mut Transaction<'_>,
     name: &str,

@@ -54,6 +54,60 @@ pub(super) fn plan(
     current: &dyn Fn(NodeId, bool) -> Option<NodeId>,
     is_elsewhere: &dyn Fn(NodeId) -> bool,
 ) -> VaultSyncPlan {
+    let (groups, contents) = group_by_content(files);
+    let mut files_of: HashMap<NodeId, Vec<&str>> = HashMap::new();
+    let existing = |(path, record): &(&String, &VaultFile)| {
+        record.deleted_at.is_none() && files.contains_key(path.as_str())
+    };
+    for (path, record) in records.iter().filter(existing) {
+        files_of.entry(record.node).or_default().push(path);
+    }
+    let mut matching =
+        NoteMatcher { groups, taken: HashSet::new(), records, files_of, current, is_elsewhere };
+    matching.by_content(&contents);
+    matching.by_bytes(files);
+    matching.by_path();
+    matching.by_key(files);
+    matching.by_similarity(files);
+    let mut groups = matching.groups;
+
+    let mut plan = VaultSyncPlan::default();
+    let mut paths_of: BTreeMap<NodeId, Vec<&str>> = BTreeMap::new();
+    for (path, record) in records.iter().filter(|(_, record)| record.deleted_at.is_none()) {
+        paths_of.entry(record.node).or_default().push(path);
+    }
+    let group_of: HashMap<String, usize> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(at, group)| group.paths.iter().map(move |path| (path.clone(), at)))
+        .collect();
+    let kept: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
+    for (node, paths) in &paths_of {
+        let now = current(*node, false).unwrap_or(*node);
+        // A successor that has files of its own is handled with those files.
+        let has_own_files = now != *node && paths_of.contains_key(&now);
+        if kept.contains(node) || kept.contains(&now) || has_own_files {
+            continue;
+        }
+        let is_own = paths.iter().all(|path| records.get(*path).is_some_and(|record| record.is_own));
+        if !is_own {
+            continue;
+        }
+        let group = paths.iter().find_map(|path| group_of.get(*path));
+        match group.and_then(|&group| groups.get_mut(group)) {
+            // The note belongs to the files of the other vault now.
+            Some(_) if is_elsewhere(now) => {}
+            Some(group) => group.merged.push(now),
+            None => drop(plan.retired.insert(now)),
+        }
+    }
+    plan.moved = moved_files(&groups, records, &paths_of);
+    plan.groups = groups;
+    plan
+}
+
+/// The files, grouped by content, and the content of each group.
+fn group_by_content(files: &Digests) -> (Vec<FileGroup>, Vec<[u8; 32]>) {
     let mut groups: Vec<FileGroup> = Vec::new();
     let mut contents: Vec<[u8; 32]> = Vec::new();
     let mut by_content: HashMap<[u8; 32], usize> = HashMap::new();
@@ -73,53 +127,17 @@ pub(super) fn plan(
             group.paths.push(path.clone());
         }
     }
-    let mut files_of: HashMap<NodeId, Vec<&str>> = HashMap::new();
-    let existing = |(path, record): &(&String, &VaultFile)| {
-        record.deleted_at.is_none() && files.contains_key(path.as_str())
-    };
-    for (path, record) in records.iter().filter(existing) {
-        files_of.entry(record.node).or_default().push(path);
-    }
-    let mut matching =
-        NoteMatcher { groups, taken: HashSet::new(), records, files_of, current, is_elsewhere };
-    matching.by_content(&contents);
-    matching.by_bytes(files);
-    matching.by_path();
-    matching.by_key(files);
-    matching.by_similarity(files);
-    let mut groups = matching.groups;
+    (groups, contents)
+}
 
-    let mut plan = VaultSyncPlan::default();
-    let group_of: HashMap<String, usize> = groups
-        .iter()
-        .enumerate()
-        .flat_map(|(at, group)| group.paths.iter().map(move |path| (path.clone(), at)))
-        .collect();
-    let kept: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
-    let mut paths_of: BTreeMap<NodeId, Vec<&str>> = BTreeMap::new();
-    for (path, record) in records.iter().filter(|(_, record)| record.deleted_at.is_none()) {
-        paths_of.entry(record.node).or_default().push(path);
-    }
-    for (node, paths) in &paths_of {
-        let now = current(*node, false).unwrap_or(*node);
-        // A successor with files of its own is decided by those.
-        let has_own_files = now != *node && paths_of.contains_key(&now);
-        if kept.contains(node) || kept.contains(&now) || has_own_files {
-            continue;
-        }
-        let is_own = paths.iter().all(|path| records.get(*path).is_some_and(|record| record.is_own));
-        if !is_own {
-            continue;
-        }
-        let group = paths.iter().find_map(|path| group_of.get(*path));
-        match group.and_then(|&group| groups.get_mut(group)) {
-            // The files of the other vault keep it.
-            Some(_) if is_elsewhere(now) => {}
-            Some(group) => group.merged.push(now),
-            None => drop(plan.retired.insert(now)),
-        }
-    }
-    for group in &groups {
+/// The former path of each file that was moved. `paths_of` has the recorded paths of each note.
+fn moved_files(
+    groups: &[FileGroup],
+    records: &VaultFiles,
+    paths_of: &BTreeMap<NodeId, Vec<&str>>,
+) -> BTreeMap<String, String> {
+    let mut moved = BTreeMap::new();
+    for group in groups {
         let Some(node) = group.node else { continue };
         let was_in = |path: &&String| {
             records.get(*path).is_some_and(|record| record.node == node && record.deleted_at.is_none())
@@ -131,12 +149,11 @@ pub(super) fn plan(
             .filter(|path| !group.paths.iter().any(|own| own == *path));
         for path in group.paths.iter().filter(|path| !was_in(path)) {
             if let Some(from) = before.next() {
-                plan.moved.insert(path.clone(), (*from).to_owned());
+                moved.insert(path.clone(), (*from).to_owned());
             }
         }
     }
-    plan.groups = groups;
-    plan
+    moved
 }
 
 /// The groups with the notes assigned to them so far.
@@ -173,8 +190,8 @@ impl NoteMatcher<'_> {
         given
     }
 
-    /// Assigns a note to a group whose text differs from that of the note. A note that a file of another vault has
-    /// keeps its text.
+    /// Assigns a note to a group whose text differs from that of the note, unless the note also belongs to a file of
+    /// another vault. Such a note keeps its text.
     fn assign_edited(&mut self, group: usize, node: NodeId) -> bool {
         !(self.is_elsewhere)(node) && self.reassign(group, node)
     }
@@ -186,7 +203,8 @@ impl NoteMatcher<'_> {
         files.iter().any(|file| !own.iter().any(|path| path == file))
     }
 
-    fn open(&self) -> Vec<usize> {
+    /// The groups without a note.
+    fn unassigned(&self) -> Vec<usize> {
         (0..self.groups.len())
             .filter(|&at| self.groups.get(at).is_some_and(|group| group.node.is_none()))
             .collect()
@@ -202,7 +220,7 @@ impl NoteMatcher<'_> {
             {
                 owners.entry(record.digest.content).or_default().push((path, record));
             }
-            for at in self.open() {
+            for at in self.unassigned() {
                 let Some(found) = contents.get(at).and_then(|content| owners.get(content)) else { continue };
                 let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
                 // A file at its old path takes precedence over a new file.
@@ -239,7 +257,7 @@ impl NoteMatcher<'_> {
         for record in self.records.values().filter(|record| record.deleted_at.is_none() && record.is_own) {
             owners.entry(record.digest.bytes).or_default().push(record);
         }
-        for at in self.open() {
+        for at in self.unassigned() {
             let path = self.groups.get(at).and_then(|group| group.paths.first());
             let bytes = path.and_then(|path| files.get(path)).map(|digest| digest.bytes);
             for record in bytes.and_then(|bytes| owners.get(&bytes)).into_iter().flatten() {
@@ -259,7 +277,7 @@ impl NoteMatcher<'_> {
     /// another one stays with its own file.
     fn by_path(&mut self) {
         for is_deleted in [false, true] {
-            for at in self.open() {
+            for at in self.unassigned() {
                 let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
                 for path in paths {
                     let record = self.records.get(&path).filter(|record| record.is_own);
@@ -278,7 +296,7 @@ impl NoteMatcher<'_> {
         }
     }
 
-    /// The notes whose files were deleted, each with its former path. A new file may be one of them.
+    /// The notes whose files were deleted, each with its former path. A new file may be such a file at another path.
     fn lost(&self, files: &Digests) -> Vec<(&String, &VaultFile, NodeId)> {
         let deleted = self.records.iter().filter(|(path, record)| {
             record.deleted_at.is_none() && record.is_own && !files.contains_key(*path)
@@ -296,7 +314,7 @@ impl NoteMatcher<'_> {
                 keys.insert(key.clone(), node);
             }
         }
-        for at in self.open() {
+        for at in self.unassigned() {
             let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
             let key = paths.iter().find_map(|path| files.get(path)?.own_key.clone());
             if let Some(&node) = key.and_then(|key| keys.get(&key)) {
@@ -310,7 +328,7 @@ impl NoteMatcher<'_> {
         let mut pairs: Vec<(f64, usize, &String, NodeId)> = Vec::new();
         let lost = self.lost(files);
         let index = SketchIndex::of(lost.iter().map(|(_, record, _)| record.digest.sketch.as_slice()));
-        for at in self.open() {
+        for at in self.unassigned() {
             let Some(path) = self.groups.get(at).and_then(|group| group.paths.first()) else { continue };
             let Some(digest) = files.get(path) else { continue };
             let has_name =

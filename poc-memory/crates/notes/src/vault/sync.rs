@@ -1,6 +1,6 @@
 //! One sync of a vault.
 
-use super::binding::{self, FileElsewhere, VaultBinding, VaultFiles};
+use super::binding::{self, FileElsewhere, VaultBinding, VaultFile, VaultFiles};
 use super::digest::{self, FileDigest};
 use super::names;
 use super::plan::{self, Digests, VaultSyncPlan};
@@ -18,12 +18,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read as _;
 use std::path::Path;
 
-/// Syncs run one at a time: two of one vault would store the same files.
+/// Held while a sync runs. Two syncs of one vault at the same time would store the same files twice.
 static RUNNING: Mutex<()> = Mutex::new(());
 
-/// An empty file counts as a deleted note once it has not changed for this many nanoseconds. Until then, an
+/// Time in nanoseconds for which a file must have been empty and unchanged until it counts as deleted. Until then, an
 /// editor may be about to write it.
-const EMPTY_GRACE: i64 = 10_000_000_000;
+const EMPTY_GRACE_NANOS: i64 = 10_000_000_000;
 
 /// How to synchronise.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,15 +49,15 @@ pub(super) struct VaultSync<'a> {
     pub(super) desired_names: BTreeMap<String, String>,
     /// The names that notes got in this sync, by path.
     pub(super) names: HashMap<String, String>,
-    /// The former digests of the files that determine the properties of notes, by note.
+    /// Digests before this sync of the files that determine the properties of notes, by note.
     pub(super) before: HashMap<NodeId, FileDigest>,
     /// The notes of all vaults before this sync.
     pub(super) notes_of_all_vaults: HashSet<NodeId>,
     /// The files of other vaults that exist, by their notes.
     pub(super) files_elsewhere: HashMap<NodeId, Vec<FileElsewhere>>,
-    /// The first file of each group that got no names. Its text is not stored.
+    /// The first file of each group whose names could not be assigned. Its text is not stored.
     pub(super) unnamed: HashSet<String>,
-    /// The files into which links or replacements were written, as they are now.
+    /// The files into which this sync wrote links or replacements, with their current size and time.
     pub(super) written: BTreeMap<String, FileStat>,
     pub(super) report: VaultReport,
     pub(super) progress: &'a dyn Fn(u64, u64),
@@ -84,21 +84,15 @@ pub fn sync(
     let records = binding::files(&memory.store, &vault)?;
     let known = records.values().filter(|record| record.deleted_at.is_none()).count();
     if scan.files.is_empty() && known > 1 && !options.allow_empty {
-        return Err(Error::conflict(format!(
-            "the folder `{}` is empty, but {known} notes come from its files",
-            vault.folder.display()
-        ))
-        .hint(format!(
-            "nothing was changed; if the files were deleted, `poc-memory vault sync {} --emptied` retires their notes",
-            quoted(&vault.name)
-        )));
+        return Err(emptied(&vault, known));
     }
     let mut report = VaultReport { outside: scan.outside, ..VaultReport::default() };
     let unreadable = scan.unreadable.iter().filter(|(path, _)| !path.is_empty());
     report
         .refused
         .extend(unreadable.map(|(file, error)| FileError { file: file.clone(), error: error.clone() }));
-    let read = read_files(memory, &vault, (&scan, &record, began), &records, &mut report)?;
+    let reader = FileReader { memory, vault: &vault, scan: &scan, before: &record, began, records: &records };
+    let read = reader.read_all(&mut report)?;
     let is_changed = has_changed(&records, &read.files);
     let mut sync = VaultSync {
         memory,
@@ -123,14 +117,7 @@ pub fn sync(
         sync.apply()?;
     }
     sync.set_other_names()?;
-    let seq = memory.store.published_seq();
-    let is_open = record.last.as_ref().is_none_or(|last| {
-        let may_change = sync.vault.write_back || !last.unresolved.is_empty() || !last.ambiguous.is_empty();
-        // What could not be written into a broken file can be written once it is whole again.
-        let is_other_file_refused = sync.vault.write_back && last.refused != sync.report.refused;
-        may_change && last.seq != seq || is_other_file_refused
-    });
-    if is_changed || is_open || record.is_unfinished {
+    if is_changed || record.is_unfinished || sync.may_link_more(record.last.as_ref()) {
         sync.link()?;
     } else if let Some(last) = &record.last {
         sync.report.unresolved = last.unresolved.clone();
@@ -138,7 +125,7 @@ pub fn sync(
     }
     sync.report.files = sync.records.values().filter(|record| record.deleted_at.is_none()).count() as u64;
     let VaultSync { vault, report, written, .. } = sync;
-    // A file that was not stored is read again.
+    // Files that were not stored are read again by the next sync.
     let refused: HashSet<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
     let settled = read.stats.into_iter().filter(|(path, _)| {
         report.busy == 0 && !refused.contains(path.as_str()) && !written.contains_key(path)
@@ -159,84 +146,114 @@ pub fn sync(
     Ok(report)
 }
 
-/// The files of a scan.
+/// The error for a folder that lost all its files. It may be a disk that is not mounted. `known` is the number of notes.
+fn emptied(vault: &VaultBinding, known: usize) -> Error {
+    let (folder, name) = (vault.folder.display(), quoted(&vault.name));
+    Error::conflict(format!("the folder `{folder}` is empty, but {known} notes come from its files")).hint(format!(
+        "nothing was changed; if the files were deleted, `poc-memory vault sync {name} --emptied` retires their notes"
+    ))
+}
+
+/// The files of a folder after a scan.
+#[derive(Default)]
 struct FilesRead {
+    /// The digests of all files, or the last recorded ones where a file could not be read.
     files: Digests,
-    /// The files that were read as they are.
+    /// Size and time of the files whose digests are current.
     stats: Vec<(String, FileStat)>,
 }
 
-/// Reads the files that have changed. For a file that cannot be read, the last record is used.
-fn read_files(
-    memory: &Memory,
-    vault: &VaultBinding,
-    (scan, before, began): (&VaultScan, &ScanRecord, i64),
-    records: &VaultFiles,
-    report: &mut VaultReport,
-) -> Result<FilesRead> {
-    let provenance = vault.provenance();
-    let mut read = FilesRead { files: Digests::new(), stats: Vec::new() };
-    for (path, stat) in &scan.files {
-        cancellation::check()?;
-        let record = records.get(path).filter(|record| record.deleted_at.is_none());
-        // An all-zero hash marks a file whose note was not stored completely.
-        let is_complete = record.is_some_and(|record| record.digest.bytes != [0; 32]);
-        if let Some(record) = record
-            && is_complete
-            && before.files.get(path) == Some(stat)
-        {
-            read.files.insert(path.clone(), record.digest.clone());
-            read.stats.push((path.clone(), *stat));
-            continue;
+/// Reads the files of a vault after a scan.
+struct FileReader<'a> {
+    memory: &'a Memory,
+    vault: &'a VaultBinding,
+    scan: &'a VaultScan,
+    /// The record of the last scan.
+    before: &'a ScanRecord,
+    /// When this scan began, by the clock of the file system, in nanoseconds.
+    began: i64,
+    records: &'a VaultFiles,
+}
+
+impl FileReader<'_> {
+    /// Reads the files that have changed. For a file that cannot be read, the last record is used.
+    fn read_all(&self, report: &mut VaultReport) -> Result<FilesRead> {
+        let mut read = FilesRead::default();
+        for (path, stat) in &self.scan.files {
+            cancellation::check()?;
+            let record = self.records.get(path).filter(|record| record.deleted_at.is_none());
+            // An all-zero hash marks a file whose note was not stored completely.
+            let is_complete = record.is_some_and(|record| record.digest.bytes != [0; 32]);
+            if let Some(record) = record
+                && is_complete
+                && self.before.files.get(path) == Some(stat)
+            {
+                read.files.insert(path.clone(), record.digest.clone());
+                read.stats.push((path.clone(), *stat));
+                continue;
+            }
+            self.read_changed(path, stat, record, &mut read, report);
         }
-        match read_file(memory, &vault.folder.join(path), stat) {
+        // Files in a folder that could not be read count as unchanged.
+        let unknown = self.records.iter().filter(|(path, record)| {
+            record.deleted_at.is_none() && !self.scan.files.contains_key(*path) && self.scan.is_unknown(path)
+        });
+        read.files.extend(unknown.map(|(path, record)| (path.clone(), record.digest.clone())));
+        Ok(read)
+    }
+
+    /// Reads a file that may have changed since its `record`.
+    fn read_changed(
+        &self,
+        path: &str,
+        stat: &FileStat,
+        record: Option<&VaultFile>,
+        read: &mut FilesRead,
+        report: &mut VaultReport,
+    ) {
+        let recorded = || record.map(|record| (path.to_owned(), record.digest.clone()));
+        let bytes = match read_file(self.memory, &self.vault.folder.join(path), stat) {
+            Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 report.busy += 1;
-                read.files.extend(record.map(|record| (path.clone(), record.digest.clone())));
-            }
-            Ok(Some(bytes)) if bytes.iter().all(u8::is_ascii_whitespace) && !path.ends_with(".canvas") => {
-                report.empty += 1;
-                let is_young = stat.modified.saturating_add(EMPTY_GRACE) > began;
-                read.files
-                    .extend(record.filter(|_| is_young).map(|record| (path.clone(), record.digest.clone())));
-            }
-            Ok(Some(bytes)) => {
-                let hash = *blake3::hash(&bytes).as_bytes();
-                let unchanged = record.filter(|record| record.digest.bytes == hash);
-                let digest = match unchanged {
-                    Some(record) => Ok(record.digest.clone()),
-                    None => digest::read(memory, &vault.folder.join(path), path, &bytes, &provenance)
-                        .map(|file| file.digest),
-                };
-                match digest {
-                    Ok(digest)
-                        if digest.given.expires.is_some_and(|at| at <= memory.now())
-                            && unchanged.is_none() =>
-                    {
-                        report.expired += 1;
-                    }
-                    Ok(digest) => {
-                        read.files.insert(path.clone(), digest);
-                        read.stats.push((path.clone(), *stat));
-                    }
-                    Err(error) => {
-                        report.refused.push(FileError { file: path.clone(), error });
-                        read.files.extend(record.map(|record| (path.clone(), record.digest.clone())));
-                    }
-                }
+                return read.files.extend(recorded());
             }
             Err(error) => {
-                report.refused.push(FileError { file: path.clone(), error });
-                read.files.extend(record.map(|record| (path.clone(), record.digest.clone())));
+                report.refused.push(FileError { file: path.to_owned(), error });
+                return read.files.extend(recorded());
+            }
+        };
+        if bytes.iter().all(u8::is_ascii_whitespace) && !path.ends_with(".canvas") {
+            report.empty += 1;
+            let is_young = stat.modified.saturating_add(EMPTY_GRACE_NANOS) > self.began;
+            return read.files.extend(recorded().filter(|_| is_young));
+        }
+        let hash = *blake3::hash(&bytes).as_bytes();
+        let unchanged = record.filter(|record| record.digest.bytes == hash);
+        let digest = match unchanged {
+            Some(record) => Ok(record.digest.clone()),
+            None => {
+                let provenance = self.vault.provenance();
+                digest::read(self.memory, &self.vault.folder.join(path), path, &bytes, &provenance)
+                    .map(|file| file.digest)
+            }
+        };
+        match digest {
+            Ok(digest)
+                if unchanged.is_none() && digest.given.expires.is_some_and(|at| at <= self.memory.now()) =>
+            {
+                report.expired += 1;
+            }
+            Ok(digest) => {
+                read.files.insert(path.to_owned(), digest);
+                read.stats.push((path.to_owned(), *stat));
+            }
+            Err(error) => {
+                report.refused.push(FileError { file: path.to_owned(), error });
+                read.files.extend(recorded());
             }
         }
     }
-    // Files in a folder that could not be read count as unchanged.
-    let unknown = records.iter().filter(|(path, record)| {
-        record.deleted_at.is_none() && !scan.files.contains_key(*path) && scan.is_unknown(path)
-    });
-    read.files.extend(unknown.map(|(path, record)| (path.clone(), record.digest.clone())));
-    Ok(read)
 }
 
 /// The bytes of a file; `None` if it changed while it was read.
@@ -246,15 +263,15 @@ fn read_file(memory: &Memory, path: &Path, stat: &FileStat) -> Result<Option<Vec
         return Err(Error::invalid(format!("the file has {} bytes, a file may have {longest}", stat.size))
             .hint("split it into several, one idea each"));
     }
-    let wrong = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
+    let unreadable = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
     let mut file = match regular_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(wrong(error)),
+        Err(error) => return Err(unreadable(error)),
     };
     let mut bytes = Vec::new();
-    file.by_ref().take(longest.saturating_add(1)).read_to_end(&mut bytes).map_err(wrong)?;
-    let after = FileStat::of(&file.metadata().map_err(wrong)?);
+    file.by_ref().take(longest.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+    let after = FileStat::of(&file.metadata().map_err(unreadable)?);
     Ok((after == *stat).then_some(bytes))
 }
 
@@ -270,6 +287,16 @@ fn has_changed(records: &VaultFiles, files: &Digests) -> bool {
 }
 
 impl VaultSync<'_> {
+    /// Whether links or replacements may be possible now that were not at the end of the last sync.
+    fn may_link_more(&self, last: Option<&SyncSummary>) -> bool {
+        let Some(last) = last else { return true };
+        let writes_back = self.vault.write_back;
+        let has_open_links = writes_back || !last.unresolved.is_empty() || !last.ambiguous.is_empty();
+        // Links that could not be written into a broken file can be written once the file is repaired.
+        let is_other_file_refused = writes_back && last.refused != self.report.refused;
+        has_open_links && last.seq != self.memory.store.published_seq() || is_other_file_refused
+    }
+
     /// Changes the notes so that they match the files.
     fn apply(&mut self) -> Result<()> {
         let memory = self.memory;
@@ -287,7 +314,7 @@ impl VaultSync<'_> {
         let mut before = HashMap::new();
         for record in self.records.values().filter(|record| record.is_source) {
             let node = self.current(record.node);
-            // The file of a replaced note says nothing about a note that has its own file.
+            // If a note has its own file, the files of notes that it replaced do not count.
             if node == record.node {
                 before.insert(node, record.digest.clone());
             } else {
@@ -310,7 +337,7 @@ impl VaultSync<'_> {
         self.store()
     }
 
-    /// Takes over notes that an earlier import of the folder made.
+    /// Assigns notes that an earlier import of the folder created to their files.
     fn adopt(&mut self) -> Result<()> {
         // Writes nothing; the transaction only ensures that notes and frames are read in one state.
         let adopted = self.transact("vault sync", |tx, _| {
@@ -359,8 +386,8 @@ impl VaultSync<'_> {
     }
 }
 
-/// The note that a recorded note leads to: itself if it is live, else the live note that replaced it. With
-/// `revivable`, an expired note counts, too. `None` if there is none.
+/// The note that now represents a recorded note: itself if it is live, else the live note that replaced it. With
+/// `revivable`, also itself if it is expired. `None` if there is none.
 fn in_use(memory: &Memory, node: NodeId, revivable: bool) -> Option<NodeId> {
     let view = memory.store.view();
     let mut at = node;

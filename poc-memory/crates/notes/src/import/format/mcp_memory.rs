@@ -85,7 +85,7 @@ impl Format for McpMemory {
 
 fn read(entity: &Value, import: &mut Import<'_>) -> Result<ForeignNote> {
     let name = json::text(entity, "name").ok_or_else(|| {
-        Error::invalid("the entity has no `name`").hint("relations lead to entities by their names")
+        Error::invalid("the entity has no `name`").hint("give it a name; relations refer to entities by name")
     })?;
     let observations = entity.get("observations").and_then(Value::as_array);
     let observations = observations.into_iter().flatten().filter_map(Value::as_str);

@@ -389,7 +389,7 @@ fn bad_parts_are_named() {
     `claude.json` conversation 2: the conversation has no `chat_messages` (a conversation of Claude.ai's export has `uuid`, `name` and `chat_messages`)
     `claude.json` conversation 3: the conversation has no `uuid` (a conversation of Claude.ai's export has `uuid`, `name` and `chat_messages`)
     `mem0.json` memory 2: the memory has no text (a memory of mem0 has `id` and `memory`)
-    `memory.jsonl` line 2: the entity has no `name` (relations lead to entities by their names)
+    `memory.jsonl` line 2: the entity has no `name` (give it a name; relations refer to entities by name)
     `memory.jsonl` line 3: the relation lacks `from` or `to` (write {"type": "entity", "name": …, "entityType": …, "observations": […]} or {"type": "relation", "from": …, "to": …, "relationType": …})
     `memory.jsonl` line 4: `thing` is neither an entity nor a relation (write {"type": "entity", "name": …, "entityType": …, "observations": […]} or {"type": "relation", "from": …, "to": …, "relationType": …})
     `memory.jsonl` line 5: it is not JSON: expected ident at column 2 (write one JSON object per line)
