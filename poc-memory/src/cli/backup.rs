@@ -28,8 +28,8 @@ use std::path::Path;
 pub(super) struct Backup {
     #[command(flatten)]
     request: ops::Backup,
-    /// List the generations of the folder or file. Only manifests are read: `complete` has all files with
-    /// their lengths, `damaged` does not or was damaged at the last check, `unread` is an archive
+    /// List the generations of the folder or file. Only manifests are read: a `complete` generation has all files with
+    /// their lengths, a `damaged` one lacks some or failed its last check, and archives are `unread`
     #[arg(long, conflicts_with_all = ["keep", "verify"])]
     list: bool,
     /// Check every file of every generation

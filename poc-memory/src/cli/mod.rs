@@ -118,7 +118,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
                 .hint("leave `--tenant` out")
                 .field(tenancy::FIELD));
             }
-            (command.run)(&context, matches).map_err(|error| store_holder::named(&context, error))?
+            (command.run)(&context, matches).map_err(|error| store_holder::with_holder(&context, error))?
         }
         SelectedCommand::Op(op) => {
             let request = (op.parse)(matches)?;
@@ -129,7 +129,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             let label = config.and_then(|config| ProjectLabel::here(&config));
             let request = ProjectLabel::label_notes(label.as_ref(), op, request);
             let answer = call(&context, op, context.with_global_arguments(request)?, &terminal);
-            answer.map_err(|error| store_holder::named(&context, error))?
+            answer.map_err(|error| store_holder::with_holder(&context, error))?
         }
     };
     if names_commands {

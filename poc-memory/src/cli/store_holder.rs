@@ -7,11 +7,12 @@ use poc_graph::error::{Code, Error};
 use poc_store::Store;
 use std::path::Path;
 
+/// The hint if another command holds the store.
 const HINT: &str = "wait until it has ended; with a daemon, commands need not wait for each other: \
     `poc-memory daemon start`";
 
 /// The error of a command. If another command holds the store, the error names it; a daemon keeps its own error.
-pub(super) fn named(context: &CommandContext, error: Error) -> Error {
+pub(super) fn with_holder(context: &CommandContext, error: Error) -> Error {
     if error.code != Code::Locked {
         return error;
     }
@@ -34,12 +35,12 @@ fn running_command(pid: u32) -> Option<String> {
     if Path::new(program).file_name()? != "poc-memory" {
         return None;
     }
-    name(words)
+    command_name(words)
 }
 
 /// The name of the command that a command line selects. The line is not parsed, because parsing reads files and
 /// standard input.
-fn name(words: &[String]) -> Option<String> {
+fn command_name(words: &[String]) -> Option<String> {
     let top = command::build(&Globals::default());
     let takes_value = |word: &str| {
         let mut globals = top.get_arguments();
@@ -70,7 +71,7 @@ mod tests {
     fn a_command_line_selects_a_command() {
         let check = |line: &str, expected: Option<&str>| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(name(&words).as_deref(), expected, "{line}");
+            assert_eq!(command_name(&words).as_deref(), expected, "{line}");
         };
         check("import export", Some("import"));
         check("--json -q --profile export import notes.jsonl", Some("import"));

@@ -10,7 +10,7 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Moment, Timestamp};
 use poc_notes::erasure::{ErasedTexts, Erasure, ErasureTarget};
 use poc_notes::forget::{self, ForgetReport};
-use poc_store::Records as _;
+use poc_store::{Cause, Records as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,8 +65,61 @@ pub(crate) struct ForgetOutput {
     erasure: Option<ErasureOutput>,
 }
 
+/// What was deleted, and the erasure that has begun, if one was requested.
+type ForgetOutcome<'a> = (ForgetReport, Option<Erasure<'a>>);
+
 impl Forget {
-    /// Refuses to delete messages that are too young.
+    /// Deletes one message.
+    fn forget_one<'a>(
+        &self,
+        ctx: &Ctx<'a>,
+        id: MessageId,
+        author: Option<&str>,
+        cause: Cause,
+    ) -> Result<ForgetOutcome<'a>> {
+        let target = ErasureTarget::Message(id);
+        let is_repeated = self.erase && Erasure::is_repeated(ctx.memory, &target)?;
+        if self.erase {
+            check_erasable(ctx, &[id])?;
+        }
+        let erasure = self.begin_erasure(ctx, target, cause.at)?;
+        match forget::message(ctx.memory, id, author, cause) {
+            Err(unknown) if is_repeated && unknown.code == Code::NotFound => {
+                Ok((ForgetReport::default(), erasure))
+            }
+            forgotten => or_abandon(forgotten, erasure),
+        }
+    }
+
+    /// Deletes the messages written before a time.
+    fn forget_before<'a>(
+        &self,
+        ctx: &Ctx<'a>,
+        before: Timestamp,
+        author: Option<&str>,
+        cause: &Cause,
+    ) -> Result<ForgetOutcome<'a>> {
+        self.check_age(ctx, before)?;
+        let report_progress =
+            |done, total| (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) });
+        if self.erase {
+            check_erasable(ctx, &ctx.memory.store.messages_before(before)?)?;
+        }
+        let target = ErasureTarget::MessagesBefore { time: before, recent: self.recent };
+        let erasure = self.begin_erasure(ctx, target, cause.at)?;
+        or_abandon(forget::before(ctx.memory, before, author, cause, &report_progress), erasure)
+    }
+
+    fn begin_erasure<'a>(
+        &self,
+        ctx: &Ctx<'a>,
+        target: ErasureTarget,
+        at: Timestamp,
+    ) -> Result<Option<Erasure<'a>>> {
+        self.erase.then(|| Erasure::begin(ctx.memory, target, at)).transpose()
+    }
+
+    /// Returns an error if messages to delete are too young.
     fn check_age(&self, ctx: &Ctx<'_>, before: Timestamp) -> Result<()> {
         let min_age = ctx.memory.config.forget.min_age;
         let latest = ctx.memory.now().minus(min_age);
@@ -89,8 +142,19 @@ impl Forget {
     }
 }
 
-/// Refuses an erasure of messages before anything is deleted, if a file prevents it. Accepts it if all of them were
-/// deleted before.
+/// Ends the erasure if the deletion failed.
+fn or_abandon(forgotten: Result<ForgetReport>, erasure: Option<Erasure<'_>>) -> Result<ForgetOutcome<'_>> {
+    match forgotten {
+        Ok(forgotten) => Ok((forgotten, erasure)),
+        Err(error) => {
+            erasure.map_or(Ok(()), |erasure| erasure.abandon_after(&error))?;
+            Err(error)
+        }
+    }
+}
+
+/// Returns an error, before anything is deleted, if a file prevents an erasure of messages. There is none if all of them
+/// were deleted before.
 fn check_erasable(ctx: &Ctx<'_>, ids: &[MessageId]) -> Result<()> {
     let mut texts = None;
     for &id in ids {
@@ -121,45 +185,9 @@ impl Op for Forget {
             Principal::Person => None,
             Principal::Model => Some(ctx.actor.name()),
         };
-        let now = cause.at;
-        let begin = |target| self.erase.then(|| Erasure::begin(ctx.memory, target, now)).transpose();
         let (forgotten, erasure) = match (self.message_id, self.before) {
-            (Some(id), None) => {
-                let target = ErasureTarget::Message(id);
-                let is_repeated = self.erase && Erasure::is_repeated(ctx.memory, &target)?;
-                if self.erase {
-                    check_erasable(ctx, &[id])?;
-                }
-                let erasure = begin(target)?;
-                match (forget::message(ctx.memory, id, author, cause), erasure) {
-                    (Ok(forgotten), erasure) => (forgotten, erasure),
-                    (Err(unknown), erasure) if is_repeated && unknown.code == Code::NotFound => {
-                        (ForgetReport::default(), erasure)
-                    }
-                    (Err(error), erasure) => {
-                        erasure.map_or(Ok(()), |erasure| erasure.abandon_after(&error))?;
-                        return Err(error);
-                    }
-                }
-            }
-            (None, Some(before)) => {
-                let before = before.resolve(now);
-                self.check_age(ctx, before)?;
-                let report_progress = |done, total| {
-                    (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) })
-                };
-                if self.erase {
-                    check_erasable(ctx, &ctx.memory.store.messages_before(before)?)?;
-                }
-                let erasure = begin(ErasureTarget::MessagesBefore { time: before, recent: self.recent })?;
-                match forget::before(ctx.memory, before, author, &cause, &report_progress) {
-                    Ok(forgotten) => (forgotten, erasure),
-                    Err(error) => {
-                        erasure.map_or(Ok(()), |erasure| erasure.abandon_after(&error))?;
-                        return Err(error);
-                    }
-                }
-            }
+            (Some(id), None) => self.forget_one(ctx, id, author, cause)?,
+            (None, Some(before)) => self.forget_before(ctx, before.resolve(cause.at), author, &cause)?,
             (given, _) => {
                 let wrong = match given {
                     Some(_) => "both a message and a time are given",

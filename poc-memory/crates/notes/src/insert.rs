@@ -23,7 +23,7 @@ pub struct PreparedNote {
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// A node with this text exists.
+    /// A node with this content exists.
     Known(NodeId),
     /// It becomes a new node or version.
     New(Box<PlannedNote>),
@@ -62,11 +62,15 @@ pub struct InsertReport {
 }
 
 /// Prepares and stores one note.
+///
+/// # Errors
+/// `invalid_argument` for an invalid draft, `conflict` if the key is taken or the note changed in between; those of the
+/// embedder and the store.
 pub fn insert(memory: &Memory, draft: Draft, cause: Cause) -> Result<InsertReport> {
     Ok(commit(memory, draft, cause)?.value)
 }
 
-/// Like [`insert`], with the number of the change.
+/// Like [`insert`], with the sequence number of the transaction.
 pub fn commit(memory: &Memory, draft: Draft, cause: Cause) -> Result<Commit<InsertReport>> {
     let prepared = prepare(memory, draft)?;
     let now = cause.at;
@@ -74,6 +78,9 @@ pub fn commit(memory: &Memory, draft: Draft, cause: Cause) -> Result<Commit<Inse
 }
 
 /// Prepares one note. Call it outside of any transaction, because embedding takes time.
+///
+/// # Errors
+/// `invalid_argument` for an invalid draft; those of the embedder.
 pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedNote> {
     prepare_all(memory, vec![draft])?
         .pop()
@@ -82,6 +89,9 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedNote> {
 
 /// Prepares notes that will be stored in one transaction, in this order: each may get edges to those before it.
 /// All texts are embedded in one call. An invalid note does not affect the others.
+///
+/// # Errors
+/// Those of the embedder and the indexes. Each result has the error of its own draft.
 pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<PreparedNote>>> {
     let now = memory.now();
     let mut prepared: Vec<Result<PreparedNote>> =
@@ -149,12 +159,12 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
     let retired = prepared.supersedes.map(|old| supersede::check(tx, old)).transpose()?;
     match planned.replaces {
         Some(version) => check_unchanged(tx, &node, version)?,
-        None => node.key = free_key(tx, &node, planned.key_is_made, retired.as_ref())?,
+        None => node.key = free_key(tx, &node, planned.is_key_derived, retired.as_ref())?,
     }
 
     if let Some(mut old) = retired.clone() {
         if old.key == node.key {
-            old.key = key::unique(&format!("{}-old", old.key), |key| Ok(tx.find_key(key)?.is_some()))?;
+            old.key = key::of_retired(tx, &old.key)?;
         }
         old.aliases.retain(|alias| *alias != node.key);
         supersede::retire(tx, old, now)?;
@@ -190,8 +200,8 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
     })
 }
 
-/// The result for a note whose content is already stored. The node it was to supersede is superseded by the
-/// node with that content.
+/// Stores nothing for a note whose content is already stored. If the note was to supersede a node, the node with that
+/// content supersedes it.
 fn apply_duplicate(
     tx: &mut Transaction<'_>,
     id: NodeId,
@@ -216,6 +226,7 @@ fn apply_duplicate(
     })
 }
 
+/// Sets the weight of a new node, or of a known node if a weight was given.
 fn put_activity(tx: &mut Transaction<'_>, node: &Node, planned: &PlannedNote, now: Timestamp) -> Result<()> {
     match (planned.replaces, planned.weight) {
         (None, weight) => tx.put_activity(node.id, &Activity::new(now, weight.unwrap_or(1.0))),
@@ -248,8 +259,8 @@ fn check_unchanged(tx: &Transaction<'_>, next: &Node, version: u32) -> Result<()
 }
 
 /// The key of a new node: a derived key is made unique, a given key must be free.
-fn free_key(tx: &Transaction<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> Result<String> {
-    if is_made {
+fn free_key(tx: &Transaction<'_>, node: &Node, is_derived: bool, retired: Option<&Node>) -> Result<String> {
+    if is_derived {
         return key::unique(&node.key, |key| Ok(tx.find_key(key)?.is_some()));
     }
     let Some(owner) = rename::other_owner(tx, &node.key, retired.map_or(node.id, |old| old.id))? else {
@@ -266,6 +277,7 @@ fn free_key(tx: &Transaction<'_>, node: &Node, is_made: bool, retired: Option<&N
     Err(rename::key_conflict(&node.key, &owner).hint(hint).field("key"))
 }
 
+/// The error for an update to the text of another note.
 fn same_text(node: &Node, other: &Node) -> Error {
     Error::conflict(format!("`{}` already has this text", other.key))
         .hint(format!("to retire `{}`, supersede it with `{}`", node.key, other.key))

@@ -18,7 +18,7 @@ pub(super) struct PlannedNote {
     /// The version of the stored node that this node updates.
     pub replaces: Option<u32>,
     /// Whether the key was derived from the title and may get a number.
-    pub key_is_made: bool,
+    pub is_key_derived: bool,
     /// The weight to set.
     pub weight: Option<f64>,
     /// Whether the text differs from the stored one; otherwise vectors and edges stay unchanged.
@@ -59,7 +59,7 @@ pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Pla
     check_size(&node.title, &node.body, &node.keywords, memory.config.insert.max_node_bytes)?;
     Ok(PlannedNote {
         replaces: stored.as_ref().map(|stored| stored.version),
-        key_is_made: draft.key.is_none(),
+        is_key_derived: draft.key.is_none(),
         weight: draft.weight,
         names_change: stored.as_ref().is_some_and(|stored| stored.other_names != node.other_names),
         text_changes: stored.is_none_or(|stored| stored.content_hash != node.content_hash),

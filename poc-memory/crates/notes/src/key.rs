@@ -2,6 +2,7 @@
 
 use poc_graph::error::{Error, Result};
 use poc_graph::{KEY_MAX_BYTES, MAX_ALIASES, normal_key, one_line};
+use poc_store::Transaction;
 use unicode_normalization::UnicodeNormalization;
 
 const SLUG_WORDS: usize = 7;
@@ -50,6 +51,11 @@ pub fn key_words(title: &str) -> Vec<String> {
 pub fn fits_in_key(words: &[String]) -> bool {
     let chars: usize = words.iter().map(|word| word.chars().count() + 1).sum();
     words.len() <= SLUG_WORDS && chars <= SLUG_CHARS + 1
+}
+
+/// A free key for a note that gives up the key `key`.
+pub(super) fn of_retired(tx: &Transaction<'_>, key: &str) -> Result<String> {
+    unique(&format!("{key}-old"), |key| Ok(tx.find_key(key)?.is_some()))
 }
 
 /// A readable key made of the first words of a title; `note` if the title has no words.

@@ -23,7 +23,7 @@ impl Project {
     /// the home folder, where people start assistants without a project. Reads `.git/config` and starts no
     /// process.
     pub fn of(folder: &Path) -> Option<Project> {
-        Project::below(folder, std::env::var_os("HOME").map(PathBuf::from).as_deref())
+        Project::with_home(folder, std::env::var_os("HOME").map(PathBuf::from).as_deref())
     }
 
     /// The project of a folder inside a repository; `None` for all other folders.
@@ -31,7 +31,8 @@ impl Project {
         Project::of(folder).filter(|project| config_of(&project.root.join(".git")).is_some())
     }
 
-    fn below(folder: &Path, home: Option<&Path>) -> Option<Project> {
+    /// Like [`Project::of`], with this home folder.
+    fn with_home(folder: &Path, home: Option<&Path>) -> Option<Project> {
         if !folder.is_absolute() {
             return None;
         }
@@ -45,7 +46,7 @@ impl Project {
             return None;
         }
         let name = remote.unwrap_or_else(|| root.to_string_lossy().into_owned());
-        Some(Project { root: root.to_owned(), name: in_keyword(&name)? })
+        Some(Project { root: root.to_owned(), name: keyword_form(&name)? })
     }
 
     /// Its label: the keyword of its notes.
@@ -55,7 +56,7 @@ impl Project {
 }
 
 /// A name in the form of a keyword: without commas and control characters, in lower case.
-fn in_keyword(name: &str) -> Option<String> {
+fn keyword_form(name: &str) -> Option<String> {
     let name: String = name.chars().filter(|c| *c != ',' && !c.is_control()).collect();
     let is_end = |c: char| c == '/' || c.is_whitespace();
     let name: String = name.trim_start().trim_end_matches(is_end).to_lowercase().nfc().collect();
@@ -79,7 +80,7 @@ fn config_of(git: &Path) -> Option<String> {
     Some(text_of(&folder.join("config")).unwrap_or_default())
 }
 
-/// The text of a file; `None` if it cannot be read. A hook must not wait for a pipe.
+/// The text of a regular file; `None` if it cannot be read. Pipes are not opened, because a hook must not wait for them.
 fn text_of(path: &Path) -> Option<String> {
     String::from_utf8(regular_file::read(path).ok()?).ok()
 }
@@ -105,8 +106,8 @@ fn remote(config: &str) -> Option<String> {
     first
 }
 
-/// Host and path of the address of a remote. `None` for a remote on this machine: the path of its folder
-/// names the project then.
+/// Host and path of the address of a remote. `None` for a remote on this machine; the project then has the path of its
+/// folder as its name.
 ///
 /// The user is left out, because it may contain a password and differs between clones of one repository.
 fn without_scheme(url: &str) -> Option<String> {
@@ -152,7 +153,7 @@ mod tests {
         std::fs::create_dir_all(&inner).unwrap();
         std::fs::create_dir(folder.path().join(".git")).unwrap();
         let root = folder.path().to_owned();
-        let project = || Project::below(&inner, None).unwrap();
+        let project = || Project::with_home(&inner, None).unwrap();
         let by_path = root.to_string_lossy().to_lowercase();
         assert_eq!(project(), Project { root: root.clone(), name: by_path });
         let config = "[core]\n\tbare = false\n[remote \"fork\"]\n\turl = git@host.org:bob/Proj.git\n\
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(Project::of_repository(&inner), None);
     }
 
-    /// Nobody writes to these pipes, so whoever opens one waits forever.
+    /// Nothing writes to these pipes, so opening one would block forever.
     #[test]
     fn a_pipe_is_not_opened() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -191,13 +192,17 @@ mod tests {
         std::fs::write(main.join(".git/config"), "[remote \"origin\"]\nurl = git@host.org:a/b\n").unwrap();
         std::fs::write(of_tree.join("commondir"), "../..\n").unwrap();
         std::fs::write(tree.join(".git"), format!("gitdir: {}\n", of_tree.display())).unwrap();
-        assert_eq!(Project::below(&tree, None).unwrap(), Project { root: tree, name: "host.org/a/b".into() });
+        assert_eq!(
+            Project::with_home(&tree, None).unwrap(),
+            Project { root: tree, name: "host.org/a/b".into() }
+        );
     }
 
     #[test]
     fn a_folder_outside_of_repositories_is_a_project_except_for_the_home() {
         let home = Path::new("/nowhere/ann");
-        let name = |folder: &str| Project::below(Path::new(folder), Some(home)).map(|project| project.name);
+        let name =
+            |folder: &str| Project::with_home(Path::new(folder), Some(home)).map(|project| project.name);
         assert_eq!(name("/nowhere/ann/My Notes, old"), Some("/nowhere/ann/my notes old".into()));
         assert_eq!(name("/nowhere/ann"), None);
         assert_eq!(name("/"), None);
@@ -207,7 +212,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_label_is_always_a_keyword_as_it_is_stored(folder in "/[a-zA-Z ,é\u{301}/\t.-]{1,40}") {
-            if let Some(project) = Project::below(Path::new(&folder), None) {
+            if let Some(project) = Project::with_home(Path::new(&folder), None) {
                 let stored = crate::keyword_normalization::normalize(&[project.keyword()]);
                 prop_assert_eq!(stored.unwrap(), [project.keyword()]);
             }

@@ -29,7 +29,7 @@ pub(super) struct Family {
 /// All supported architectures. The maximum context lengths bound the position tables, because a damaged file
 /// may contain any context length.
 pub(super) const FAMILIES: &[Family] = &[
-    // Also Mistral, TinyLlama, SmolLM and many more.
+    // Mistral, TinyLlama, SmolLM and many other models have this architecture, too.
     Family {
         name: "llama",
         max_context: quantized_llama::MAX_SEQ_LEN,
@@ -61,7 +61,7 @@ pub(super) const FAMILIES: &[Family] = &[
     },
 ];
 
-macro_rules! networks {
+macro_rules! impl_network {
     ($($family:ident),+) => {$(
         impl Network for $family::ModelWeights {
             fn forward(&mut self, tokens: &Tensor, at: usize) -> Result<Tensor> {
@@ -74,7 +74,7 @@ macro_rules! networks {
         }
     )+};
 }
-networks!(quantized_llama, quantized_qwen2, quantized_qwen3);
+impl_network!(quantized_llama, quantized_qwen2, quantized_qwen3);
 
 impl Network for quantized_phi3::ModelWeights {
     fn forward(&mut self, tokens: &Tensor, at: usize) -> Result<Tensor> {

@@ -55,14 +55,14 @@ pub(super) enum HeaderError {
     Dimension { key: &'static str, number: u64 },
     #[error("{width} dimensions or {groups} key heads cannot be divided among its {heads} heads")]
     Heads { width: u64, groups: u64, heads: u64 },
-    #[error("its `{key}` is greater than its {tensors} tensors")]
+    #[error("its `{key}` is greater than the number of its tensors, which is {tensors}")]
     TooFewTensors { key: &'static str, tensors: u64 },
     #[error("its tensor `{0}` does not fit into it; it may have been cut off")]
     TensorOutside(String),
 }
 
-/// Cached tokenizer kinds by path, valid while the stamp is unchanged. The cache exists because listing
-/// agents needs the kind for each agent, and a header has megabytes.
+/// Cached tokenizer kinds by path, valid while the stamp is unchanged. The cache exists because a list of agents needs
+/// the kind for each agent, and a header has megabytes.
 static TOKENIZER_KINDS: Mutex<BTreeMap<PathBuf, (FileStamp, Option<String>)>> = Mutex::new(BTreeMap::new());
 
 /// The tokenizer kind that a file names, once its header has been checked.

@@ -1,7 +1,7 @@
 //! Conversations with an assistant: each turn becomes a note.
 //!
-//! A turn is what a person typed and everything that was answered until the next prompt. One note holds both, so that
-//! a question is found together with its answer.
+//! A turn consists of a prompt of a person and all answers up to the next prompt. One note holds both, so that a question
+//! is found together with its answer.
 
 use super::foreign::ForeignNote;
 use super::options::ImportOptions;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// Maximum length of the text of one message in bytes. The rest, for example of a pasted log, is left out and
 /// counted.
-const MESSAGE_BYTES: usize = 32 << 10;
+const MAX_MESSAGE_BYTES: usize = 32 << 10;
 
 /// A conversation, or the work of a subagent in one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub(super) struct Conversation {
     pub format: String,
     /// Its id.
     pub id: String,
-    /// The subagent whose work it is.
+    /// The id of the subagent whose work it is.
     pub subagent: Option<String>,
     /// The title of the conversation.
     pub title: Option<String>,
@@ -33,9 +33,9 @@ pub(super) struct Conversation {
     pub folder: Option<String>,
     /// The branch of the repository.
     pub branch: Option<String>,
-    /// The person, or the assistant that started the subagent.
+    /// The name of the person, or of the assistant that started the subagent.
     pub asker: String,
-    /// The assistant.
+    /// The name of the assistant.
     pub answerer: String,
 }
 
@@ -60,7 +60,8 @@ pub(super) struct TurnMessage {
 }
 
 impl TurnMessage {
-    /// A message; the text is trimmed and loses NUL characters, and what is beyond [`MESSAGE_BYTES`] is left out.
+    /// A message. The text is trimmed, NUL characters are removed, and bytes after the first [`MAX_MESSAGE_BYTES`] are left
+    /// out and counted in `skipped`.
     pub(super) fn new(
         answer: bool,
         at: Option<Timestamp>,
@@ -68,8 +69,8 @@ impl TurnMessage {
         skipped: &mut SkippedCounts,
     ) -> TurnMessage {
         let mut text = text.trim().replace('\0', "");
-        if text.len() > MESSAGE_BYTES {
-            let mut end = MESSAGE_BYTES;
+        if text.len() > MAX_MESSAGE_BYTES {
+            let mut end = MAX_MESSAGE_BYTES;
             while !text.is_char_boundary(end) {
                 end -= 1;
             }
@@ -83,7 +84,7 @@ impl TurnMessage {
 }
 
 impl Turn {
-    /// Whether anybody said anything.
+    /// Whether no message has text.
     pub(super) fn is_empty(&self) -> bool {
         self.messages.iter().all(|message| message.text.is_empty())
     }
@@ -109,7 +110,7 @@ impl Conversation {
         format!("{}/{}/{subagent}", self.format, short(&self.id))
     }
 
-    /// The note of a turn; `None` if the turn has no text. With `secrets`, secrets are replaced and counted.
+    /// The note of a turn; `None` if the turn has no text. Unless the options allow secrets, they are replaced and counted.
     pub(super) fn note(
         &self,
         turn: &Turn,
@@ -186,6 +187,7 @@ impl Conversation {
     }
 }
 
+/// Whether a text begins with a block of Markdown, such as a heading, a list or a code block.
 fn starts_block(text: &str) -> bool {
     let is_mark = |c: char| matches!(c, '#' | '-' | '*' | '`' | '>' | '|' | '+' | '~' | '<');
     text.starts_with(is_mark) || text.starts_with(|c: char| c.is_ascii_digit())
@@ -289,7 +291,7 @@ mod tests {
     #[test]
     fn long_messages_are_cut() {
         let mut skipped = SkippedCounts::default();
-        let message = TurnMessage::new(false, None, &"é".repeat(MESSAGE_BYTES), &mut skipped);
+        let message = TurnMessage::new(false, None, &"é".repeat(MAX_MESSAGE_BYTES), &mut skipped);
         assert!(message.text.ends_with("é\n\n[32768 bytes left out]"));
         assert_eq!(skipped.iter().next().unwrap().1.bytes, 32768);
     }

@@ -45,15 +45,14 @@ pub fn relevant(
     let view = memory.store.view();
     let projects = ProjectNotes::of(&view, session, config.scope);
     let hidden = projects.hidden();
-    let (text, gate) = (asked(prompt), memory.config.query.gate);
+    let (text, gate) = (searched_part(prompt), memory.config.query.gate);
     let query = GateQuery {
         view: &view,
         text: &text,
         visibility: Visibility::of_model(memory.now()),
         exclusions: Exclusions::hiding(&hidden),
     };
-    let known = query_gate::judge(memory, &query, gate)?;
-    let GateResult { verdict, best, found, .. } = known;
+    let GateResult { verdict, best, found, .. } = query_gate::judge(memory, &query, gate)?;
     let min = match config.gate {
         HookGate::Strong => Verdict::Strong,
         HookGate::Weak => Verdict::Weak,
@@ -61,7 +60,7 @@ pub fn relevant(
     let mut relevant = PromptContext { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
     let passes = |best: &Node| verdict >= min || is_named(memory, &text, best);
     let Some(best) = best.filter(passes) else { return Ok(relevant) };
-    if repeats(&best, prompt) {
+    if repeats_instruction(&best, prompt) {
         relevant.is_repeated = true;
         return Ok(relevant);
     }
@@ -76,7 +75,7 @@ pub fn relevant(
     let is_own = |id: NodeId| view.find(id).is_some_and(|ix| projects.membership(ix) == Membership::Own);
     chosen.sort_by_key(|(id, _)| !is_own(*id));
     for (id, near) in chosen {
-        // Deleted since the view was taken.
+        // The note may have been deleted after the view was taken.
         let Some(node) = memory.store.node(id)? else { continue };
         if is_known(id, node.version) {
             relevant.all_known = true;
@@ -105,15 +104,15 @@ fn is_named(memory: &Memory, prompt: &str, note: &Node) -> bool {
 
 /// Whether a note is an earlier turn with the same prompt, and the prompt is not a question. A person who
 /// repeats an instruction wants it carried out again and does not need the earlier result.
-fn repeats(note: &Node, prompt: &str) -> bool {
+fn repeats_instruction(note: &Node, prompt: &str) -> bool {
     const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
     note.node_type.0 == NodeType::EPISODIC
         && !prompt.contains(QUESTION_MARKS)
         && note.title.trim().to_lowercase() == prompt.trim().to_lowercase()
 }
 
-/// The part of a prompt that is looked up.
-fn asked(prompt: &str) -> String {
+/// The part of a prompt that is searched for: all of it, or the beginning and the end of a long prompt.
+fn searched_part(prompt: &str) -> String {
     let count = prompt.chars().count();
     if count <= MAX_PROMPT_CHARS {
         return prompt.to_owned();
@@ -124,12 +123,13 @@ fn asked(prompt: &str) -> String {
     format!("{start}\n{end}")
 }
 
-/// The text of a note or, if it is longer than `max` characters, the passage that was found.
+/// The text of a note. If it is longer than `max` characters, at most `max` characters of the passage with this number,
+/// or of the beginning if no passage was found.
 fn text_or_passage(memory: &Memory, node: &Node, number: Option<u16>, max: usize) -> String {
     if node.body.chars().count() <= max {
         return node.body.clone();
     }
-    // Part 0 is the title.
+    // Passage 0 is the title.
     let passage = number
         .filter(|number| *number > 0)
         .and_then(|number| passages::text(node, number, &memory.config.vectors));
@@ -139,7 +139,7 @@ fn text_or_passage(memory: &Memory, node: &Node, number: Option<u16>, max: usize
     }
 }
 
-/// The beginning of a text, at most `max` characters and a mark.
+/// The beginning of a text, at most `max` characters and an ellipsis.
 pub(super) fn cut(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{} …", text.get(..end).unwrap_or_default().trim_end()),

@@ -3,6 +3,7 @@
 use super::binding::{VaultFile, put_file};
 use super::digest::FileDigest;
 use super::names::{self, NameChange, NameOwners};
+use super::plan::FileGroup;
 use super::report::FileError;
 use super::sync::VaultSync;
 use crate::batch::separate_note_errors;
@@ -14,8 +15,8 @@ use poc_graph::{Node, NodeId, State};
 use poc_store::Transaction;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Number of notes of one transaction; few in tests, so that their syncs have many.
-const CHUNK: usize = if cfg!(test) { 8 } else { 1000 };
+/// Number of notes of one transaction. It is small in tests, so that their syncs have several transactions.
+const CHUNK_NOTES: usize = if cfg!(test) { 8 } else { 1000 };
 
 /// The result of the second step of an exchange of names.
 #[derive(Default)]
@@ -29,7 +30,7 @@ struct AssignedNames {
     /// Number of replaced notes.
     merged: u64,
     warnings: Vec<FileError>,
-    /// The first file of each note that got no names.
+    /// The first file of each note whose names could not be assigned.
     refused: Vec<FileError>,
 }
 
@@ -56,7 +57,7 @@ impl VaultSync<'_> {
     /// Retires the notes whose files were deleted, in a transaction of its own that can be undone.
     pub(super) fn retire(&mut self) -> Result<()> {
         let retired: Vec<NodeId> = self.plan.retired.iter().copied().collect();
-        for chunk in retired.chunks(CHUNK) {
+        for chunk in retired.chunks(CHUNK_NOTES) {
             let is_retired: HashSet<NodeId> = chunk.iter().copied().collect();
             let deleted: Vec<(String, VaultFile)> = self
                 .records
@@ -144,16 +145,16 @@ impl VaultSync<'_> {
         Ok(())
     }
 
-    /// Divides the changes into chunks of about [`CHUNK`] notes. If a file goes from one note to another, both are in
-    /// the same chunk, so that no transaction leaves a note without the records of its files.
+    /// Divides the changes into chunks of about [`CHUNK_NOTES`] notes. If a file goes from one note to another, both are
+    /// in the same chunk, so that no transaction leaves a note without the records of its files.
     fn in_chunks(&self, changes: Vec<NameChange>) -> Vec<Vec<NameChange>> {
         let places: HashMap<NodeId, usize> = changes
             .iter()
             .enumerate()
             .filter_map(|(place, change)| change.node.map(|node| (node, place)))
             .collect();
-        // Each change leads to an earlier one of the same chunk, or to itself.
-        let mut leads_to: Vec<usize> = (0..changes.len()).collect();
+        // A union-find structure: the parent of a change is an earlier one that must be in the same chunk, or itself.
+        let mut parents: Vec<usize> = (0..changes.len()).collect();
         for (place, change) in changes.iter().enumerate() {
             for (path, _) in &change.gained {
                 let before = self.records.get(path);
@@ -161,20 +162,20 @@ impl VaultSync<'_> {
                     places.get(&record.node).or_else(|| places.get(&self.current(record.node)))
                 });
                 if let Some(&other) = other {
-                    let (one, other) = (first_of(&leads_to, place), first_of(&leads_to, other));
-                    if let Some(last) = leads_to.get_mut(one.max(other)) {
-                        *last = one.min(other);
+                    let (one, other) = (root_of(&parents, place), root_of(&parents, other));
+                    if let Some(parent) = parents.get_mut(one.max(other)) {
+                        *parent = one.min(other);
                     }
                 }
             }
         }
         let mut connected: BTreeMap<usize, Vec<NameChange>> = BTreeMap::new();
         for (place, change) in changes.into_iter().enumerate() {
-            connected.entry(first_of(&leads_to, place)).or_default().push(change);
+            connected.entry(root_of(&parents, place)).or_default().push(change);
         }
         let mut chunks: Vec<Vec<NameChange>> = Vec::new();
         for changes in connected.into_values() {
-            match chunks.last_mut().filter(|chunk| chunk.len() + changes.len() <= CHUNK) {
+            match chunks.last_mut().filter(|chunk| chunk.len() + changes.len() <= CHUNK_NOTES) {
                 Some(chunk) => chunk.extend(changes),
                 None => chunks.push(changes),
             }
@@ -267,7 +268,7 @@ impl VaultSync<'_> {
         before.or_else(|| self.start.get(path))
     }
 
-    /// The records of files that were deleted although their notes stay.
+    /// The records of deleted files whose notes stay.
     fn lost_records(&self) -> impl Iterator<Item = (&String, &VaultFile)> {
         let kept: HashSet<NodeId> = self.plan.groups.iter().filter_map(|group| group.node).collect();
         self.records.iter().filter(move |(path, record)| {
@@ -297,34 +298,9 @@ impl VaultSync<'_> {
         let view = self.memory.store.view();
         let mut changes = Vec::new();
         for group in &self.plan.groups {
-            let mut change = NameChange {
-                node: group.node,
-                is_own: group.is_own,
-                is_revived: group.is_revived,
-                first: group.paths.first().cloned().unwrap_or_default(),
-                merged: group.merged.clone(),
-                ..NameChange::default()
-            };
             let before = group.node.and_then(|node| by_node.remove(&node)).unwrap_or_default();
-            for path in &group.paths {
-                let Some(desired_name) = self.desired_names.get(path) else { continue };
-                match before.iter().find(|(before, _)| *before == path) {
-                    Some((_, record)) if record.desired_name == *desired_name => {
-                        change.kept.push(record.name.clone());
-                        if *path == change.first && !record.is_source {
-                            change.new_source = Some((path.clone(), record.name.clone()));
-                        }
-                    }
-                    _ => change.gained.push((path.clone(), desired_name.clone())),
-                }
-            }
-            let is_kept = |name: &String| {
-                change.kept.contains(name) || change.gained.iter().any(|(_, gained)| gained == name)
-            };
-            // A revived note still has the names that it had when it was retired.
-            let former = group.node.and_then(|node| deleted_names.get(&node)).into_iter().flatten();
-            let names = before.iter().map(|(_, record)| &record.name).chain(former.copied());
-            change.lost = names.filter(|name| !is_kept(name)).cloned().collect();
+            let former = group.node.and_then(|node| deleted_names.get(&node)).map(Vec::as_slice);
+            let change = self.name_change(group, &before, former.unwrap_or_default());
             // Two copies may have the same name; the record of a deleted copy must be deleted anyway.
             let has_lost = group.node.is_some_and(|node| without_file.contains(&node));
             // A temporary key shows that an exchange of names was interrupted.
@@ -340,11 +316,11 @@ impl VaultSync<'_> {
                 changes.push(change);
             }
         }
-        // Notes that existed before their files, or that files of other vaults have, and that have no file here any
-        // more.
+        // The remaining notes have no file in this vault any more. Either they existed before their files, or they also
+        // belong to files of other vaults.
         for (node, before) in by_node {
             if !self.plan.retired.contains(&node) && !merged.contains(&node) {
-                // A note that files of another vault have gets their name as its key.
+                // A note that also belongs to files of another vault gets the name of such a file as its key.
                 let kept = self.names_elsewhere(node);
                 let is_own = !kept.is_empty() && before.iter().all(|(_, record)| record.is_own);
                 let names = before.iter().map(|(_, record)| record.name.clone());
@@ -354,11 +330,48 @@ impl VaultSync<'_> {
         }
         changes
     }
+
+    /// The names that the note of a group loses and gets. `before` has the recorded files of the note, `former` the
+    /// names of its deleted files.
+    fn name_change(
+        &self,
+        group: &FileGroup,
+        before: &[(&String, &VaultFile)],
+        former: &[&String],
+    ) -> NameChange {
+        let mut change = NameChange {
+            node: group.node,
+            is_own: group.is_own,
+            is_revived: group.is_revived,
+            first: group.paths.first().cloned().unwrap_or_default(),
+            merged: group.merged.clone(),
+            ..NameChange::default()
+        };
+        for path in &group.paths {
+            let Some(desired_name) = self.desired_names.get(path) else { continue };
+            match before.iter().find(|(before, _)| *before == path) {
+                Some((_, record)) if record.desired_name == *desired_name => {
+                    change.kept.push(record.name.clone());
+                    if *path == change.first && !record.is_source {
+                        change.new_source = Some((path.clone(), record.name.clone()));
+                    }
+                }
+                _ => change.gained.push((path.clone(), desired_name.clone())),
+            }
+        }
+        let is_kept = |name: &String| {
+            change.kept.contains(name) || change.gained.iter().any(|(_, gained)| gained == name)
+        };
+        // A revived note still has the names that it had when it was retired.
+        let names = before.iter().map(|(_, record)| &record.name).chain(former.iter().copied());
+        change.lost = names.filter(|name| !is_kept(name)).cloned().collect();
+        change
+    }
 }
 
-/// The first change of the chunk of a change.
-fn first_of(leads_to: &[usize], mut place: usize) -> usize {
-    while let Some(&earlier) = leads_to.get(place)
+/// The root of a change in a union-find structure.
+fn root_of(parents: &[usize], mut place: usize) -> usize {
+    while let Some(&earlier) = parents.get(place)
         && earlier != place
     {
         place = earlier;

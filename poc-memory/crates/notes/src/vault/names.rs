@@ -216,6 +216,6 @@ fn claim(
 
 /// Gives a retired note another key, so that its own is free.
 pub(super) fn free_key(tx: &mut Transaction<'_>, mut node: Node) -> Result<()> {
-    node.key = key::unique(&format!("{}-old", node.key), |key| Ok(tx.find_key(key)?.is_some()))?;
+    node.key = key::of_retired(tx, &node.key)?;
     tx.put_node(&node)
 }

@@ -48,11 +48,11 @@ impl VaultSync<'_> {
 
     /// Whether a file of a group differs from its record.
     fn is_changed(&self, group: &FileGroup) -> bool {
-        let is_recorded = |(place, path): (usize, &String)| {
+        let is_recorded = |(index, path): (usize, &String)| {
             let (Some(record), Some(digest)) = (self.records.get(path), self.files.get(path)) else {
                 return false;
             };
-            let is_source = place == 0;
+            let is_source = index == 0;
             record.deleted_at.is_none()
                 && group.node.is_some_and(|node| record.node == node || self.current(record.node) == node)
                 && record.digest.bytes == digest.bytes
@@ -61,41 +61,9 @@ impl VaultSync<'_> {
         !group.paths.iter().enumerate().all(is_recorded)
     }
 
+    /// Stores groups in one transaction.
     fn store_chunk(&mut self, groups: &[FileGroup]) -> Result<()> {
-        let mut ready = Vec::new();
-        let mut drafts = Vec::new();
-        for group in groups {
-            let group = self.with_same_note(group)?;
-            let Some((read, before)) = self.read_group(&group) else {
-                self.report.busy += 1;
-                continue;
-            };
-            let known = group.node.map(|id| self.memory.store.node(id)).transpose()?.flatten();
-            let is_kept = group.node.is_some()
-                && (!group.is_own || known.as_ref().is_none_or(|node| !node.state.is_live()));
-            let draft =
-                read.first().map(|(path, file)| self.draft(path, file, known.as_ref(), before.as_ref()));
-            ready.push((group, read, before, is_kept));
-            if let Some(draft) = draft.filter(|_| !is_kept) {
-                drafts.push(draft);
-            }
-        }
-        let mut prepared = insert::prepare_all(self.memory, drafts)?.into_iter();
-        let mut chunk = Vec::new();
-        for (group, read, before, is_kept) in ready {
-            let prepared = match is_kept {
-                true => None,
-                false => match prepared.next() {
-                    Some(Ok(prepared)) => Some(prepared),
-                    Some(Err(error)) => {
-                        self.refuse(&group, error);
-                        continue;
-                    }
-                    None => return Err(Error::internal("a file of the vault was not prepared")),
-                },
-            };
-            chunk.push(ReadyGroup { group, read, before, prepared });
-        }
+        let chunk = self.prepare_chunk(groups)?;
         let lost = self.lost_paths();
         let stored = self.transact("vault sync", |tx, now| {
             chunk
@@ -123,8 +91,45 @@ impl VaultSync<'_> {
         Ok(())
     }
 
-    /// The group as it is stored. If its files now have the text of a note that is not of this vault, that note takes
-    /// the place of their own, as it does for new files.
+    /// Reads and embeds groups. Those that have an error or are being changed are reported and left out.
+    fn prepare_chunk(&mut self, groups: &[FileGroup]) -> Result<Vec<ReadyGroup>> {
+        let mut read_groups = Vec::new();
+        let mut drafts = Vec::new();
+        for group in groups {
+            let group = self.with_same_note(group)?;
+            let Some(read) = self.read_group(&group) else {
+                self.report.busy += 1;
+                continue;
+            };
+            let before = group.node.and_then(|node| self.before.get(&node).cloned());
+            let known = group.node.map(|id| self.memory.store.node(id)).transpose()?.flatten();
+            let is_kept = group.node.is_some()
+                && (!group.is_own || known.as_ref().is_none_or(|node| !node.state.is_live()));
+            if let Some((path, file)) = read.first().filter(|_| !is_kept) {
+                drafts.push(self.draft(path, file, known.as_ref(), before.as_ref()));
+            }
+            read_groups.push((ReadyGroup { group, read, before, prepared: None }, is_kept));
+        }
+        let mut prepared = insert::prepare_all(self.memory, drafts)?.into_iter();
+        let mut ready_groups = Vec::new();
+        for (mut ready, is_kept) in read_groups {
+            if !is_kept {
+                match prepared.next() {
+                    Some(Ok(prepared)) => ready.prepared = Some(prepared),
+                    Some(Err(error)) => {
+                        self.refuse(&ready.group, error);
+                        continue;
+                    }
+                    None => return Err(Error::internal("a file of the vault was not prepared")),
+                }
+            }
+            ready_groups.push(ready);
+        }
+        Ok(ready_groups)
+    }
+
+    /// The group as it is stored. If its files now have the text of a note outside this vault, that note replaces their
+    /// own note. New files with such a text get that note, too.
     fn with_same_note(&self, group: &FileGroup) -> Result<FileGroup> {
         let mut group = group.clone();
         let digest = group.paths.first().and_then(|path| self.files.get(path));
@@ -143,6 +148,7 @@ impl VaultSync<'_> {
         Ok(group)
     }
 
+    /// Reports the error of a group that was not stored.
     fn refuse(&mut self, group: &FileGroup, error: Error) {
         // The error has a version if somebody changed the note in between. The next sync sees the change.
         let is_outdated = error.at.as_ref().is_some_and(|at| at.version.is_some());
@@ -155,14 +161,13 @@ impl VaultSync<'_> {
 
     /// Reads the first file of a group and those that have changed. `None` if one of them has changed since
     /// the sync began.
-    #[allow(clippy::type_complexity, reason = "the two parts of a `ReadyGroup`")]
-    fn read_group(&self, group: &FileGroup) -> Option<(Vec<(String, ReadFile)>, Option<FileDigest>)> {
+    fn read_group(&self, group: &FileGroup) -> Option<Vec<(String, ReadFile)>> {
         let provenance = self.vault.provenance();
         let mut read = Vec::new();
-        for (place, path) in group.paths.iter().enumerate() {
+        for (index, path) in group.paths.iter().enumerate() {
             let record = self.records.get(path).filter(|record| record.deleted_at.is_none());
             let planned = self.files.get(path)?;
-            if place > 0 && record.is_some_and(|record| record.digest.bytes == planned.bytes) {
+            if index > 0 && record.is_some_and(|record| record.digest.bytes == planned.bytes) {
                 continue;
             }
             let at = self.vault.folder.join(path);
@@ -173,10 +178,10 @@ impl VaultSync<'_> {
             }
             read.push((path.clone(), file));
         }
-        Some((read, group.node.and_then(|node| self.before.get(&node).cloned())))
+        Some(read)
     }
 
-    /// The draft of a note.
+    /// The draft of the note of a file. `known` is the stored note, `before` the digest of the file at the last sync.
     fn draft(&self, path: &str, file: &ReadFile, known: Option<&Node>, before: Option<&FileDigest>) -> Draft {
         let mut draft = file.note.draft.clone();
         match known {
@@ -202,6 +207,7 @@ impl VaultSync<'_> {
         draft
     }
 
+    /// Stores the note, the names and the records of a group.
     fn store_group(
         &self,
         tx: &mut Transaction<'_>,
@@ -223,7 +229,8 @@ impl VaultSync<'_> {
                 }
                 let given = read.first().map(|(_, file)| &file.digest.given);
                 if let (Some(before), Some(given)) = (before, given) {
-                    stored.is_updated |= reset(tx, inserted.id, &before.given, given, now)?;
+                    stored.is_updated |=
+                        reset_removed_properties(tx, inserted.id, &before.given, given, now)?;
                 }
                 inserted.id
             }
@@ -237,7 +244,7 @@ impl VaultSync<'_> {
                 MarkdownFrame { imported: Properties::of(&node), ..frame.clone() }.put(tx, id)?;
             }
         }
-        for (place, path) in group.paths.iter().enumerate() {
+        for (index, path) in group.paths.iter().enumerate() {
             let (Some(digest), Some(desired_name)) = (self.files.get(path), self.desired_names.get(path))
             else {
                 continue;
@@ -248,7 +255,7 @@ impl VaultSync<'_> {
                 name: self.names.get(path).unwrap_or(desired_name).clone(),
                 digest: FileDigest::clone(digest),
                 is_own,
-                is_source: place == 0,
+                is_source: index == 0,
                 deleted_at: None,
                 write_back: self.write_back_state(path, id),
             };
@@ -325,7 +332,7 @@ impl VaultSync<'_> {
             if !is_live || old == new || self.is_elsewhere(old) {
                 continue;
             }
-            let result = merge(tx, (old, new), names, &provenance, &self.memory.config, now);
+            let result = replace_note(tx, (old, new), names, &provenance, &self.memory.config, now);
             match separate_note_errors(result)? {
                 Ok(()) => count += 1,
                 Err(error) => {
@@ -366,7 +373,7 @@ struct StoredGroup {
 }
 
 /// Replaces one note by another, which gets the names of the files.
-fn merge(
+fn replace_note(
     tx: &mut Transaction<'_>,
     (old, new): (NodeId, NodeId),
     names: &[String],
@@ -391,7 +398,7 @@ fn merge(
 
 /// Resets properties that were removed from the file, unless somebody else has changed them since. Returns
 /// whether any was reset.
-fn reset(
+fn reset_removed_properties(
     tx: &mut Transaction<'_>,
     id: NodeId,
     before: &FileProperties,

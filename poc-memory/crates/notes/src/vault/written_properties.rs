@@ -10,7 +10,7 @@ pub(super) const LINKS: &str = "memory-links";
 /// The note that replaced the note of the file.
 pub(super) const REPLACED_BY: &str = "memory-replaced-by";
 
-/// Marks front matter that was not there before.
+/// The first line of front matter that write-back added to a file without any.
 const MARK: &str = "# Added by poc-memory";
 
 /// The properties that write-back adds to a file.
@@ -66,26 +66,30 @@ pub(super) fn set(file: &str, properties: &WrittenProperties) -> String {
 pub(super) fn remove(file: &str) -> String {
     let Some(range) = front_matter::front_range(file) else { return file.to_owned() };
     let front = file.get(range.clone()).unwrap_or_default();
-    let own: String = blocks(front)
+    let kept: String = blocks(front)
         .into_iter()
-        .filter(|block| value(block).is_none_or(|(_, value)| !is_links(value)))
+        .filter(|block| reserved_property(block).is_none_or(|(_, value)| !is_links(value)))
         .collect();
     let (before, after) =
         (file.get(..range.start).unwrap_or_default(), file.get(range.end..).unwrap_or_default());
-    if own.trim_end() == MARK {
+    if kept.trim_end() == MARK {
         // The front matter was added with the properties.
         let bom = if before.starts_with(BOM) { BOM } else { "" };
         let text = after.split_once('\n').map_or("", |(_, text)| text);
         return format!("{bom}{text}");
     }
-    format!("{before}{own}{after}")
+    format!("{before}{kept}{after}")
 }
 
-/// The name of a property that only write-back may use, if its value in the file is something else than links.
+/// The name of a property that is reserved for write-back, if the file has it with a value other than links.
 pub(super) fn property_of_person(file: &str) -> Option<&'static str> {
     let front = file.get(front_matter::front_range(file)?)?;
     let blocks = blocks(front);
-    blocks.iter().filter_map(|block| value(block)).find(|(_, value)| !is_links(value)).map(|(name, _)| name)
+    blocks
+        .iter()
+        .filter_map(|block| reserved_property(block))
+        .find(|(_, value)| !is_links(value))
+        .map(|(name, _)| name)
 }
 
 /// The properties of front matter, each with the lines of its value.
@@ -101,14 +105,14 @@ fn blocks(front: &str) -> Vec<String> {
     blocks
 }
 
-/// The name and the value of a property with a name of write-back.
-fn value(block: &str) -> Option<(&'static str, &str)> {
+/// The name and the value of a property that is reserved for write-back; `None` for other properties.
+fn reserved_property(block: &str) -> Option<(&'static str, &str)> {
     [LINKS, REPLACED_BY]
         .into_iter()
         .find_map(|name| Some((name, block.strip_prefix(name)?.strip_prefix(':')?)))
 }
 
-/// Whether a value consists of links, or is empty as after a person has removed them.
+/// Whether a value consists of links, or is empty because a person has removed them.
 fn is_links(value: &str) -> bool {
     let is_empty = |c: char| c.is_whitespace() || matches!(c, '[' | ']' | '-' | '"' | '\'' | ',');
     let mut rest = value;

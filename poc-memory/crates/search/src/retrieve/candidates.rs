@@ -10,8 +10,8 @@ use poc_rank::standard_score::Scale;
 use poc_rank::top_k::{Ranked, TopK};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-/// The number of candidates that are ranked further: the best by both scores together. Four times the number of wanted
-/// notes is used if that is more.
+/// Minimum number of candidates, which are the best notes by both scores together. If four times the number of wanted
+/// notes is more, that number is used.
 pub(super) const POOL: usize = 128;
 
 /// The number of best notes by text score that are considered if not all cosines are known.
@@ -56,6 +56,10 @@ pub(super) struct BaseScore {
 }
 
 impl<'a> RetrievalQuery<'a> {
+    /// Scores all notes for a question. `vector` is the embedding of `text`.
+    ///
+    /// # Errors
+    /// Those of the vector index.
     pub(super) fn of(
         retriever: &Retriever<'a>,
         text: &str,
@@ -119,10 +123,12 @@ impl<'a> RetrievalQuery<'a> {
             || self.view.is_confirmed_question(ix)
     }
 
+    /// The standard scores of a note with this BM25 score and this cosine.
     pub(super) fn base_score(&self, bm25: f64, cosine: f64) -> BaseScore {
         BaseScore { words: self.by_words.standard(bm25), meaning: self.by_meaning.standard(cosine) }
     }
 
+    /// The fused score of the standard scores of a note, in standard deviations.
     pub(super) fn score(&self, own: BaseScore) -> f64 {
         fused(own.words, own.meaning, self.meaning_weight)
     }
@@ -136,11 +142,11 @@ impl<'a> RetrievalQuery<'a> {
     pub(super) fn lists(&self, depth: usize, pool: usize) -> CandidateLists {
         let lists = self.lists_of(depth, pool, &|id| !self.hidden.contains(&id));
         // The indexes rarely contain notes that the view does not have. Only in that case, every note is looked up.
-        let is_there = |id| self.visible_index(id).is_some();
-        if lists.all().all(is_there) {
+        let is_in_view = |id| self.visible_index(id).is_some();
+        if lists.all().all(is_in_view) {
             return lists;
         }
-        self.lists_of(depth, pool, &is_there)
+        self.lists_of(depth, pool, &is_in_view)
     }
 
     fn lists_of(&self, depth: usize, pool: usize, keep: &dyn Fn(NodeId) -> bool) -> CandidateLists {
@@ -192,7 +198,7 @@ pub(super) struct Candidate {
     // The bonus of a note that the question names by its key. It is not propagated.
     pub(super) key: f64,
     // Whether the note was derived from visible notes, which represent it among the hits.
-    pub(super) folded: bool,
+    pub(super) is_represented: bool,
 }
 
 impl Candidate {
@@ -201,27 +207,29 @@ impl Candidate {
         self.words + self.meaning + self.named + self.identifier
     }
 
-    pub(super) fn score(&self, flow: PropagationWeights) -> f64 {
-        let unlinked = self.unlinked_score(flow);
+    /// The score, with all shares that were propagated to the note.
+    pub(super) fn score(&self, weights: PropagationWeights) -> f64 {
+        let unlinked = self.unlinked_score(weights);
         unlinked + self.propagated.link_share(unlinked)
     }
 
     /// The score without the share of the best link.
-    pub(super) fn unlinked_score(&self, flow: PropagationWeights) -> f64 {
+    pub(super) fn unlinked_score(&self, weights: PropagationWeights) -> f64 {
         let propagated = &self.propagated;
-        let [mention, shared] = propagated.name_shares(flow);
+        let [mention, shared] = propagated.name_shares(weights);
         self.base_score()
             + mention
             + shared
-            + propagated.sequence_share(flow)
-            + propagated.window_share(flow)
-            + propagated.derived_share(flow)
-            + propagated.similarity_share(flow)
+            + propagated.sequence_share(weights)
+            + propagated.window_share(weights)
+            + propagated.derived_share(weights)
+            + propagated.similarity_share(weights)
             + self.key
     }
 
-    pub(super) fn shares(&self, flow: PropagationWeights) -> Vec<(&'static str, f64)> {
-        let [mention, shared] = self.propagated.name_shares(flow);
+    /// The components of the score by name, without those that are 0.
+    pub(super) fn shares(&self, weights: PropagationWeights) -> Vec<(&'static str, f64)> {
+        let [mention, shared] = self.propagated.name_shares(weights);
         let mut shares = vec![
             ("meaning", self.meaning),
             ("words", self.words),
@@ -229,11 +237,11 @@ impl Candidate {
             ("identifier", self.identifier),
             ("mention", mention),
             ("shared", shared),
-            ("order", self.propagated.sequence_share(flow)),
-            ("window", self.propagated.window_share(flow)),
-            ("derived", self.propagated.derived_share(flow)),
-            ("link", self.propagated.link_share(self.unlinked_score(flow))),
-            ("alike", self.propagated.similarity_share(flow)),
+            ("order", self.propagated.sequence_share(weights)),
+            ("window", self.propagated.window_share(weights)),
+            ("derived", self.propagated.derived_share(weights)),
+            ("link", self.propagated.link_share(self.unlinked_score(weights))),
+            ("alike", self.propagated.similarity_share(weights)),
             ("key", self.key),
         ];
         shares.retain(|(_, share)| *share != 0.0);
@@ -262,17 +270,18 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
+    /// The notes of a pool as candidates, except those that must not be found.
     pub(super) fn of(question: &RetrievalQuery<'_>, pool: Vec<Ranked<BaseScore>>) -> Candidates {
         // Notes without matching words and without a vector are in no list.
         let nothing = question.score(question.base_score(0.0, 0.0));
         let last = pool.last().filter(|_| question.cosines.is_exact());
         let max_other = last.map_or(f64::INFINITY, |last| last.score.max(nothing));
         let indexes: Vec<Option<Ix>> = pool.iter().map(|found| question.visible_index(found.id)).collect();
-        let room = pool.len() * 2;
+        let capacity = pool.len() * 2;
         let mut candidates = Candidates {
-            all: Vec::with_capacity(room),
-            positions: FxHashMap::with_capacity_and_hasher(room, FxBuildHasher),
-            ordered: Vec::with_capacity(room),
+            all: Vec::with_capacity(capacity),
+            positions: FxHashMap::with_capacity_and_hasher(capacity, FxBuildHasher),
+            ordered: Vec::with_capacity(capacity),
             max_other,
             representation: Representation::default(),
         };
@@ -295,7 +304,7 @@ impl Candidates {
             identifier: 0.0,
             propagated: PropagatedScore::default(),
             key: 0.0,
-            folded: !question.list_derived && question.is_represented(ix, &self.representation),
+            is_represented: !question.list_derived && question.is_represented(ix, &self.representation),
         });
         self.positions.insert(ix, at);
         at
@@ -343,11 +352,14 @@ impl Candidates {
     }
 
     /// The current `n`-th best score; −∞ if there are fewer candidates.
-    pub(super) fn nth_best(&self, n: usize, flow: PropagationWeights) -> f64 {
+    pub(super) fn nth_best(&self, n: usize, weights: PropagationWeights) -> f64 {
         let mut best = TopK::new(n);
         let of =
-            |candidate: &Candidate| Ranked { score: candidate.score(flow), id: candidate.id, payload: () };
-        self.all.iter().filter(|candidate| !candidate.folded).for_each(|candidate| best.offer(of(candidate)));
+            |candidate: &Candidate| Ranked { score: candidate.score(weights), id: candidate.id, payload: () };
+        self.all
+            .iter()
+            .filter(|candidate| !candidate.is_represented)
+            .for_each(|candidate| best.offer(of(candidate)));
         best.narrow();
         best.floor().map_or(f64::NEG_INFINITY, |last| last.score)
     }

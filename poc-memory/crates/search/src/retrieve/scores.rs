@@ -12,6 +12,10 @@ use poc_rank::fusion::name_bonus;
 use poc_rank::propagation::PropagationWeights;
 use poc_rank::top_k::{Ranked, TopK};
 
+/// The `wanted` best notes for a question, best first. `vector` is the embedding of `text`.
+///
+/// # Errors
+/// Those of the vector index; `unavailable` when the request is cancelled.
 pub(super) fn find(
     retriever: &Retriever<'_>,
     text: &str,
@@ -33,15 +37,15 @@ pub(super) fn find(
         Vec::new()
     };
     add_name_bonuses(retriever, &question, text, &by_key, &mut candidates);
-    let flow = propagation_weights(retriever);
+    let propagation = propagation_weights(retriever);
     let sources = match retriever.config.graph {
-        true => propagate(retriever, &question, text, flow, wanted, &mut candidates)?,
+        true => propagate(retriever, &question, text, propagation, wanted, &mut candidates)?,
         false => PropagationSources::default(),
     };
-    put_named_keys_first(&question, &by_key, flow, weights.identifier_weight, &mut candidates);
+    put_named_keys_first(&question, &by_key, propagation, weights.identifier_weight, &mut candidates);
     let mut best = TopK::new(wanted);
-    for candidate in candidates.all.iter().filter(|candidate| !candidate.folded) {
-        best.offer(Ranked { score: candidate.score(flow), id: candidate.id, payload: candidate });
+    for candidate in candidates.all.iter().filter(|candidate| !candidate.is_represented) {
+        best.offer(Ranked { score: candidate.score(propagation), id: candidate.id, payload: candidate });
     }
     let rank = |list: &[NodeId], id| list.iter().position(|other| *other == id).map(|before| before + 1);
     let hits = best.into_sorted().into_iter().map(|Ranked { score, id, payload: candidate }| {
@@ -51,11 +55,11 @@ pub(super) fn find(
             id,
             score,
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
-            shares: candidate.shares(flow),
-            led_by: propagated.name_source(flow).and_then(|at| sources.structure.get(at)).copied(),
-            derived: propagated.derived_source(flow).and_then(|at| sources.derived.get(at)).copied(),
+            shares: candidate.shares(propagation),
+            led_by: propagated.name_source(propagation).and_then(|at| sources.structure.get(at)).copied(),
+            derived: propagated.derived_source(propagation).and_then(|at| sources.derived.get(at)).copied(),
             linked_from: propagated
-                .link_source(candidate.unlinked_score(flow))
+                .link_source(candidate.unlinked_score(propagation))
                 .and_then(|at| sources.linking.get(at))
                 .copied(),
             by_key: candidate.key > 0.0,
@@ -81,18 +85,18 @@ fn add_name_bonuses(
     let weights = &retriever.config.scores;
     let best = candidates.best();
     for id in retriever.mentions.in_text(text) {
-        if let Some(named) = candidates.at(question, id) {
-            named.named += name_bonus(weights.named_weight, best);
+        if let Some(candidate) = candidates.at(question, id) {
+            candidate.named += name_bonus(weights.named_weight, best);
         }
     }
     for id in question.words.terms().nodes_with_names() {
-        if let Some(holder) = candidates.at(question, id) {
-            holder.identifier += name_bonus(weights.identifier_weight, best);
+        if let Some(candidate) = candidates.at(question, id) {
+            candidate.identifier += name_bonus(weights.identifier_weight, best);
         }
     }
-    for asked in by_key {
-        if let Some(owner) = candidates.at_index(question, asked.note) {
-            owner.identifier += name_bonus(weights.identifier_weight, best);
+    for matched in by_key {
+        if let Some(candidate) = candidates.at_index(question, matched.note) {
+            candidate.identifier += name_bonus(weights.identifier_weight, best);
         }
     }
 }
@@ -128,7 +132,7 @@ fn propagate(
     retriever: &Retriever<'_>,
     question: &RetrievalQuery<'_>,
     text: &str,
-    flow: PropagationWeights,
+    propagation: PropagationWeights,
     wanted: usize,
     candidates: &mut Candidates,
 ) -> Result<PropagationSources> {
@@ -138,7 +142,7 @@ fn propagate(
         sources.derived = derived::propagate(question, weights, candidates);
     }
     if weights.link_weight > 0.0 {
-        sources.linking = links::propagate(question, weights, flow, candidates);
+        sources.linking = links::propagate(question, weights, propagation, candidates);
     }
     if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
         structure::add_similarity_boosts(question, retriever.mentions, weights, candidates);
@@ -147,30 +151,32 @@ fn propagate(
         windows::propagate(question, weights, candidates);
     }
     cancellation::check()?;
-    sources.structure = structure::propagate(question, retriever, text, flow, wanted, candidates);
+    sources.structure = structure::propagate(question, retriever, text, propagation, wanted, candidates);
     cancellation::check()?;
     Ok(sources)
 }
 
-/// Puts the notes that the text names by key before all others. Notes that merely contain the key may have more words
-/// of the query and also get a share of its score. If no score is high, the distance is one standard deviation.
+/// Puts the notes that the text names by key before all others, because notes that only contain the key may have more
+/// words of the query and get a share of the score of the named note. The bonus is that of a best score of at least one
+/// standard deviation.
 fn put_named_keys_first(
     question: &RetrievalQuery<'_>,
     by_key: &[KeyMatch<'_>],
-    flow: PropagationWeights,
+    propagation: PropagationWeights,
     identifier_weight: f64,
     candidates: &mut Candidates,
 ) {
-    let max = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
-    let scores =
-        by_key.iter().filter_map(|asked| Some(candidates.at_index(question, asked.note)?.score(flow)));
+    let max = candidates.all.iter().map(|candidate| candidate.score(propagation)).fold(0.0, f64::max);
+    let scores = by_key
+        .iter()
+        .filter_map(|matched| Some(candidates.at_index(question, matched.note)?.score(propagation)));
     let min = scores.fold(max, f64::min);
     let ahead = max - min + name_bonus(identifier_weight, max.max(1.0));
-    for asked in by_key {
-        if let Some(owner) = candidates.at_index(question, asked.note) {
+    for matched in by_key {
+        if let Some(candidate) = candidates.at_index(question, matched.note) {
             // A key may contain another key, so a key that is the whole query comes first.
-            owner.key = if asked.is_whole_text { 2.0 * ahead } else { ahead };
-            owner.folded = false;
+            candidate.key = if matched.is_whole_text { 2.0 * ahead } else { ahead };
+            candidate.is_represented = false;
         }
     }
 }
