@@ -97,7 +97,7 @@ impl Daemon for DaemonState {
         }
         let scope = if read_only { SessionAccess::ReadOnly } else { SessionAccess::Person };
         let grant = SessionGrant { scope, tenant: tenant.clone() };
-        let (code, expires) = self.sessions.code(grant, self.memory.now())?;
+        let (code, expires) = self.sessions.create_code(grant, self.memory.now())?;
         Ok(PageLink { url: format!("http://{address}{}{code}", rest::SIGN_IN_PATH), expires })
     }
 

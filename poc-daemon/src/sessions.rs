@@ -22,9 +22,10 @@ const CODE_LIFETIME: Span = Span::MINUTE;
 /// Random bytes in a code and in a session.
 const SECRET_BYTES: usize = 32;
 
-/// Maximum number of codes and of sessions at the same time. Beyond that, the one that expires first is
-/// removed.
+/// Maximum number of codes at the same time. Beyond that, the one that expires first is removed.
 const MAX_CODES: usize = 32;
+
+/// Maximum number of sessions at the same time. Beyond that, the one that expires first is removed.
 const MAX_SESSIONS: usize = 64;
 
 /// The permissions of a session.
@@ -133,11 +134,11 @@ impl Sessions {
         self.state.lock().stored.address = Some(address);
     }
 
-    /// A new code that starts one session, and when it stops working.
+    /// Creates a code that starts one session. Returns it with the time at which it expires.
     ///
     /// # Errors
-    /// `internal` when the operating system gives no random numbers.
-    pub(crate) fn code(&self, grant: SessionGrant, now: Timestamp) -> Result<(String, Timestamp)> {
+    /// `unavailable` when the operating system returns no random bytes.
+    pub(crate) fn create_code(&self, grant: SessionGrant, now: Timestamp) -> Result<(String, Timestamp)> {
         let code = secret()?;
         let expires = now.plus(CODE_LIFETIME);
         let codes = &mut self.state.lock().codes;
@@ -160,7 +161,7 @@ impl Sessions {
     /// Starts a session for a browser that uses the server under the name `host`, and returns its secret.
     ///
     /// # Errors
-    /// `internal` without random numbers, `unavailable` when the file cannot be written.
+    /// `unavailable` when the operating system returns no random bytes, or when the file cannot be written.
     pub(crate) fn open(
         &self,
         grant: SessionGrant,
@@ -215,7 +216,7 @@ fn earliest<T>(items: &BTreeMap<String, T>, expires: impl Fn(&T) -> Timestamp) -
     items.iter().min_by_key(|(_, item)| expires(item)).map(|(key, _)| key.clone())
 }
 
-/// A random text that nobody can guess.
+/// [`SECRET_BYTES`] random bytes in hex.
 fn secret() -> Result<String> {
     let mut bytes = [0_u8; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
@@ -224,6 +225,7 @@ fn secret() -> Result<String> {
     Ok(Hash::from_bytes(bytes).to_hex().to_string())
 }
 
+/// The BLAKE3 hash of a secret, in hex.
 fn hash(secret: &str) -> String {
     blake3::hash(secret.as_bytes()).to_hex().to_string()
 }
@@ -274,13 +276,13 @@ mod tests {
     #[test]
     fn a_code_works_once_and_for_a_minute() {
         let (_folder, sessions) = sessions();
-        let (code, expires) = sessions.code(grant(SessionAccess::Person), NOW).unwrap();
+        let (code, expires) = sessions.create_code(grant(SessionAccess::Person), NOW).unwrap();
         assert_eq!(expires, NOW.plus(Span::MINUTE));
         assert_eq!(sessions.redeem("", NOW), None);
         assert_eq!(sessions.redeem(&code[1..], NOW), None);
         assert_eq!(sessions.redeem(&code, NOW), Some(grant(SessionAccess::Person)));
         assert_eq!(sessions.redeem(&code, NOW), None);
-        let (late, expires) = sessions.code(grant(SessionAccess::ReadOnly), NOW).unwrap();
+        let (late, expires) = sessions.create_code(grant(SessionAccess::ReadOnly), NOW).unwrap();
         assert_eq!(sessions.redeem(&late, expires), None);
     }
 
@@ -322,8 +324,9 @@ mod tests {
     fn the_number_of_codes_and_sessions_is_limited() {
         let (_folder, sessions) = sessions();
         let at = |second: usize| NOW.plus(Span(second as i64));
-        let codes: Vec<String> =
-            (0..=MAX_CODES).map(|n| sessions.code(grant(SessionAccess::Person), at(n)).unwrap().0).collect();
+        let codes: Vec<String> = (0..=MAX_CODES)
+            .map(|n| sessions.create_code(grant(SessionAccess::Person), at(n)).unwrap().0)
+            .collect();
         assert_eq!(sessions.redeem(&codes[0], NOW), None);
         assert_eq!(sessions.redeem(&codes[1], NOW), Some(grant(SessionAccess::Person)));
         let secrets: Vec<String> = (0..=MAX_SESSIONS)

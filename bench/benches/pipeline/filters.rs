@@ -9,7 +9,7 @@ use poc_bench::sqlite::LIVE;
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Category, Ix, State, View};
 use poc_rank::decay;
-use poc_search::query::{FIELDS, Kind, STAGES};
+use poc_search::query::{FIELDS, STAGES, StageKind};
 
 const SECONDS: f64 = 0.5;
 const WEEK: Span = Span(7 * Span::DAY.0);
@@ -61,7 +61,7 @@ pub(super) fn each_alone(bench: &Bench<'_>, report: &mut Report) {
 
 /// The names of all filters.
 fn words() -> impl Iterator<Item = &'static str> {
-    let stages = STAGES.iter().filter(|stage| stage.kind() == Kind::Filter).map(|stage| stage.word);
+    let stages = STAGES.iter().filter(|stage| stage.kind() == StageKind::Filter).map(|stage| stage.word);
     stages.chain(FIELDS.iter().filter(|field| field.filter.is_some()).map(|field| field.word))
 }
 

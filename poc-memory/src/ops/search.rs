@@ -13,7 +13,7 @@ use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_rank::decay::weight_at;
 use poc_search::query::{
-    Explanation, FIELDS, InterferencePair, Kind, Names, Pipeline, ScoredNode, vocabulary,
+    Explanation, FIELDS, InterferencePair, Names, Pipeline, ScoredNode, StageKind, vocabulary,
 };
 use poc_store::Records;
 use schemars::JsonSchema;
@@ -32,11 +32,11 @@ Examples:
 `--help` lists every stage of the language.";
 
 /// What the stages of each kind do.
-pub(crate) const STAGE_KINDS: [(Kind, &str); 4] = [
-    (Kind::Generator, "Generators come first and produce the notes"),
-    (Kind::Filter, "Filters keep the notes that match; `!` in front keeps the others"),
-    (Kind::Transform, "Transforms sort and limit the notes"),
-    (Kind::Algorithm, "Algorithms start from the notes and walk the graph"),
+pub(crate) const STAGE_KINDS: [(StageKind, &str); 4] = [
+    (StageKind::Generator, "Generators come first and produce the notes"),
+    (StageKind::Filter, "Filters keep the notes that match; `!` in front keeps the others"),
+    (StageKind::Transform, "Transforms sort and limit the notes"),
+    (StageKind::Algorithm, "Algorithms start from the notes and walk the graph"),
 ];
 
 /// The stages of the language, grouped by what they do.

@@ -42,15 +42,16 @@ const SESSION: &str = "mcp-session-id";
 
 /// The servers with and without tools that write.
 pub(super) struct Mcp {
-    full: Service,
-    read_only: Service,
+    full: McpService,
+    read_only: McpService,
     // Sessions start one at a time, so that the limit on their number holds.
     starting: Mutex<()>,
     responses: TaskTracker,
     ended: tokio_util::sync::CancellationToken,
 }
 
-struct Service {
+/// An MCP server over HTTP with its sessions.
+struct McpService {
     http: StreamableHttpService<Server, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
 }
@@ -58,7 +59,7 @@ struct Service {
 impl Mcp {
     pub(super) fn new(state: &Arc<DaemonState>) -> Mcp {
         let ended = tokio_util::sync::CancellationToken::new();
-        let service = |may_write| Service::new(state, may_write, &ended);
+        let service = |may_write| McpService::new(state, may_write, &ended);
         let (full, read_only) = (service(true), service(false));
         Mcp { full, read_only, starting: Mutex::default(), responses: TaskTracker::new(), ended }
     }
@@ -115,7 +116,7 @@ impl Mcp {
         let response = match kind {
             MessageKind::Initialize => {
                 let _one_at_a_time = self.starting.lock().await;
-                self.check_limit(rest).await?;
+                self.check_session_limit(rest).await?;
                 service.http.handle(with_body(head, bytes)).await
             }
             MessageKind::Other => service.http.handle(with_body(head, bytes)).await,
@@ -123,7 +124,8 @@ impl Mcp {
         Ok(response.map(|body| Body::new(TrackedBody::new(Body::new(body), token))))
     }
 
-    async fn check_limit(&self, rest: &RestContext) -> Result<(), HttpError> {
+    /// Returns an error if the maximum number of sessions is open.
+    async fn check_session_limit(&self, rest: &RestContext) -> Result<(), HttpError> {
         let limit = rest.state.memory.config.mcp.max_sessions;
         let open = self.full.sessions.sessions.read().await.len()
             + self.read_only.sessions.sessions.read().await.len();
@@ -135,12 +137,12 @@ impl Mcp {
     }
 }
 
-impl Service {
+impl McpService {
     fn new(
         state: &Arc<DaemonState>,
         may_write: bool,
         ended: &tokio_util::sync::CancellationToken,
-    ) -> Service {
+    ) -> McpService {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(state.memory.config.mcp.session_timeout.std());
         let sessions = Arc::new(sessions);
@@ -156,7 +158,7 @@ impl Service {
         // Each session has a server of its own, which remembers its searches.
         let server = move || Ok(Server::new(caller.clone()));
         let http = StreamableHttpService::new(server, sessions.clone(), config);
-        Service { http, sessions }
+        McpService { http, sessions }
     }
 
     /// Ends a session. The SDK responds with 202 even if the session does not exist, and clients treat 202 as
@@ -277,6 +279,7 @@ fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
     }
 }
 
+/// The response to a malformed message.
 fn malformed(error: &JsonRpcError) -> Response {
     (StatusCode::BAD_REQUEST, super::answer::json(error)).into_response()
 }

@@ -71,11 +71,11 @@ pub struct ExpectedVersions {
 /// `not_found` when the agent has no file and is not bundled, `invalid_config` when a file cannot be read.
 pub fn read(memory: &Memory, agent: &str) -> Result<AgentFiles> {
     check_name(agent)?;
-    let slot = FileSlot::agent(&memory.paths, agent);
-    let file = slot
+    let location = FileLocation::agent(&memory.paths, agent);
+    let file = location
         .read()?
         .ok_or_else(|| Error::not_found(format!("there is no agent `{agent}`")).field("agent"))?;
-    let prompt = template_of(&file.text).map(|name| FileSlot::prompt(&memory.paths, &name)?.read());
+    let prompt = template_of(&file.text).map(|name| FileLocation::prompt(&memory.paths, &name)?.read());
     Ok(AgentFiles { agent: file, prompt: prompt.transpose()?.flatten() })
 }
 
@@ -117,20 +117,20 @@ pub fn check(
 /// `unavailable` when a file cannot be written. After an error, no file has changed.
 pub fn save(memory: &Memory, agent: &str, edits: &AgentEdits, versions: &ExpectedVersions) -> Result<bool> {
     check_name(agent)?;
-    check(memory, agent, edits)?.map_err(|diagnostics| first_of(agent, diagnostics))?;
+    check(memory, agent, edits)?.map_err(|diagnostics| first_error(agent, diagnostics))?;
     let (agents, prompts) = (memory.paths.agents(), memory.paths.prompts());
     [&agents, &prompts].into_iter().try_for_each(|folder| create_private(folder))?;
-    let slot = FileSlot::agent(&memory.paths, agent);
+    let location = FileLocation::agent(&memory.paths, agent);
     let text = match &edits.agent {
         Some(text) => {
-            slot.expect(versions.agent.as_deref())?;
+            location.require_version(versions.agent.as_deref())?;
             text.clone()
         }
-        None => slot.read()?.map(|file| file.text).unwrap_or_default(),
+        None => location.read()?.map(|file| file.text).unwrap_or_default(),
     };
     // The template is written first: without it, a new agent would be invalid for a moment.
     let prompt = match (&edits.prompt, template_of(&text)) {
-        (Some(prompt), Some(name)) => Some((FileSlot::prompt(&memory.paths, &name)?, prompt)),
+        (Some(prompt), Some(name)) => Some((FileLocation::prompt(&memory.paths, &name)?, prompt)),
         (Some(_), None) => {
             let error = Error::invalid(format!("the file of `{agent}` names no template"));
             return Err(error.hint("its prompt is in the agent file itself").field("prompt"));
@@ -139,17 +139,17 @@ pub fn save(memory: &Memory, agent: &str, edits: &AgentEdits, versions: &Expecte
     };
     let mut changed = false;
     let mut undo = None;
-    if let Some((slot, prompt)) = &prompt {
-        let before = slot.on_disk()?;
-        changed = slot.replace(versions.prompt.as_deref(), prompt)?;
-        undo = Some((slot, prompt, before)).filter(|_| changed);
+    if let Some((location, prompt)) = &prompt {
+        let before = location.on_disk()?;
+        changed = location.replace(versions.prompt.as_deref(), prompt)?;
+        undo = Some((location, prompt, before)).filter(|_| changed);
     }
     if edits.agent.is_some() {
-        match slot.replace(versions.agent.as_deref(), &text) {
+        match location.replace(versions.agent.as_deref(), &text) {
             Ok(is_new) => changed |= is_new,
             Err(error) => {
-                if let Some((slot, written, before)) = undo {
-                    slot.put_back(written, before.as_deref())?;
+                if let Some((location, written, before)) = undo {
+                    location.put_back(written, before.as_deref())?;
                 }
                 return Err(error);
             }
@@ -164,9 +164,9 @@ pub fn save(memory: &Memory, agent: &str, edits: &AgentEdits, versions: &Expecte
 /// `conflict` when one of them exists or the name is that of a bundled agent, `unavailable` when they cannot
 /// be written. After an error, no file remains.
 pub fn create(paths: &Paths, agent: &str, draft: AgentDraft) -> Result<Vec<PathBuf>> {
-    let slot = FileSlot::agent(paths, agent);
-    let file = slot.path();
-    if slot.bundled.is_some() && !file.exists() {
+    let location = FileLocation::agent(paths, agent);
+    let file = location.path();
+    if location.bundled.is_some() && !file.exists() {
         return Err(Error::conflict(format!("`{agent}` is a bundled agent"))
             .hint(format!("choose another name: `poc-memory agent new my-{agent} --from {agent}` copies it"))
             .field("agent"));
@@ -204,7 +204,7 @@ pub fn create(paths: &Paths, agent: &str, draft: AgentDraft) -> Result<Vec<PathB
 pub fn write_schema(paths: &Paths) -> Result<bool> {
     let path = paths.agent_schema();
     let text = serde_json::to_string_pretty(&schema()).unwrap_or_default() + "\n";
-    if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+    if std::fs::read_to_string(&path).is_ok_and(|current| current == text) {
         return Ok(false);
     }
     create_private(path.parent().unwrap_or(&path))?;
@@ -220,7 +220,7 @@ fn already_exists(file: &Path) -> Error {
 
 /// The first diagnostic as the error of a request, with the number of the others. The text is an argument of
 /// the request, so the code is not that of a broken file.
-fn first_of(agent: &str, diagnostics: Vec<FileDiagnostic>) -> Error {
+fn first_error(agent: &str, diagnostics: Vec<FileDiagnostic>) -> Error {
     let more = diagnostics.len().saturating_sub(1);
     let first = diagnostics.into_iter().next();
     let error = first.map_or_else(|| Error::config(format!("the agent `{agent}` is invalid")), Error::from);
@@ -234,6 +234,7 @@ fn template_of(text: &str) -> Option<String> {
     table.get("prompt")?.get("template")?.as_str().map(str::to_owned)
 }
 
+/// The BLAKE3 hash of a text, in hex.
 fn version(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
@@ -246,26 +247,27 @@ fn is_inside(path: &Path, folder: &Path) -> bool {
         .is_some_and(|(path, folder)| path.starts_with(folder))
 }
 
-/// The place of a file of an agent.
-struct FileSlot {
+/// The location of a file of an agent, and its bundled text.
+struct FileLocation {
     folder: PathBuf,
     /// `agents` or `prompts`.
     kind: &'static str,
     name: String,
+    /// The text that the program contains; `None` for files of custom agents.
     bundled: Option<&'static str>,
 }
 
-impl FileSlot {
-    fn agent(paths: &Paths, agent: &str) -> FileSlot {
+impl FileLocation {
+    fn agent(paths: &Paths, agent: &str) -> FileLocation {
         let name = format!("{agent}.toml");
         let bundled = embedded::agents().iter().find(|(file, _)| *file == name).map(|(_, text)| *text);
-        FileSlot { folder: paths.agents(), kind: "agents", name, bundled }
+        FileLocation { folder: paths.agents(), kind: "agents", name, bundled }
     }
 
-    fn prompt(paths: &Paths, name: &str) -> Result<FileSlot> {
+    fn prompt(paths: &Paths, name: &str) -> Result<FileLocation> {
         checked_name(name)?;
         let bundled = embedded::prompts().iter().find(|(file, _)| *file == name).map(|(_, text)| *text);
-        Ok(FileSlot { folder: paths.prompts(), kind: "prompts", name: name.to_owned(), bundled })
+        Ok(FileLocation { folder: paths.prompts(), kind: "prompts", name: name.to_owned(), bundled })
     }
 
     fn path(&self) -> PathBuf {
@@ -276,6 +278,7 @@ impl FileSlot {
         self.folder.join(PREVIOUS).join(&self.name)
     }
 
+    /// Its name in the folder of the profile: `agents/linker.toml`.
     fn label(&self) -> String {
         format!("{}/{}", self.kind, self.name)
     }
@@ -297,22 +300,22 @@ impl FileSlot {
 
     /// The file, or else the bundled text.
     fn read(&self) -> Result<Option<AgentFile>> {
-        let there = self.on_disk()?;
-        let bundled = there.is_none();
-        let Some(text) = there.or_else(|| self.bundled.map(str::to_owned)) else { return Ok(None) };
+        let current = self.on_disk()?;
+        let bundled = current.is_none();
+        let Some(text) = current.or_else(|| self.bundled.map(str::to_owned)) else { return Ok(None) };
         let replaced = read_text(&self.previous_path()).ok().and_then(std::result::Result::ok);
         let previous =
             replaced.or_else(|| self.bundled.map(str::to_owned)).filter(|previous| *previous != text);
         Ok(Some(AgentFile { file: self.label(), version: version(&text), text, bundled, previous }))
     }
 
-    /// Refuses if the file is not the version that was read.
-    fn expect(&self, read: Option<&str>) -> Result<()> {
-        let there = self.read()?.map(|file| file.version);
-        if there.as_deref() == read { Ok(()) } else { Err(self.changed()) }
+    /// Returns `conflict` if the file does not have the version that was read.
+    fn require_version(&self, read: Option<&str>) -> Result<()> {
+        let current = self.read()?.map(|file| file.version);
+        if current.as_deref() == read { Ok(()) } else { Err(self.changed_error()) }
     }
 
-    fn changed(&self) -> Error {
+    fn changed_error(&self) -> Error {
         Error::conflict(format!("`{}` has changed since it was read", self.label()))
             .hint("read it again, and repeat your change")
             .file(self.label())
@@ -320,15 +323,15 @@ impl FileSlot {
 
     /// Replaces the version that was read by a text; returns whether the file changed.
     fn replace(&self, read: Option<&str>, text: &str) -> Result<bool> {
-        self.expect(read)?;
-        let there = self.on_disk()?;
-        if there.as_deref().or(self.bundled) == Some(text) {
+        self.require_version(read)?;
+        let current = self.on_disk()?;
+        if current.as_deref().or(self.bundled) == Some(text) {
             return Ok(false);
         }
         let path = self.path();
         create_private(path.parent().unwrap_or(&self.folder))?;
-        let Some(old) = there else {
-            return if files::write_new(&path, text)? { Ok(true) } else { Err(self.changed()) };
+        let Some(old) = current else {
+            return if files::write_new(&path, text)? { Ok(true) } else { Err(self.changed_error()) };
         };
         // A link is followed, so that the file it leads to is replaced and not the link.
         let real = path.canonicalize().map_err(|error| files::write_error(&path, &error))?;
@@ -344,7 +347,7 @@ impl FileSlot {
         let is_read = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(version).as_deref() == read;
         match files::replace_expected(path, files::write_temporary(path, text)?, is_read) {
             Ok(Some(_)) => Ok(()),
-            Ok(None) => Err(self.changed()),
+            Ok(None) => Err(self.changed_error()),
             Err(error) => Err(files::write_error(path, &error)),
         }
     }
@@ -413,8 +416,9 @@ mod tests {
         assert_eq!(error.code, Code::Conflict);
         assert_eq!(on_disk(&world, "agents/mine.toml").as_deref(), Some(theirs.as_str()));
         // A change between the comparison and the replacement is restored.
-        let slot = FileSlot::agent(&world.memory.paths, "mine");
-        let error = slot.exchange(&slot.path(), versions(&files).agent.as_deref(), &ours).unwrap_err();
+        let location = FileLocation::agent(&world.memory.paths, "mine");
+        let error =
+            location.exchange(&location.path(), versions(&files).agent.as_deref(), &ours).unwrap_err();
         assert_eq!(error.code, Code::Conflict);
         assert_eq!(on_disk(&world, "agents/mine.toml").as_deref(), Some(theirs.as_str()));
         // A new file does not replace one that was created in the meantime.

@@ -92,7 +92,7 @@ pub struct HandlePair {
     pub a: String,
     /// Handle of the second node.
     pub b: String,
-    /// Similarity of the two nodes, 0–1.
+    /// Similarity of the two nodes, 0 to 1.
     pub similarity: f64,
 }
 
@@ -172,11 +172,11 @@ impl Selection {
     /// Removes selected nodes beyond the first `count`, and the nodes shown only because of them.
     pub fn truncate(&mut self, count: usize) {
         let known = self.known_facts();
-        let mut left = count;
+        let mut remaining = count;
         self.handles.retain(|handle| {
-            let keeps = !handle.is_chosen() || left > 0;
-            left -= usize::from(handle.is_chosen() && left > 0);
-            keeps
+            let is_kept = !handle.is_chosen() || remaining > 0;
+            remaining -= usize::from(handle.is_chosen() && remaining > 0);
+            is_kept
         });
         let chosen: HashSet<String> = self.chosen().map(|handle| handle.name.clone()).collect();
         self.pairs.retain(|pair| chosen.contains(&pair.a) || chosen.contains(&pair.b));
@@ -185,21 +185,24 @@ impl Selection {
             .flat_map(|handle| handle.candidates.iter().map(|candidate| candidate.handle.clone()))
             .collect();
         wanted.extend(self.pairs.iter().flat_map(|pair| [pair.a.clone(), pair.b.clone()]));
-        let beside: HashSet<Ix> =
-            self.chosen().flat_map(|handle| siblings(&self.view, handle.ix)).map(|edge| edge.ix).collect();
+        let siblings: HashSet<Ix> = self
+            .chosen()
+            .flat_map(|handle| neighborhood::siblings(&self.view, handle.ix))
+            .map(|edge| edge.ix)
+            .collect();
         let derived: HashSet<Ix> =
             self.chosen().flat_map(|handle| self.view.derived_notes(handle.ix)).collect();
         self.handles.retain(|handle| {
-            let stays = handle.is_chosen() || wanted.contains(&handle.name);
-            stays
+            handle.is_chosen()
+                || wanted.contains(&handle.name)
                 || handle.reach == Targets::Any
                 || (handle.is_derived && (derived.contains(&handle.ix) || known.contains(&handle.ix)))
-                || (!handle.in_text() && !handle.is_derived && beside.contains(&handle.ix))
+                || (!handle.in_text() && !handle.is_derived && siblings.contains(&handle.ix))
         });
-        let known: HashSet<String> = self.handles.iter().map(|handle| handle.name.clone()).collect();
+        let names: HashSet<String> = self.handles.iter().map(|handle| handle.name.clone()).collect();
         for handle in &mut self.handles {
-            handle.candidates.retain(|candidate| known.contains(&candidate.handle));
+            handle.candidates.retain(|candidate| names.contains(&candidate.handle));
         }
-        self.pairs.retain(|pair| known.contains(&pair.a) && known.contains(&pair.b));
+        self.pairs.retain(|pair| names.contains(&pair.a) && names.contains(&pair.b));
     }
 }

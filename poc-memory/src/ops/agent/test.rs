@@ -117,14 +117,14 @@ impl Op for AgentTestRequest {
 /// The results of the tests of an agent, or the errors of a test that cannot be run.
 fn test_results(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<FileDiagnostic>) {
     match test_runner::run_tests(memory, definition) {
-        Ok(played) => {
-            let one = |played: test_runner::TestResult| TestResult {
-                name: played.test,
-                ok: played.differences.is_empty(),
-                differences: played.differences,
-                handles: played.handles,
+        Ok(results) => {
+            let output = |result: test_runner::TestResult| TestResult {
+                name: result.test,
+                ok: result.differences.is_empty(),
+                differences: result.differences,
+                handles: result.handles,
             };
-            (played.into_iter().map(one).collect(), Vec::new())
+            (results.into_iter().map(output).collect(), Vec::new())
         }
         Err(errors) => (Vec::new(), errors),
     }

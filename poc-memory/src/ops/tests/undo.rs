@@ -81,8 +81,8 @@ fn a_change_that_later_changes_build_on_is_not_undone() {
     let reason = answer["refused"][0]["reason"].as_str().unwrap();
     assert_eq!(reason, "the weight of the note `btree` changed since");
     assert_eq!(json(&memory, "get btree")["weight"], 3.0);
-    let told = (op.decode)(&answer).unwrap().show(&Terminal::default()).to_string();
-    assert!(told.starts_with("left:   weight of `btree` by manual, "), "{told}");
+    let text = (op.decode)(&answer).unwrap().show(&Terminal::default()).to_string();
+    assert!(text.starts_with("left:   weight of `btree` by manual, "), "{text}");
 }
 
 #[test]
@@ -411,8 +411,8 @@ fn an_import_in_parts_is_one_change() {
     assert_eq!(json(&memory, "changes --limit 1")["changes"], json!([latest]));
     // The number of any part undoes the whole import.
     let undone = json(&memory, &format!("undo {}", last(&memory) - 1));
-    let told = undone["undone"][0].as_str().unwrap();
-    assert!(told.starts_with("import of `n0` and 449 more by import:"), "{told}");
+    let text = undone["undone"][0].as_str().unwrap();
+    assert!(text.starts_with("import of `n0` and 449 more by import:"), "{text}");
     assert_eq!((undone["undone"].as_array().unwrap().len(), &undone["refused"]), (1, &json!([])));
     assert_eq!(everything(&memory), before);
     let redone = json(&memory, &format!("undo {}", last(&memory)));
@@ -432,8 +432,8 @@ fn only_the_notes_of_an_import_that_changed_since_stay() {
     let left = &answer["refused"][0];
     assert!(left["action"].as_str().unwrap().starts_with("import of `n250` by "), "{answer:#}");
     assert_eq!(left["reason"], "the weight of the note `n250` changed since");
-    let told = answer["undone"][0].as_str().unwrap();
-    assert!(told.starts_with("import of `n0` and 448 more by "), "{told}");
+    let text = answer["undone"][0].as_str().unwrap();
+    assert!(text.starts_with("import of `n0` and 448 more by "), "{text}");
     let stays = |at: usize| call(&memory, &format!("get n{at}")).is_ok();
     assert_eq!((0..450).filter(|&at| stays(at)).collect::<Vec<_>>(), [250]);
     assert_eq!(counts_of_view(&memory.store.view()), count_by_scan(&memory.store));

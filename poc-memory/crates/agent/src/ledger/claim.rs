@@ -18,16 +18,22 @@ use poc_store::Transaction;
 
 /// How long the slots of a paused or disabled agent share a row. Otherwise, the rows of an agent that runs every second
 /// would soon displace all others.
-const SHARED_ROW: Span = Span::HOUR;
+const SHARED_ROW_SPAN: Span = Span::HOUR;
 
-/// Claims a run of an agent: writes its row and claims its slot, if it has one. If the agent is already
-/// running, a slot returns a skipped row, and a manual run, a change or a batch is a conflict. A slot that was
-/// already claimed is a conflict.
+/// Claims a manual run of an agent and writes its row.
+///
+/// # Errors
+/// As [`claim_for`].
 pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
     claim_for(memory, row, Trigger::Manual)
 }
 
-/// Like [`claim`], for a trigger.
+/// Claims a run of an agent for a trigger: writes its row and claims its slot, if it has one. If the agent is already
+/// running, a slot returns a skipped row.
+///
+/// # Errors
+/// `rejected` if this daemon does not run the agent. `conflict` if the slot, the rerun or the changes were already
+/// claimed, or if the agent is already running and the trigger is manual, a change or a batch.
 pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
     if !memory.config.daemon.runs_agents.includes(&row.agent) {
         return Err(Error::new(Code::Rejected, format!("this daemon does not run `{}`", row.agent))
@@ -105,6 +111,7 @@ pub fn record_slots_without_run(
     write_row_without_run(memory, agent, Some(first), trigger, outcome)
 }
 
+/// Writes the row of one occurrence, or of the slots from `first` on.
 fn write_row_without_run(
     memory: &Memory,
     agent: &str,
@@ -156,7 +163,7 @@ fn extended_row(tx: &Transaction<'_>, row: &Run, first: Timestamp, last: Timesta
     let Some(newest) = tx.get::<Run>(&key)? else { return Ok(None) };
     let is_same = newest.status == row.status && newest.reason == row.reason;
     // The clock may have been set back.
-    let is_recent = newest.started <= row.started && row.started < newest.started.plus(SHARED_ROW);
+    let is_recent = newest.started <= row.started && row.started < newest.started.plus(SHARED_ROW_SPAN);
     Ok(newest.slot().filter(|begin| is_same && is_recent && *begin < first).map(|begin| Run {
         finished: row.finished,
         message: Some(format!("the slots from {begin} to {last}")),
@@ -164,7 +171,7 @@ fn extended_row(tx: &Transaction<'_>, row: &Run, first: Timestamp, last: Timesta
     }))
 }
 
-/// Marks a run of the agent on which nobody works any more as interrupted. Returns whether the agent still has a live
+/// Marks the run of an agent as interrupted if no process works on it any more. Returns whether the agent still has a live
 /// run.
 fn interrupt_orphaned_run(
     memory: &Memory,
@@ -187,7 +194,7 @@ fn interrupt_orphaned_run(
 /// Claims the slot or rerun of a row. A slot whose run was interrupted may be claimed again.
 fn put_slot(tx: &mut Transaction<'_>, state: &AgentState, row: &Run) -> Result<()> {
     let Some(key) = occurrence_key(row) else { return Ok(()) };
-    let free = match (tx.get::<Occurrence>(&key)?, row.slot()) {
+    let is_free = match (tx.get::<Occurrence>(&key)?, row.slot()) {
         (Some(taken), Some(_)) => {
             let before = tx.get::<Run>(&run_key(&row.agent, taken.run))?;
             before.is_some_and(|before| before.status == Status::Interrupted)
@@ -195,7 +202,7 @@ fn put_slot(tx: &mut Transaction<'_>, state: &AgentState, row: &Run) -> Result<(
         (Some(_), None) => false,
         (None, slot) => !state.has_outcome(row) || slot.is_some_and(|slot| state.can_retry(slot)),
     };
-    if !free {
+    if !is_free {
         let (agent, at) = (&row.agent, row.scheduled_at.unwrap_or(row.started));
         return Err(Error::conflict(match row.rerun_of {
             Some(run) => format!("the run `{run}` of `{agent}` was already repeated"),

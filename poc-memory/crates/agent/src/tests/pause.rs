@@ -28,21 +28,21 @@ fn catalog_of(entry: &CatalogEntry) -> Arc<Catalog> {
     Arc::new(catalog)
 }
 
-fn fails() -> ScriptedModel<'static> {
+fn failing_model() -> ScriptedModel<'static> {
     ScriptedModel::new(vec![Err(CallError::Down("no answer".into()).into())])
 }
 
-/// The outcomes of the slots up to an instant, polled every hour.
+/// The statuses of the runs of so many hours, with one poll an hour.
 fn hours(world: &World, scheduler: &mut Scheduler, catalog: &Arc<Catalog>, hours: u32) -> Vec<String> {
-    let mut became = Vec::new();
+    let mut statuses = Vec::new();
     for _ in 0..hours {
         world.clock.advance(Span::HOUR);
         let tick = Tick::now(&world.memory, Tz::UTC);
         for row in scheduler.tick(&world.memory, catalog, tick, &RunOptions::default()) {
-            became.push(row.unwrap().unwrap().status.name().to_owned());
+            statuses.push(row.unwrap().unwrap().status.name().to_owned());
         }
     }
-    became
+    statuses
 }
 
 fn skipped(world: &World, reason: StatusReason) -> usize {
@@ -78,8 +78,9 @@ fn a_paused_agent_leaves_rows_and_resumes_by_itself() {
     // The slot exactly at the end of the pause runs.
     assert_eq!(hours(&world, &mut scheduler, &catalog, 1), ["skipped"]);
     assert_eq!((skipped(&world, StatusReason::Paused), skipped(&world, StatusReason::NotStale)), (2, 2));
-    let told = resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
-    assert_eq!(told, None);
+    let former =
+        resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
+    assert_eq!(former, None);
 }
 
 #[test]
@@ -234,27 +235,28 @@ fn repeated_failures_pause_an_agent_until_it_is_resumed() {
     world.note("a", "about page splits");
     let definition = agent("\"link-add\"", "schedule = \"every 1h\"\n[failure]\npause-after = 3\n");
     let entry = entry(definition.clone(), world.memory.now());
-    let stands =
+    let pause_reason =
         |world: &World| entry.paused(&ledger::state(&world.memory, "tester").unwrap(), world.memory.now());
-    let failed: Vec<Run> = (0..3).map(|_| world.run(&definition, &fails())).collect();
+    let failed: Vec<Run> = (0..3).map(|_| world.run(&definition, &failing_model())).collect();
     assert_eq!(failed[1].message.as_deref(), Some("no answer"));
     assert_eq!(
         failed[2].message.as_deref(),
         Some("no answer; paused after 3 failures in a row; `poc-memory agent resume tester` resumes it")
     );
-    assert!(matches!(stands(&world), Some(PauseReason::Failing { failures: 3, .. })));
+    assert!(matches!(pause_reason(&world), Some(PauseReason::Failing { failures: 3, .. })));
     assert_eq!(scheduler::next_run(&world.memory, &catalog_of(&entry), Tz::UTC).unwrap(), None);
 
     let (catalog, mut scheduler) = (catalog_of(&entry), Scheduler::default());
     assert_eq!(hours(&world, &mut scheduler, &catalog, 2), Vec::<String>::new());
     assert_eq!(skipped(&world, StatusReason::Paused), 2);
-    let was = resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
-    assert!(was.is_some());
-    assert_eq!(stands(&world), None);
+    let former =
+        resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
+    assert!(former.is_some());
+    assert_eq!(pause_reason(&world), None);
     assert_eq!(hours(&world, &mut scheduler, &catalog, 1), ["noop"]);
     // A successful run resets the count.
-    world.run(&definition, &fails());
-    assert_eq!(stands(&world), None);
+    world.run(&definition, &failing_model());
+    assert_eq!(pause_reason(&world), None);
 }
 
 #[test]
@@ -262,6 +264,6 @@ fn pause_after_zero_never_pauses() {
     let world = World::new();
     world.note("a", "about page splits");
     let definition = agent("\"link-add\"", "[failure]\npause-after = 0\n");
-    let failed: Vec<Run> = (0..7).map(|_| world.run(&definition, &fails())).collect();
+    let failed: Vec<Run> = (0..7).map(|_| world.run(&definition, &failing_model())).collect();
     assert!(failed.iter().all(|run| run.message.as_deref() == Some("no answer")));
 }

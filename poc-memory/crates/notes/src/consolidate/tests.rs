@@ -46,12 +46,12 @@ fn filled(notes: &[Note], test_edges: &[TestEdge], missing: &[u64]) -> TestMemor
         Ok(())
     };
     memory.store.transact(memory.cause("manual", "test"), put).unwrap();
-    let tear = |tx: &mut Transaction<'_>| {
+    let delete_records = |tx: &mut Transaction<'_>| {
         missing
             .iter()
             .try_for_each(|&number| tx.put_raw(Table::Nodes, testing::node(number).id.as_bytes(), None))
     };
-    memory.store.transact(memory.cause("manual", "test"), tear).unwrap();
+    memory.store.transact(memory.cause("manual", "test"), delete_records).unwrap();
     memory
 }
 
@@ -85,7 +85,7 @@ proptest! {
     /// The report matches the changes and the dry run, a second run does nothing, and live notes stay the
     /// same, except that notes derived from a removed note become stale.
     #[test]
-    fn live_notes_stay_and_expired_ones_go(
+    fn live_notes_are_kept_and_expired_notes_are_deleted(
         notes in notes(),
         test_edges in test_edges(),
         missing in proptest::collection::btree_set(0u64..25, 0..3),
@@ -94,10 +94,10 @@ proptest! {
         let memory = filled(&notes, &test_edges, &missing);
         let (now, before, seq) = (memory.now(), records(&memory), memory.store.view().seq);
         let cause = memory.cause("manual", "consolidate");
-        let foretold = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap().report;
+        let planned = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap().report;
         prop_assert_eq!((memory.store.view().seq, &records(&memory)), (seq, &before), "a dry run writes");
         let report = run(&memory);
-        prop_assert_eq!(report, foretold);
+        prop_assert_eq!(report, planned);
         let after = records(&memory);
 
         let (old, new) = (nodes(&before), nodes(&after));

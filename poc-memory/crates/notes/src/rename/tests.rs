@@ -11,13 +11,13 @@ use poc_graph::{EdgeKind, Tuple, Visibility, VisitOutcome};
 use poc_search::query::Pipeline;
 use proptest::prelude::*;
 
-fn named(memory: &TestMemory, node: &str, key: &str) -> Result<RenameReport> {
+fn rename_to(memory: &TestMemory, node: &str, key: &str) -> Result<RenameReport> {
     let id = memory.find(node)?.id;
     let cause = memory.cause("manual", "rename");
     memory.store.transact(cause, |tx| apply(tx, id, Some(key), &[])).map(|done| done.value)
 }
 
-fn forget(memory: &TestMemory, node: &str, former: &str) -> Result<RenameReport> {
+fn forget_key(memory: &TestMemory, node: &str, former: &str) -> Result<RenameReport> {
     let id = memory.find(node)?.id;
     let cause = memory.cause("manual", "rename");
     memory.store.transact(cause, |tx| apply(tx, id, None, &[former.to_owned()])).map(|done| done.value)
@@ -36,9 +36,9 @@ fn every_former_key_finds_the_note_and_nothing_else_changes() {
         |tx: &mut Transaction<'_>| visit::record(tx, "linker", id, VisitOutcome::Processed, memory.now());
     memory.store.transact(memory.cause("manual", "visit"), record).unwrap();
     let before = memory.store.node(id).unwrap().unwrap();
-    let report = named(&memory, "soup", " lentil-soup ").unwrap();
+    let report = rename_to(&memory, "soup", " lentil-soup ").unwrap();
     assert_eq!((report.former.as_deref(), report.node.key.as_str()), (Some("soup"), "lentil-soup"));
-    named(&memory, "soup", "recipes/lentils").unwrap();
+    rename_to(&memory, "soup", "recipes/lentils").unwrap();
     let node = memory.store.node(id).unwrap().unwrap();
     assert_eq!(node.aliases, ["soup", "lentil-soup"]);
     let same = Node { key: before.key.clone(), aliases: Vec::new(), ..node.clone() };
@@ -58,9 +58,9 @@ fn every_former_key_finds_the_note_and_nothing_else_changes() {
     assert_eq!(keys, ["soup -> lentil-soup", "lentil-soup -> recipes/lentils"]);
     // Setting the current key writes nothing; a former key can be restored.
     let seq = memory.store.last_seq();
-    assert_eq!(named(&memory, "soup", "recipes/lentils").unwrap().former, None);
+    assert_eq!(rename_to(&memory, "soup", "recipes/lentils").unwrap().former, None);
     assert_eq!(memory.store.last_seq(), seq);
-    assert_eq!(named(&memory, "soup", "soup").unwrap().node.aliases, ["lentil-soup", "recipes/lentils"]);
+    assert_eq!(rename_to(&memory, "soup", "soup").unwrap().node.aliases, ["lentil-soup", "recipes/lentils"]);
     let reopened = memory.reopened();
     assert_eq!(reopened.find("recipes/lentils").unwrap().id, id);
 }
@@ -70,12 +70,12 @@ fn a_name_belongs_to_one_note() {
     let memory = TestMemory::new();
     let soup = memory.note("soup", "Lentils with lemon.");
     memory.note("bread", "Rye.");
-    insta::assert_snapshot!(describe(&named(&memory, "bread", "soup").unwrap_err()), @"
+    insta::assert_snapshot!(describe(&rename_to(&memory, "bread", "soup").unwrap_err()), @"
     conflict: `key`: the key `soup` is taken
     choose another key
     ");
-    named(&memory, "soup", "lentil soup").unwrap();
-    insta::assert_snapshot!(describe(&named(&memory, "bread", "soup").unwrap_err()), @"
+    rename_to(&memory, "soup", "lentil soup").unwrap();
+    insta::assert_snapshot!(describe(&rename_to(&memory, "bread", "soup").unwrap_err()), @"
     conflict: `key`: `soup` is a former key of `lentil soup`
     choose another key, or release this one: `poc-memory rename 'lentil soup' --forget soup`
     ");
@@ -87,14 +87,14 @@ fn a_name_belongs_to_one_note() {
     // A derived key gets a number, as if the name were a key in use.
     let derived = memory.insert(Draft { title: Some("Soup".into()), ..draft("A third soup.") }).unwrap();
     assert_eq!(derived.key, "soup-2");
-    insta::assert_snapshot!(describe(&forget(&memory, "soup", "bread").unwrap_err()), @"
+    insta::assert_snapshot!(describe(&forget_key(&memory, "soup", "bread").unwrap_err()), @"
     not_found: `forget`: `bread` is not a former key of `lentil soup`
     its former keys: soup
     ");
-    assert_eq!(forget(&memory, "lentil soup", "soup").unwrap().node.aliases, Vec::<String>::new());
+    assert_eq!(forget_key(&memory, "lentil soup", "soup").unwrap().node.aliases, Vec::<String>::new());
     assert_eq!(memory.find("soup").unwrap_err().code, Code::NotFound);
     assert_ne!(memory.insert(fresh).unwrap().id, soup);
-    assert_eq!(named(&memory, "bread", "").unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(rename_to(&memory, "bread", "").unwrap_err().code, Code::InvalidArgument);
 }
 
 #[test]
@@ -102,9 +102,9 @@ fn a_note_has_a_bounded_number_of_former_keys() {
     let memory = TestMemory::new();
     memory.note("n-0", "Lentils.");
     for number in 1..=MAX_ALIASES {
-        named(&memory, "n-0", &format!("n-{number}")).unwrap();
+        rename_to(&memory, "n-0", &format!("n-{number}")).unwrap();
     }
-    insta::assert_snapshot!(describe(&named(&memory, "n-0", "one-more").unwrap_err()), @"
+    insta::assert_snapshot!(describe(&rename_to(&memory, "n-0", "one-more").unwrap_err()), @"
     conflict: `forget`: `n-64` has 64 former keys already
     `forget` one of them
     ");
@@ -119,7 +119,7 @@ fn deleting_a_note_frees_its_names_and_undo_restores_them() {
     let memory = TestMemory::new();
     let id = memory.note("soup", "Lentils with lemon.");
     let before = memory.store.node(id).unwrap();
-    named(&memory, "soup", "lentils").unwrap();
+    rename_to(&memory, "soup", "lentils").unwrap();
     let renamed = memory.store.last_seq();
     let cause = memory.cause("manual", "delete");
     memory.store.transact(cause, |tx| delete::apply(tx, id, memory.now()).map(|_| ())).unwrap();
@@ -136,7 +136,7 @@ fn deleting_a_note_frees_its_names_and_undo_restores_them() {
     assert_eq!(undo::undo_single(&memory, undone).unwrap().refused, None);
     assert_eq!(memory.find("soup").unwrap().key, "lentils");
     // An undo does not take a name away from a note that has it now.
-    forget(&memory, "lentils", "soup").unwrap();
+    forget_key(&memory, "lentils", "soup").unwrap();
     let forgotten = memory.store.last_seq();
     memory.note("soup", "Tomatoes.");
     assert!(undo::undo_single(&memory, forgotten).unwrap().refused.unwrap().contains("changed since"));
@@ -146,7 +146,7 @@ fn deleting_a_note_frees_its_names_and_undo_restores_them() {
 fn a_note_of_another_tenant_may_have_the_same_names() {
     let memory = TestMemory::new();
     memory.note("soup", "Lentils.");
-    named(&memory, "soup", "lentils").unwrap();
+    rename_to(&memory, "soup", "lentils").unwrap();
     let other = memory.of(&Tuple::new([("team", "blue")]).unwrap());
     assert!(other.find("soup").is_err() && other.find("lentils").is_err());
     let cause = other.cause("manual", "insert");
@@ -167,7 +167,7 @@ fn imports_under_a_former_key_update_the_note() {
     let memory = TestMemory::new();
     import(&memory, "{\"key\": \"kitchen/soup\", \"body\": \"Lentils.\"}\n");
     let id = memory.find("kitchen/soup").unwrap().id;
-    named(&memory, "kitchen/soup", "kitchen/lentils").unwrap();
+    rename_to(&memory, "kitchen/soup", "kitchen/lentils").unwrap();
     let again = import(&memory, "{\"key\": \"kitchen/soup\", \"body\": \"Lentils and lemon.\"}\n");
     assert_eq!((again.updated, again.inserted, again.failed.len()), (1, 0, 0));
     let node = memory.store.node(id).unwrap().unwrap();
@@ -196,7 +196,7 @@ fn exports_keep_former_keys_and_older_exports_do_not_bring_them_back() {
     };
     let before = export(&memory);
     assert!(!before.contains("aliases"));
-    named(&memory, "soup", "lentils").unwrap();
+    rename_to(&memory, "soup", "lentils").unwrap();
     let after = export(&memory);
     assert!(after.contains("\"aliases\":[\"soup\"]"), "{after}");
 

@@ -48,11 +48,11 @@ impl StorePair {
     }
 
     pub(super) fn sync(&self) -> SyncReport {
-        self.watched(false, &|| Ok(())).unwrap()
+        self.sync_with(false, &|| Ok(())).unwrap()
     }
 
     pub(super) fn dry_run(&self) -> SyncReport {
-        self.watched(true, &|| Ok(())).unwrap()
+        self.sync_with(true, &|| Ok(())).unwrap()
     }
 
     /// Runs a sync that ends after a number of transactions; returns whether it finished before.
@@ -65,7 +65,7 @@ impl StorePair {
                 Ok(())
             }
         };
-        match self.watched(false, &check_cancelled) {
+        match self.sync_with(false, &check_cancelled) {
             Ok(_) => true,
             Err(error) => {
                 assert_eq!(error.message, "killed");
@@ -74,7 +74,7 @@ impl StorePair {
         }
     }
 
-    fn watched(&self, dry_run: bool, check_cancelled: &dyn Fn() -> Result<()>) -> Result<SyncReport> {
+    fn sync_with(&self, dry_run: bool, check_cancelled: &dyn Fn() -> Result<()>) -> Result<SyncReport> {
         let callbacks = SyncCallbacks { progress: &|_, _, _| {}, check_cancelled };
         between(&self.local, &self.remote, &self.binding, dry_run, &callbacks)
     }
@@ -87,7 +87,7 @@ impl StorePair {
     }
 }
 
-/// Pulled, deleted, pushed.
+/// The numbers of notes that were pulled, deleted and pushed.
 pub(super) fn counts(report: &SyncReport) -> (u64, u64, u64) {
     (report.pulled, report.deleted, report.pushed)
 }

@@ -1,7 +1,7 @@
 //! The syntax tree of a checked pipeline.
 
 use super::arguments::Arguments;
-use super::stage::definition::{Kind, StageDef};
+use super::stage::definition::{StageDef, StageKind};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Pipeline {
     /// Whether the pipeline limits the number of nodes in its result. A limit before an algorithm does not count,
     /// because the algorithm adds further nodes.
     pub fn has_limit(&self) -> bool {
-        let mut last = self.calls.iter().rev().take_while(|call| call.def.kind() != Kind::Algorithm);
+        let mut last = self.calls.iter().rev().take_while(|call| call.def.kind() != StageKind::Algorithm);
         last.any(|call| call.def.is_limit(&call.arguments))
     }
 
@@ -89,8 +89,8 @@ impl StageCall {
     pub(super) fn description(&self) -> String {
         let about = (self.def.describe)(&self.arguments);
         match (self.def.kind(), self.negated) {
-            (Kind::Filter, false) => format!("keeps notes {about}"),
-            (Kind::Filter, true) => format!("drops notes {about}"),
+            (StageKind::Filter, false) => format!("keeps notes {about}"),
+            (StageKind::Filter, true) => format!("drops notes {about}"),
             _ => about,
         }
     }

@@ -4,7 +4,7 @@ use super::field::FIELDS;
 use super::lex::{self, RawArgument, RawStage, RawWord};
 use super::names::{Names, is_name};
 use super::param::{Param, ParamPosition, ParamType, Presence};
-use super::stage::definition::{Kind, StageDef};
+use super::stage::definition::{StageDef, StageKind};
 use super::stage::{find, vocabulary};
 use super::value::quoted;
 use poc_graph::State;
@@ -67,9 +67,9 @@ fn word(stage: &RawStage, is_first: bool, names: &Names) -> Completions {
     let typed = &stage.word;
     let fits = |def: &&StageDef| {
         let allowed = match def.kind() {
-            Kind::Generator => is_first && stage.not.is_none(),
-            Kind::Filter => true,
-            Kind::Transform | Kind::Algorithm => stage.not.is_none(),
+            StageKind::Generator => is_first && stage.not.is_none(),
+            StageKind::Filter => true,
+            StageKind::Transform | StageKind::Algorithm => stage.not.is_none(),
         };
         allowed && def.word.starts_with(typed.as_str())
     };
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(at("@^").1, ["@recent"]);
         assert_eq!(at("all | @re^"), ("@re".into(), vec!["@recent".into()]));
         let every = at("all | ^").1;
-        let fitting = vocabulary().iter().filter(|def| def.kind() != Kind::Generator).count();
+        let fitting = vocabulary().iter().filter(|def| def.kind() != StageKind::Generator).count();
         assert_eq!(every.len(), fitting + 1);
     }
 

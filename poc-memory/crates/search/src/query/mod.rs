@@ -43,4 +43,4 @@ pub use outline::{Argument, Outline};
 pub use param::{Param, ParamPosition, ParamType, Presence};
 pub use set::{InterferencePair, ResultSet, ScoredNode};
 pub use sources::{Indexes, Sources};
-pub use stage::{Kind, STAGES, StageDef, is_generated, is_id, vocabulary};
+pub use stage::{STAGES, StageDef, StageKind, is_generated, is_id, vocabulary};

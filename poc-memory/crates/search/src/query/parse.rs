@@ -6,7 +6,7 @@ use super::ast::{Pipeline, StageCall};
 use super::diagnostic::{self, SourceDiagnostic, SourceDiagnostics};
 use super::lex::{self, RawArgument, RawStage, RawWord, Values};
 use super::names::Names;
-use super::stage::definition::Kind;
+use super::stage::definition::StageKind;
 use super::stage_error::StageError;
 use super::value::quoted;
 use super::{binding, stage, stage_word};
@@ -178,7 +178,8 @@ fn build(
         broken: BTreeSet::new(),
     };
     builder.text(source, parts, &mut Vec::new());
-    let starts_with_generator = builder.calls.first().is_some_and(|call| call.def.kind() == Kind::Generator);
+    let starts_with_generator =
+        builder.calls.first().is_some_and(|call| call.def.kind() == StageKind::Generator);
     if !starts_with_generator {
         let def = stage::implicit_generator();
         let arguments = Arguments { word: def.word, params: def.params, values: Vec::new() };
@@ -243,7 +244,7 @@ impl<'a> Builder<'a> {
                 None => self.stage(stage, raw.len() == 1, chain, &mut problems),
             }
             let first_def = self.calls.get(before).map(|call| call.def);
-            if let Some(def) = first_def.filter(|def| position > 0 && def.kind() == Kind::Generator) {
+            if let Some(def) = first_def.filter(|def| position > 0 && def.kind() == StageKind::Generator) {
                 problems.push(stage_word::not_first(stage, def, raw.first()));
             }
         }
@@ -262,7 +263,7 @@ impl<'a> Builder<'a> {
             return;
         }
         let Some(def) = stage_word::look_up(stage, alone, self.names, problems) else { return };
-        if let Some(not) = stage.not.clone().filter(|_| def.kind() != Kind::Filter) {
+        if let Some(not) = stage.not.clone().filter(|_| def.kind() != StageKind::Filter) {
             let message =
                 format!("`!` cannot come before `{}`, which is {}", def.word, with_article(def.kind()));
             problems.push(SourceDiagnostic::new(not, message).hint("only a filter can be negated"));
@@ -334,7 +335,7 @@ fn within(inner: &Range<usize>, outer: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.start < outer.end.max(outer.start + 1)
 }
 
-fn with_article(kind: Kind) -> String {
-    let article = if kind == Kind::Algorithm { "an" } else { "a" };
+fn with_article(kind: StageKind) -> String {
+    let article = if kind == StageKind::Algorithm { "an" } else { "a" };
     format!("{article} {}", kind.name())
 }

@@ -9,7 +9,7 @@ use super::pass::{Meter, Pass};
 use super::scan::{ComparisonFilter, Filter, StateSet};
 use super::set::{ResultSet, ScoredNode};
 use super::sources::Sources;
-use super::stage::definition::{Kind, StageImplementation};
+use super::stage::definition::{StageImplementation, StageKind};
 use super::stage_error::StageError;
 use super::top;
 use poc_graph::error::Result;
@@ -72,7 +72,7 @@ impl Pipeline {
     pub fn filter_nodes(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
         let ctx = QueryContext::new(sources, self.states(), self.lists_derived());
         let mut items: Vec<ScoredNode> = nodes.iter().map(|&ix| ScoredNode { ix, score: 1.0 }).collect();
-        for call in self.calls.iter().filter(|call| call.def.kind() == Kind::Filter) {
+        for call in self.calls.iter().filter(|call| call.def.kind() == StageKind::Filter) {
             if let Some(mut filter) = filter(call, &ctx)? {
                 filter.retain(&mut items, !call.negated);
             }

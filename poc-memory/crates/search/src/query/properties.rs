@@ -3,7 +3,7 @@
 use super::ast::{Pipeline, StageCall};
 use super::field::{Unit, sorted_by};
 use super::stage;
-use super::stage::definition::{Cost, Kind, NewNode, StageImplementation};
+use super::stage::definition::{Cost, NewNode, StageImplementation, StageKind};
 use super::value::Quantity;
 use poc_graph::time::Span;
 use std::fmt::Write;
@@ -74,7 +74,7 @@ impl Pipeline {
 
     /// The position of its last filter or algorithm; 0 if there is none.
     fn last_choice(&self) -> usize {
-        let chooses = |call: &StageCall| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
+        let chooses = |call: &StageCall| matches!(call.def.kind(), StageKind::Filter | StageKind::Algorithm);
         self.calls.iter().rposition(chooses).unwrap_or(0)
     }
 
@@ -84,7 +84,7 @@ impl Pipeline {
     pub fn is_scan(&self) -> bool {
         self.starts_with_scan()
             && self.calls.iter().skip(1).all(|call| {
-                matches!(call.def.kind(), Kind::Filter | Kind::Transform)
+                matches!(call.def.kind(), StageKind::Filter | StageKind::Transform)
                     && call.def.hints.cost == Cost::Columns
             })
     }
@@ -94,7 +94,7 @@ impl Pipeline {
     pub fn may_return(&self, node_type: &str, provenance: &str, most_chars: usize) -> bool {
         let node = NewNode { node_type, provenance, most_chars };
         // The result of an algorithm does not depend on the filters before it.
-        let algorithm = self.calls.iter().rposition(|call| call.def.kind() == Kind::Algorithm);
+        let algorithm = self.calls.iter().rposition(|call| call.def.kind() == StageKind::Algorithm);
         let after = self.calls.get(algorithm.map_or(0, |at| at + 1)..).unwrap_or(&[]);
         after.iter().all(|call| {
             let passes = call.def.passes(&call.arguments, &node);
@@ -115,14 +115,14 @@ impl Pipeline {
 
     /// Whether the pipeline consists only of filters over all nodes.
     pub fn only_filters(&self) -> bool {
-        self.starts_with_scan() && self.calls.iter().skip(1).all(|call| call.def.kind() == Kind::Filter)
+        self.starts_with_scan() && self.calls.iter().skip(1).all(|call| call.def.kind() == StageKind::Filter)
     }
 
     /// Whether the pipeline only chooses among the notes of the plain search (`hybrid:`), orders them and cuts them.
     pub fn narrows_plain_search(&self) -> bool {
         let plain = stage::for_free_terms().map(|stage| stage.word);
         self.calls.first().is_some_and(|first| Some(first.def.word) == plain)
-            && self.calls.iter().all(|call| call.def.kind() != Kind::Algorithm)
+            && self.calls.iter().all(|call| call.def.kind() != StageKind::Algorithm)
     }
 
     fn starts_with_scan(&self) -> bool {

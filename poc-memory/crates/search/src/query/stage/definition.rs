@@ -36,7 +36,7 @@ pub struct StageDef {
 
 /// The kind of a stage, by its input and output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StageKind {
     /// Produces a set without any input. It can only be the first stage.
     Generator,
     /// Keeps some of the items, with their order and scores.
@@ -47,14 +47,14 @@ pub enum Kind {
     Algorithm,
 }
 
-impl Kind {
+impl StageKind {
     /// The name of the kind, in lower case.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Generator => "generator",
-            Kind::Filter => "filter",
-            Kind::Transform => "transform",
-            Kind::Algorithm => "algorithm",
+            StageKind::Generator => "generator",
+            StageKind::Filter => "filter",
+            StageKind::Transform => "transform",
+            StageKind::Algorithm => "algorithm",
         }
     }
 }
@@ -140,14 +140,14 @@ pub(in crate::query) struct NewNode<'a> {
 
 impl StageDef {
     /// The kind of the stage.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> StageKind {
         match self.implementation {
-            StageImplementation::Scan(_) | StageImplementation::Generate(_) => Kind::Generator,
-            StageImplementation::Filter(_) | StageImplementation::FieldComparison(_) => Kind::Filter,
+            StageImplementation::Scan(_) | StageImplementation::Generate(_) => StageKind::Generator,
+            StageImplementation::Filter(_) | StageImplementation::FieldComparison(_) => StageKind::Filter,
             StageImplementation::Sort(_) | StageImplementation::Order(_) | StageImplementation::Cut(_) => {
-                Kind::Transform
+                StageKind::Transform
             }
-            StageImplementation::Algorithm(_) => Kind::Algorithm,
+            StageImplementation::Algorithm(_) => StageKind::Algorithm,
         }
     }
 
@@ -156,7 +156,7 @@ impl StageDef {
         let mut params = self.params.iter();
         params
             .find(|param| param.position == ParamPosition::Colon && param.value_type == ParamType::Text)
-            .filter(|_| self.kind() == Kind::Generator)
+            .filter(|_| self.kind() == StageKind::Generator)
     }
 
     /// The first parameter that is written after a `:`.

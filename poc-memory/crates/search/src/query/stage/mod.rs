@@ -30,7 +30,7 @@ mod spread;
 mod state;
 mod visited;
 
-pub use definition::{Kind, StageDef};
+pub use definition::{StageDef, StageKind};
 pub use generated_key::{is_generated, is_id};
 
 use super::field::{FIELDS, Field};
@@ -103,7 +103,7 @@ fn spaced(compare: &FieldComparison) -> String {
 
 static VOCABULARY: LazyLock<Vec<StageDef>> = LazyLock::new(|| {
     let (algorithms, others): (Vec<StageDef>, Vec<StageDef>) =
-        STAGES.iter().cloned().partition(|stage| stage.kind() == Kind::Algorithm);
+        STAGES.iter().cloned().partition(|stage| stage.kind() == StageKind::Algorithm);
     let comparisons = FIELDS.iter().filter_map(comparison);
     algorithms.into_iter().chain(others).chain(comparisons).collect()
 });

@@ -218,7 +218,7 @@ fn an_expired_note_is_in_no_result_and_on_no_path() {
 fn an_empty_set_gives_an_empty_set() {
     let world = notes();
     for stage in crate::query::vocabulary() {
-        if stage.kind() == crate::query::Kind::Algorithm {
+        if stage.kind() == crate::query::StageKind::Algorithm {
             assert_eq!(world.keys(&format!("key:nowhere | {}", stage.word)), [""; 0], "{}", stage.word);
             // A note that is not live emits nothing and is not returned.
             assert_eq!(world.keys(&format!("state:superseded | {}", stage.word)), [""; 0], "{}", stage.word);

@@ -3,7 +3,7 @@
 
 use super::naive::{Graph, graph, state};
 use super::parse;
-use crate::query::{Kind, Param, ParamPosition, ParamType, Presence, StageDef, vocabulary};
+use crate::query::{Param, ParamPosition, ParamType, Presence, StageDef, StageKind, vocabulary};
 use poc_graph::error::Code;
 use poc_graph::{Ix, State};
 use proptest::prelude::*;
@@ -40,7 +40,11 @@ fn value(param: &'static Param) -> BoxedStrategy<String> {
 fn stage(def: &'static StageDef) -> BoxedStrategy<String> {
     let start = any::<bool>()
         .prop_map(|negated| {
-            if negated && def.kind() == Kind::Filter { format!("!{}", def.word) } else { def.word.to_owned() }
+            if negated && def.kind() == StageKind::Filter {
+                format!("!{}", def.word)
+            } else {
+                def.word.to_owned()
+            }
         })
         .boxed();
     def.params.iter().fold(start, |written, param| {
@@ -60,7 +64,7 @@ fn stage(def: &'static StageDef) -> BoxedStrategy<String> {
 
 /// A filter without `!`. `state:` is excluded, because it widens `all`.
 fn filter() -> impl Strategy<Value = String> {
-    let filters = vocabulary().iter().filter(|def| def.kind() == Kind::Filter && def.word != "state");
+    let filters = vocabulary().iter().filter(|def| def.kind() == StageKind::Filter && def.word != "state");
     let plain = select(filters.collect::<Vec<_>>()).prop_flat_map(stage);
     plain.prop_map(|text| text.trim_start_matches('!').to_owned())
 }
@@ -68,7 +72,7 @@ fn filter() -> impl Strategy<Value = String> {
 fn pipeline() -> impl Strategy<Value = String> {
     let of = |generates: bool| {
         let defs: Vec<&'static StageDef> =
-            vocabulary().iter().filter(|def| (def.kind() == Kind::Generator) == generates).collect();
+            vocabulary().iter().filter(|def| (def.kind() == StageKind::Generator) == generates).collect();
         select(defs).prop_flat_map(stage)
     };
     (of(true), proptest::collection::vec(of(false), 0..5))

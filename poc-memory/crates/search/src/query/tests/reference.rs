@@ -4,7 +4,7 @@
 
 use super::sample::{NOW, World, notes};
 use super::{NAMES, from_parts};
-use crate::query::{FIELDS, Field, Kind, Names, Param, Pipeline, Presence, StageDef, Unit, vocabulary};
+use crate::query::{FIELDS, Field, Names, Param, Pipeline, Presence, StageDef, StageKind, Unit, vocabulary};
 use poc_config::SavedPipeline;
 use poc_graph::testing::generated::assert_section;
 use poc_graph::time::Span;
@@ -104,10 +104,10 @@ fn page() -> String {
     page.push_str(&readings());
     page.push_str(&sample(&world));
     for (kind, heading) in [
-        (Kind::Generator, "Generators"),
-        (Kind::Filter, "Filters"),
-        (Kind::Transform, "Transforms"),
-        (Kind::Algorithm, "Algorithms"),
+        (StageKind::Generator, "Generators"),
+        (StageKind::Filter, "Filters"),
+        (StageKind::Transform, "Transforms"),
+        (StageKind::Algorithm, "Algorithms"),
     ] {
         let _ = writeln!(page, "## {heading}\n");
         page.extend(
@@ -228,7 +228,7 @@ fn word(world: &World, stage: &StageDef) -> String {
         text.push_str("\n| parameter | type | default | meaning |\n|---|---|---|---|\n");
         text.extend(stage.params.iter().map(parameter));
     }
-    let scored = matches!(stage.kind(), Kind::Generator | Kind::Algorithm);
+    let scored = matches!(stage.kind(), StageKind::Generator | StageKind::Algorithm);
     let _ = writeln!(text, "\n{}\n", answer(world, stage.example.pipeline, scored));
     text
 }

@@ -73,19 +73,19 @@ fn a_derived_note_leads_to_its_origins_and_is_represented_by_them() {
         let retriever = world.retriever().listing_derived(list);
         retriever.find("where does Lin live, in Lisbon?", 5, Visibility::of_person(Timestamp(0))).unwrap()
     };
-    let folded = find(&world, false);
+    let represented = find(&world, false);
     let listed = find(&world, true);
     assert_eq!(numbers(&listed)[0], 4);
     assert_eq!(listed.hits[0].derived, None);
-    let places = |found: &Retrieval, at: u64| found.hits.iter().position(|hit| number(hit.id) == at);
-    assert_eq!(places(&folded, 4), None);
+    let place_of = |found: &Retrieval, at: u64| found.hits.iter().position(|hit| number(hit.id) == at);
+    assert_eq!(place_of(&represented, 4), None);
     for origin in [1, 2] {
-        let hit = &folded.hits[places(&folded, origin).unwrap()];
+        let hit = &represented.hits[place_of(&represented, origin).unwrap()];
         assert_eq!(hit.derived, Some(testing::node(4).id));
         assert!((share(hit, "derived") - 0.5 * listed.hits[0].score).abs() < 1e-9);
-        assert!(places(&folded, origin) < Some(2));
+        assert!(place_of(&represented, origin) < Some(2));
     }
-    assert_eq!(folded.hits.len(), 4);
+    assert_eq!(represented.hits.len(), 4);
 
     // The note is treated like others if none of its sources can be found, or if it is requested by its key.
     let retired = origins().map(|note| Node { state: State::Superseded, ..note });
@@ -118,7 +118,7 @@ fn listed(world: &World, text: &str) -> Retrieval {
 }
 
 #[test]
-fn a_note_derived_from_a_derived_note_leads_to_where_that_one_comes_from() {
+fn a_note_derived_from_a_derived_note_leads_to_the_source_of_that_note() {
     let world = derived_from(&[(1, 0), (2, 1), (3, 2)]);
     let text = "winter coats";
     let own = listed(&world, text).hits[0].score;
