@@ -35,37 +35,43 @@ struct OpLabels {
     surface: &'static str,
 }
 
+/// Labels of the counter of REST responses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StatusLabels {
     status: u16,
 }
 
+/// Labels of the gauge of the cause of a read-only store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReadOnlyLabels {
     /// `damage`, `disk`, `changed-log`, `log` or `failure`.
     cause: &'static str,
 }
 
+/// Labels of the gauge of the shared log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct SharedLogLabels {
     /// The database and the name of the memory in it, without a password.
     address: String,
 }
 
+/// Labels of the gauge of other users of the shared log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PeerLabels {
     /// Its host and process.
     name: String,
 }
 
+/// Labels of the gauge of leases of the shared log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LeaseLabels {
     /// The host and process of its holder.
     name: String,
-    /// `append` or `snapshot`: what nobody else may do.
+    /// The right that only the holder has: `append` or `snapshot`.
     right: &'static str,
 }
 
+/// Labels of the counter of changes of agent files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
     /// The change of the agent: `added`, `changed`, `repaired`, `broken` or `retired`.
@@ -197,7 +203,7 @@ impl Metrics {
     /// from its database unless that is known not to answer, so it may block.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// Those of the store.
     pub(crate) fn text(&self, memory: &Memory, catalog: &Catalog, models: &ModelRegistry) -> Result<String> {
         let view = memory.store.view();
         let fresh = answer_status::of(memory, &view);

@@ -40,19 +40,19 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         let (named, now) = (state.transcripts.take(), Instant::now());
         for path in named {
             folders.lock().follow(&path);
-            changes.event(path, now);
+            changes.record_change(path, now);
         }
         if changes.is_scan_due(now) {
             let (scanned, at) = (folders.clone(), state.memory.now());
             let scan = move || scanned.lock().scan(at);
             match state.pools.background.run(scan).await {
-                Ok(found) => found.into_iter().for_each(|path| changes.event(path, now)),
+                Ok(found) => found.into_iter().for_each(|path| changes.record_change(path, now)),
                 Err(error) => tracing::error!("a scan of the transcripts failed: {error}"),
             }
-            changes.scanned(Instant::now());
+            changes.record_scan(Instant::now());
         }
-        folders.lock().take_events().into_iter().for_each(|path| changes.event(path, now));
-        for transcript in changes.due(Instant::now()) {
+        folders.lock().take_events().into_iter().for_each(|path| changes.record_change(path, now));
+        for transcript in changes.take_due(Instant::now()) {
             let capturing = state.clone();
             let path = transcript.clone();
             let captured = state.pools.background.run(move || {

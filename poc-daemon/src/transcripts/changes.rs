@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Maximum delay of a capture, in quiet periods since the first change, for a transcript that keeps changing.
-const LATEST: u32 = 10;
+const MAX_QUIET_PERIODS: u32 = 10;
 
 /// The first and the last change of a transcript since it was captured.
 #[derive(Clone, Copy, Debug)]
@@ -17,20 +17,23 @@ struct Change {
 /// The changed transcripts, and the time of the next scan of the folders.
 #[derive(Debug)]
 pub(super) struct TranscriptChanges {
+    /// How long a transcript must be quiet before it is captured.
     quiet: Duration,
+    /// The time between two scans.
     interval: Duration,
     changed: BTreeMap<PathBuf, Change>,
-    scan: Option<Instant>,
+    /// When the folders are scanned next; `None` means at once.
+    next_scan: Option<Instant>,
 }
 
 impl TranscriptChanges {
     /// Without changes; the first scan is due at once, further ones after `interval`.
     pub(super) fn new(quiet: Duration, interval: Duration) -> TranscriptChanges {
-        TranscriptChanges { quiet, interval, changed: BTreeMap::new(), scan: None }
+        TranscriptChanges { quiet, interval, changed: BTreeMap::new(), next_scan: None }
     }
 
     /// Records a change of a transcript.
-    pub(super) fn event(&mut self, transcript: PathBuf, now: Instant) {
+    pub(super) fn record_change(&mut self, transcript: PathBuf, now: Instant) {
         self.changed
             .entry(transcript)
             .and_modify(|change| change.last = now)
@@ -39,30 +42,31 @@ impl TranscriptChanges {
 
     /// Whether the folders are to be scanned.
     pub(super) fn is_scan_due(&self, now: Instant) -> bool {
-        self.scan.is_none_or(|scan| scan <= now)
+        self.next_scan.is_none_or(|scan| scan <= now)
     }
 
     /// Records the end of a scan.
-    pub(super) fn scanned(&mut self, now: Instant) {
-        self.scan = Some(now + self.interval);
+    pub(super) fn record_scan(&mut self, now: Instant) {
+        self.next_scan = Some(now + self.interval);
     }
 
     /// When there is something to do next.
     pub(super) fn deadline(&self, now: Instant) -> Instant {
-        let captures = self.changed.values().map(|change| self.time_of(change));
-        captures.fold(self.scan.unwrap_or(now), Instant::min)
+        let captures = self.changed.values().map(|change| self.capture_time(change));
+        captures.fold(self.next_scan.unwrap_or(now), Instant::min)
     }
 
     /// Removes the transcripts that are to be captured now.
-    pub(super) fn due(&mut self, now: Instant) -> Vec<PathBuf> {
-        let due = self.changed.iter().filter(|(_, change)| self.time_of(change) <= now);
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<PathBuf> {
+        let due = self.changed.iter().filter(|(_, change)| self.capture_time(change) <= now);
         let due: Vec<PathBuf> = due.map(|(path, _)| path.clone()).collect();
         self.changed.retain(|path, _| !due.contains(path));
         due
     }
 
-    fn time_of(&self, change: &Change) -> Instant {
-        (change.last + self.quiet).min(change.first + self.quiet * LATEST)
+    /// When a changed transcript is captured: after a quiet period, or at the maximum delay.
+    fn capture_time(&self, change: &Change) -> Instant {
+        (change.last + self.quiet).min(change.first + self.quiet * MAX_QUIET_PERIODS)
     }
 }
 
@@ -76,16 +80,16 @@ mod tests {
         let start = Instant::now();
         let at = |millis: u64| start + Duration::from_millis(millis);
         let mut changes = TranscriptChanges::new(Duration::from_millis(1000), Duration::from_secs(3600));
-        changes.scanned(start);
+        changes.record_scan(start);
         let mut captured = Vec::new();
         let mut events = events.iter().copied().peekable();
         loop {
             let deadline = changes.deadline(start);
             match events.next_if(|event| at(*event) <= deadline) {
-                Some(event) => changes.event("t".into(), at(event)),
+                Some(event) => changes.record_change("t".into(), at(event)),
                 None if deadline == at(3_600_000) => return captured,
                 None => {
-                    assert_eq!(changes.due(deadline), [PathBuf::from("t")]);
+                    assert_eq!(changes.take_due(deadline), [PathBuf::from("t")]);
                     captured.push((deadline - start).as_millis() as u64);
                 }
             }

@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 const PERIOD: Moment = Moment::Ago(Span::DAY);
 
 /// Maximum number of actions of an agent in the text; JSON has all.
-const SHOWN: usize = 10;
+const SHOWN_ACTIONS: usize = 10;
 
 /// Report what agents and scheduled consolidation did since yesterday: their changes with reasons, the cost,
 /// the failures, and the decisions that wait for you. `undo RUN` reverts one run, and `undo --since TIME`
@@ -251,14 +251,18 @@ impl Op for Night {
             let too_late = if *stale > 0 { format!(", {stale} too late") } else { String::new() };
             let proposals = format!("{}{too_late}", plural(*count as u64, "proposal"));
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "  {agent}{}: {proposals}: `poc-memory agent review {run}`", of(tenant));
+            let _ = writeln!(
+                text,
+                "  {agent}{}: {proposals}: `poc-memory agent review {run}`",
+                for_tenant(tenant)
+            );
         }
         text
     }
 }
 
 /// ` for user=ann`, or nothing for the default tenant.
-fn of(tenant: &Option<String>) -> String {
+fn for_tenant(tenant: &Option<String>) -> String {
     tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"))
 }
 
@@ -275,6 +279,7 @@ impl ConsolidationRun {
 }
 
 impl AgentNight {
+    /// Adds a run. `created` has the keys of the notes that its actions created, by the index of the action.
     fn add(&mut self, run: &Run, created: &BTreeMap<usize, String>) {
         let nothing_to_do = matches!(
             run.reason,
@@ -332,7 +337,7 @@ impl AgentNight {
             && self.skipped.is_empty()
     }
 
-    // Writing to a string cannot fail.
+    /// Adds the section of the agent to the text. Writing to a string cannot fail.
     fn write_to(&self, text: &mut String, name: &str) {
         let mut parts = vec![format!(
             "{} visited {}",
@@ -354,18 +359,18 @@ impl AgentNight {
             parts.push(dollars(self.cost, self.cost_at_most));
         }
         let _ = writeln!(text, "{name}: {}", parts.join(", "));
-        for action in self.actions.iter().take(SHOWN) {
+        for action in self.actions.iter().take(SHOWN_ACTIONS) {
             let undone = if action.undone { " (undone)" } else { "" };
             let why = if action.why.is_empty() { String::new() } else { format!(": {}", action.why) };
-            let _ = writeln!(text, "  {}{}{undone}{why}", action.action, of(&action.tenant));
+            let _ = writeln!(text, "  {}{}{undone}{why}", action.action, for_tenant(&action.tenant));
         }
-        if self.actions.len() > SHOWN {
-            let more = self.actions.len() - SHOWN;
+        if self.actions.len() > SHOWN_ACTIONS {
+            let more = self.actions.len() - SHOWN_ACTIONS;
             let _ = writeln!(text, "  … and {more} more: `poc-memory agent history {name}` lists the runs");
         }
         for NightFailure { run, tenant, at, status, message } in &self.failures {
             let (status, at) = (status.name(), minute(Some(*at)));
-            let _ = writeln!(text, "  {status} at {at}{}: {message} (run {run})", of(tenant));
+            let _ = writeln!(text, "  {status} at {at}{}: {message} (run {run})", for_tenant(tenant));
         }
         // The report names the agents that need a language model in one line.
         if let Some(why) = self.nothing.as_ref().filter(|_| !self.needs_language_model) {

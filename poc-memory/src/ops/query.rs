@@ -115,7 +115,7 @@ impl Op for Query {
         };
         let mut freshness = answer_status::of(memory, &view);
         let fallback = match known.verdict {
-            Verdict::Miss if !self.signals_only => retrieve::to_hits(ctx, &view, known.found, text, false)?,
+            Verdict::Miss if !self.signals_only => retrieve::rows(ctx, &view, known.found, text, false)?,
             _ => Vec::new(),
         };
         let counts = ctx.may_write && !self.signals_only;

@@ -140,7 +140,7 @@ impl Op for Retrieve {
         let hits = rerank::find(ctx.memory, retriever, text, wanted, visibility)?.hits;
         let freshness = answer_status::of(ctx.memory, &view);
         Ok(RetrieveOutput {
-            results: to_hits(ctx, &view, hits, text, self.explain)?,
+            results: rows(ctx, &view, hits, text, self.explain)?,
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -157,8 +157,8 @@ impl Op for Retrieve {
     }
 }
 
-/// Hits with the fields of their notes. `text` is the question.
-pub(super) fn to_hits(
+/// The rows of hits, with the fields of their notes. `text` is the question.
+pub(super) fn rows(
     ctx: &Ctx<'_>,
     view: &View,
     hits: Vec<RetrievalHit>,
@@ -167,7 +167,7 @@ pub(super) fn to_hits(
 ) -> Result<Vec<RetrieveRow>> {
     let (config, now) = (&ctx.memory.config.weight, ctx.memory.now());
     let retriever = ctx.memory.retriever(view);
-    let lead = |hit: &RetrievalHit| {
+    let leading_note = |hit: &RetrievalHit| {
         let from = hit.led_by.filter(|_| explain)?;
         let key = view.key(view.find(from)?).to_owned();
         let by_name = hit.shares.iter().any(|(signal, _)| *signal == "shared");
@@ -182,7 +182,7 @@ pub(super) fn to_hits(
         let reason = link(from, hit)?.or(link(hit, from)?).map(|edge| edge.reason).unwrap_or_default();
         Ok(Some(LinkedNote { key: node.key, title: node.title, reason }))
     };
-    let of = |hit: RetrievalHit| {
+    let row = |hit: RetrievalHit| {
         let ix = view.find(hit.id).ok_or_else(missing_note)?;
         let node = note(hit.id)?;
         let near = hit
@@ -194,7 +194,7 @@ pub(super) fn to_hits(
         let passage = near.filter(|(near, _)| near.passage > 0).and_then(|(_, text)| text);
         Ok(RetrieveRow {
             note: NoteRow::new(view, ix, node.as_ref(), passage, Some(text))?,
-            led_by: lead(&hit),
+            led_by: leading_note(&hit),
             derived: hit.derived.map(note).transpose()?.flatten().map(DerivedNote::from),
             linked: hit.linked_from.map(|from| linked(hit.id, from)).transpose()?.flatten(),
             nearest: near.filter(|_| explain).map(|(near, text)| NearestPassage {
@@ -209,7 +209,7 @@ pub(super) fn to_hits(
             shares: hit.shares.into_iter().map(|(signal, share)| (signal.to_owned(), share)).collect(),
         })
     };
-    hits.into_iter().map(of).collect()
+    hits.into_iter().map(row).collect()
 }
 
 /// Adds hits as text for a person.
@@ -245,8 +245,9 @@ pub(super) fn push_lines(text: &mut StyledText, terminal: &Terminal, found: &[Re
 }
 
 /// Maximum number of characters of a passage in the text for a person.
-const SHOWN: usize = 160;
+const SHOWN_CHARS: usize = 160;
 
+/// Why a hit was found, as lines below it. Scores have `digits` decimal places.
 fn explanation(hit: &RetrieveRow, digits: usize) -> String {
     let shares: Vec<String> =
         hit.shares.iter().map(|(signal, share)| format!("{signal} {share:+.digits$}")).collect();
@@ -267,7 +268,7 @@ fn explanation(hit: &RetrieveRow, digits: usize) -> String {
         number => format!("passage {number}"),
     };
     let mut shown: String = nearest.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = shown.char_indices().nth(SHOWN) {
+    if let Some((end, _)) = shown.char_indices().nth(SHOWN_CHARS) {
         shown.truncate(end);
         shown.push('…');
     }

@@ -6,6 +6,7 @@ use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents, pipeline_keywords};
+use poc_config::SearchConfig;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{HistoryPoint, Ix, NodeId, View};
@@ -185,7 +186,8 @@ struct InterferencePairRow {
 
 /// Maximum number of hits of a pipeline without a `limit:` stage.
 const MAX_HITS: usize = 1_000;
-/// Minimum width of the column of scores. `spread` makes scores that need more.
+
+/// Minimum width of the column of scores in characters. Scores of `spread` may need more.
 const SCORE_WIDTH: usize = 7;
 
 impl Op for Search {
@@ -211,19 +213,10 @@ impl Op for Search {
                 ))
                 .field("top_k"));
         }
-        let mut stages = self.pipeline;
-        if is_plain {
-            if !has_words {
-                return Err(Error::invalid("there is nothing to search for")
-                    .hint("give a text, or a pipeline such as `all | limit:20`")
-                    .field("text"));
-            }
-            stages.push(match self.top_k {
-                // The number replaces that of the setting.
-                Some(number) => format!("{} | limit:{number}", without_limit(&config.pipeline.text)),
-                None => config.pipeline.text.clone(),
-            });
-        }
+        let stages = match is_plain {
+            true => vec![plain_pipeline(has_words, self.top_k, config)?],
+            false => self.pipeline,
+        };
         let names = ctx.memory.names.load();
         let pipeline =
             Pipeline::from_parts(&text.map(str::to_owned).into_iter().collect::<Vec<_>>(), &stages, &names)
@@ -249,14 +242,14 @@ impl Op for Search {
         let results = shown
             .map(|item| {
                 let through = explanation.found_through.get(&item.ix).copied();
-                hit(ctx, &snapshot, *item, searched.as_deref(), through)
+                row(ctx, &snapshot, *item, searched.as_deref(), through)
             })
             .collect::<Result<_>>()?;
         let freshness = snapshot.freshness();
         Ok(SearchOutput {
             results,
             left_out: set.items.len().saturating_sub(bound),
-            pairs: set.pairs.iter().take(bound).map(|pair| alike(snapshot.view(), *pair)).collect(),
+            pairs: set.pairs.iter().take(bound).map(|pair| pair_row(snapshot.view(), *pair)).collect(),
             pairs_left_out: set.pairs.len().saturating_sub(bound),
             degraded: freshness
                 .degraded
@@ -331,6 +324,23 @@ impl Op for Search {
     }
 }
 
+/// The pipeline of the settings for a search by words alone, with the requested number of notes.
+///
+/// # Errors
+/// `invalid_argument` at `text` if there are no words.
+fn plain_pipeline(has_words: bool, top_k: Option<usize>, config: &SearchConfig) -> Result<String> {
+    if !has_words {
+        return Err(Error::invalid("there is nothing to search for")
+            .hint("give a text, or a pipeline such as `all | limit:20`")
+            .field("text"));
+    }
+    Ok(match top_k {
+        // The number replaces that of the setting.
+        Some(number) => format!("{} | limit:{number}", without_limit(&config.pipeline.text)),
+        None => config.pipeline.text.clone(),
+    })
+}
+
 /// The pipeline that a text of words would be: if it consists of stages, or of words and stages, at least one of them
 /// with an argument.
 fn as_pipeline(text: &str, names: &Names) -> Option<String> {
@@ -362,7 +372,8 @@ fn without_limit(pipeline: &str) -> &str {
     }
 }
 
-fn hit(
+/// The row of a hit. `text` is the text that was searched for, `through` the note that led to the hit.
+fn row(
     ctx: &Ctx<'_>,
     snapshot: &ReadSnapshot<'_>,
     item: ScoredNode,
@@ -381,7 +392,7 @@ fn hit(
     })
 }
 
-fn alike(view: &View, pair: InterferencePair) -> InterferencePairRow {
+fn pair_row(view: &View, pair: InterferencePair) -> InterferencePairRow {
     let key = |ix: Ix| view.key(ix).to_owned();
     InterferencePairRow { a: key(pair.a), b: key(pair.b), similarity: pair.similarity }
 }

@@ -8,21 +8,21 @@ pub(in crate::ops) const MAX_CHARS: usize = 300;
 /// Maximum number of words of a text that are searched; a text may be a megabyte long.
 const MAX_WORDS: usize = 50_000;
 
-/// The mark at a cut.
-const CUT: char = '…';
+/// The mark where a text is cut.
+const ELLIPSIS: char = '…';
 
 /// The part of a text with the most distinct words of a question, otherwise its beginning. The result is one
 /// line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence where one is near,
 /// otherwise between two words.
 pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
-    let words: Vec<WordMatch<'_>> = text.split_whitespace().take(MAX_WORDS).map(WordMatch::of).collect();
+    let words: Vec<TextWord<'_>> = text.split_whitespace().take(MAX_WORDS).map(TextWord::of).collect();
     let terms: Vec<String> =
         question.map(|question| terms(question).into_iter().collect()).unwrap_or_default();
     let start = best_start(&words, &terms);
     let end = end_of(&words, start);
     let mut line = String::new();
     if start > 0 {
-        line.push(CUT);
+        line.push(ELLIPSIS);
     }
     for (at, word) in words.get(start..end).unwrap_or_default().iter().enumerate() {
         if at > 0 {
@@ -33,21 +33,22 @@ pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
     // A single word may be longer than a snippet, as in languages without spaces.
     if let Some((end, _)) = line.char_indices().nth(MAX_CHARS - 1) {
         line.truncate(end);
-        line.push(CUT);
+        line.push(ELLIPSIS);
     } else if end < words.len() {
-        line.push(CUT);
+        line.push(ELLIPSIS);
     }
     line
 }
 
-struct WordMatch<'a> {
+/// A word of a text, and its length in characters.
+struct TextWord<'a> {
     text: &'a str,
     chars: usize,
 }
 
-impl<'a> WordMatch<'a> {
-    fn of(text: &'a str) -> WordMatch<'a> {
-        WordMatch { text, chars: text.chars().count() }
+impl<'a> TextWord<'a> {
+    fn of(text: &'a str) -> TextWord<'a> {
+        TextWord { text, chars: text.chars().count() }
     }
 
     fn ends_sentence(&self) -> bool {
@@ -55,22 +56,22 @@ impl<'a> WordMatch<'a> {
     }
 }
 
-/// The words of a question that can be looked for: in lower case, without those of one or two letters.
+/// The words of a question that are searched for: in lower case, without those of one or two letters.
 fn terms(question: &str) -> BTreeSet<String> {
     let words = question.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
     words.filter(|word| word.chars().count() > 2).collect()
 }
 
 /// The end of the longest window of whole words that begins at `start`, with room for an ellipsis at both ends.
-fn end_of(words: &[WordMatch<'_>], start: usize) -> usize {
-    let mut left = MAX_CHARS - 2;
+fn end_of(words: &[TextWord<'_>], start: usize) -> usize {
+    let mut remaining = MAX_CHARS - 2;
     let mut end = start;
     for word in words.iter().skip(start) {
         let needed = word.chars + usize::from(end > start);
-        if needed > left {
+        if needed > remaining {
             break;
         }
-        left -= needed;
+        remaining -= needed;
         end += 1;
     }
     // A window has at least one word.
@@ -80,18 +81,19 @@ fn end_of(words: &[WordMatch<'_>], start: usize) -> usize {
 /// The index of the word where the snippet starts. The candidates are the first run of consecutive windows
 /// with the most distinct terms; the window in the middle of the run has the terms in its middle. A window
 /// that starts a sentence is preferred.
-fn best_start(words: &[WordMatch<'_>], terms: &[String]) -> usize {
+fn best_start(words: &[TextWord<'_>], terms: &[String]) -> usize {
     if terms.is_empty() || end_of(words, 0) == words.len() {
         return 0;
     }
     let longest = terms.iter().map(String::len).max().unwrap_or(0);
-    let found: Vec<Option<usize>> = words.iter().map(|word| term_of(word.text, terms, longest)).collect();
+    let terms_of_words: Vec<Option<usize>> =
+        words.iter().map(|word| term_of(word.text, terms, longest)).collect();
     let mut counts = vec![0usize; terms.len()];
     let (mut distinct, mut filled) = (0usize, 0usize);
-    let (mut best, mut run, mut open) = (0usize, 0..1, true);
+    let (mut best, mut run, mut is_run_open) = (0usize, 0..1, true);
     for start in 0..words.len() {
         let end = end_of(words, start);
-        for term in found.get(filled..end).unwrap_or_default().iter().flatten() {
+        for term in terms_of_words.get(filled..end).unwrap_or_default().iter().flatten() {
             if let Some(count) = counts.get_mut(*term) {
                 distinct += usize::from(*count == 0);
                 *count += 1;
@@ -99,13 +101,15 @@ fn best_start(words: &[WordMatch<'_>], terms: &[String]) -> usize {
         }
         filled = filled.max(end);
         if distinct > best {
-            (best, run, open) = (distinct, start..start + 1, true);
-        } else if distinct == best && open {
+            (best, run, is_run_open) = (distinct, start..start + 1, true);
+        } else if distinct == best && is_run_open {
             run.end = start + 1;
         } else {
-            open = false;
+            is_run_open = false;
         }
-        if let Some(count) = found.get(start).copied().flatten().and_then(|term| counts.get_mut(term)) {
+        if let Some(count) =
+            terms_of_words.get(start).copied().flatten().and_then(|term| counts.get_mut(term))
+        {
             *count -= 1;
             distinct -= usize::from(*count == 0);
         }
@@ -122,7 +126,7 @@ fn best_start(words: &[WordMatch<'_>], terms: &[String]) -> usize {
         return 0;
     }
     let middle = run.start + (run.end - run.start) / 2;
-    let begins = |start: &usize| *start == 0 || words.get(start - 1).is_some_and(WordMatch::ends_sentence);
+    let begins = |start: &usize| *start == 0 || words.get(start - 1).is_some_and(TextWord::ends_sentence);
     // Skip the first and the last quarter of the run, where the terms are at an end of the window.
     let margin = (run.end - run.start) / 4;
     let inner = run.start + margin..run.end - margin;

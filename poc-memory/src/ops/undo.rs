@@ -9,8 +9,9 @@ use super::{Access, Ctx, Op, Principal, Route, Terminal, argument, changes};
 use poc_config::HistoryRetention;
 use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Exit, Result};
-use poc_graph::time::Moment;
+use poc_graph::time::{Moment, Timestamp};
 use poc_notes::history::{self, RecentChange};
+use poc_notes::undo::UndoItem;
 use poc_store::{Cause, REPAIR_OP};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,7 +71,7 @@ fn change(what: &str) -> Option<u64> {
 /// Maximum number of changes by others that the error names if no change was made by hand.
 const SUGGESTED: usize = 3;
 
-/// Number of transactions, the latest ones, among which these changes are.
+/// Maximum number of transactions, from the latest on, that are scanned for these changes.
 const SUGGESTED_AMONG: usize = 1000;
 
 /// Whether a person made a change by hand: not an assistant, an agent or the daemon. A sync of a vault follows the
@@ -128,6 +129,48 @@ fn last_change(ctx: &Ctx<'_>) -> Result<String> {
     Err(Error::not_found("no change that you made by hand is left to undo").hint(hint).field("what"))
 }
 
+/// The changes or runs that were undone.
+#[derive(Default)]
+struct UndoOutcome {
+    change: Option<u64>,
+    run: Option<RunId>,
+    runs: Vec<RunId>,
+    /// The numbers of the changes that the undo made.
+    made: Vec<u64>,
+    items: Vec<UndoItem>,
+}
+
+/// Undoes a change or a run.
+fn undo_one(ctx: &Ctx<'_>, what: &str) -> Result<UndoOutcome> {
+    let (change, run, report) = match change(what) {
+        Some(0) => {
+            return Err(Error::not_found("there is no change 0; changes are numbered from 1")
+                .hint("`poc-memory changes` shows the latest with their numbers"));
+        }
+        Some(seq) => (Some(seq), None, poc_agent::undo::undo_change(ctx.memory, seq)?),
+        None => {
+            let (run, report) = undo::of_run(ctx, what, &[])?;
+            (None, Some(run.id), report)
+        }
+    };
+    let made = report.seq.into_iter().collect();
+    Ok(UndoOutcome { change, run, runs: Vec::new(), made, items: report.items })
+}
+
+/// Undoes the runs since a time, or only those of one agent.
+fn undo_since(ctx: &Ctx<'_>, since: Timestamp, agent: Option<&str>) -> Result<UndoOutcome> {
+    if let Some(agent) = agent {
+        ctx.host.catalog()?.entry(agent)?;
+    }
+    let mut outcome = UndoOutcome::default();
+    for (run, report) in poc_agent::undo::undo_since(ctx.memory, since, agent)? {
+        outcome.runs.push(run);
+        outcome.made.extend(report.seq);
+        outcome.items.extend(report.items);
+    }
+    Ok(outcome)
+}
+
 impl Op for Undo {
     const NAME: &'static str = "undo";
     const ACCESS: Access = Access::Person;
@@ -135,68 +178,36 @@ impl Op for Undo {
     type Output = UndoOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<UndoOutput> {
-        let (mut changed, mut run, mut runs, mut made) = (None, None, Vec::new(), Vec::new());
-        let what = match (&self.what, self.since) {
+        let what = match (self.what, self.since) {
             (None, None) => Some(last_change(ctx)?),
-            _ => self.what,
+            (what, _) => what,
         };
-        let items = match (what, self.since) {
-            (Some(what), None) => {
+        let outcome = match (what, self.since) {
+            (Some(_), None) if self.agent.is_some() => {
+                return Err(Error::invalid("`agent` can be combined only with `since`")
+                    .hint("leave it out, or give `since` instead of `what`")
+                    .field("agent"));
+            }
+            (Some(what), None) => undo_one(ctx, &what).map_err(|error| match error.code {
                 // A store that takes no writes is not an error of the argument.
-                let at = |error: Error| match error.code {
-                    Code::ReadOnly => error,
-                    _ => error.field("what"),
-                };
-                if self.agent.is_some() {
-                    return Err(Error::invalid("`agent` can be combined only with `since`")
-                        .hint("leave it out, or give `since` instead of `what`")
-                        .field("agent"));
-                }
-                match change(&what) {
-                    Some(0) => {
-                        return Err(at(Error::not_found(
-                            "there is no change 0; changes are numbered from 1",
-                        )
-                        .hint("`poc-memory changes` shows the latest with their numbers")));
-                    }
-                    Some(seq) => {
-                        changed = Some(seq);
-                        let undone = poc_agent::undo::undo_change(ctx.memory, seq).map_err(at)?;
-                        made.extend(undone.seq);
-                        undone.items
-                    }
-                    None => {
-                        let (of, undone) = undo::of_run(ctx, &what, &[]).map_err(at)?;
-                        run = Some(of.id);
-                        made.extend(undone.seq);
-                        undone.items
-                    }
-                }
-            }
-            (None, Some(since)) => {
-                if let Some(agent) = &self.agent {
-                    ctx.host.catalog()?.entry(agent)?;
-                }
-                let since = since.resolve(ctx.memory.now());
-                let undone = poc_agent::undo::undo_since(ctx.memory, since, self.agent.as_deref())?;
-                runs.extend(undone.iter().map(|(run, _)| *run));
-                made.extend(undone.iter().filter_map(|(_, undone)| undone.seq));
-                undone.into_iter().flat_map(|(_, undone)| undone.items).collect()
-            }
+                Code::ReadOnly => error,
+                _ => error.field("what"),
+            })?,
+            (None, Some(since)) => undo_since(ctx, since.resolve(ctx.memory.now()), self.agent.as_deref())?,
             _ => {
                 return Err(Error::invalid("give either `what` or `since`")
                     .hint("`what` is a change or a run, `since` a time such as `12h`")
                     .field("what"));
             }
         };
-        let (undone, refused) = undo::split_by_outcome(items);
+        let (undone, refused) = undo::split_by_outcome(outcome.items);
         Ok(UndoOutput {
-            change: changed,
-            run,
-            runs,
+            change: outcome.change,
+            run: outcome.run,
+            runs: outcome.runs,
             undone,
             refused,
-            changes: made,
+            changes: outcome.made,
             undo_within: undo_window(ctx),
         })
     }

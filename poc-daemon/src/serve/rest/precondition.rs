@@ -55,6 +55,7 @@ pub(super) fn add(
     Ok(true)
 }
 
+/// The condition in the headers, if there is one.
 fn condition(headers: &HeaderMap) -> Result<Option<Condition>> {
     let mut values = [IF_MATCH, IF_NONE_MATCH].into_iter().flat_map(|name| {
         headers.get_all(&name).iter().map(move |value| (name == IF_MATCH, value.to_str().unwrap_or_default()))

@@ -55,12 +55,15 @@ impl Fields {
         self
     }
 
-    /// Whether requests have a field.
+    /// Whether the schema has a field.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
     /// Converts a field and adds it to a request.
+    ///
+    /// # Errors
+    /// `invalid_argument` at the field when it is given twice and is not a list.
     pub(super) fn put(&self, request: &mut Map<String, Value>, name: &str, text: &str) -> Result<()> {
         let field = self.0.get(name);
         let value = value(field.map_or(FieldKind::Text, |field| field.kind), text);
@@ -122,14 +125,16 @@ fn names_type(schema: &Value, name: &str) -> bool {
     }
 }
 
+/// The type that a schema allows; text if it is none of the others.
 fn kind(schema: &Value) -> FieldKind {
     let kinds =
         [("integer", FieldKind::Integer), ("number", FieldKind::Number), ("boolean", FieldKind::Boolean)];
     kinds.into_iter().find(|(name, _)| names_type(schema, name)).map_or(FieldKind::Text, |(_, kind)| kind)
 }
 
+/// A text as a value of a type; text if it cannot be converted.
 fn value(kind: FieldKind, text: &str) -> Value {
-    let number = match kind {
+    let converted = match kind {
         FieldKind::Text => None,
         FieldKind::Boolean => text.parse().ok().map(Value::Bool),
         FieldKind::Integer => integer(text),
@@ -137,7 +142,7 @@ fn value(kind: FieldKind, text: &str) -> Value {
             integer(text).or_else(|| Number::from_f64(text.parse().ok()?).map(Value::Number))
         }
     };
-    number.unwrap_or_else(|| Value::String(text.to_owned()))
+    converted.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
 fn integer(text: &str) -> Option<Value> {

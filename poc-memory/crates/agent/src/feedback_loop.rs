@@ -2,12 +2,15 @@
 //! they may never stop.
 //!
 //! An agent writes two kinds of notes without approval: inserted notes (semantic), and replacements of notes
-//! (of the types its own pipeline returns), both with the provenance `agent:NAME`. Proposals do not count,
-//! nor do the parts of a note whose replacement is proposed; an agent that inserts and proposes replacements
-//! is assumed to split notes. Agents that run only on demand do not count either. Links and weight changes
-//! make no visited note stale, so they do not count. Another agent reads such notes when its pipeline may
-//! return notes of this type, provenance and length. A single agent is not a loop: its own writes do not make
-//! notes stale for itself.
+//! (of the types that its own pipeline returns). Both have the provenance `agent:NAME`. Another agent reads
+//! them when its pipeline may return notes of this type, provenance and length.
+//!
+//! The following does not count:
+//! - proposals, and the inserts of an agent that proposes replacements: it is assumed to split notes, so that
+//!   its inserts wait for the same decision;
+//! - agents that are disabled or run only on demand;
+//! - links and weight changes, because they make no visited note stale;
+//! - the writes of an agent for itself, because they make no note stale for it.
 
 use super::Definition;
 use super::definition::{ActionKind, Mode};
@@ -19,8 +22,8 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 /// A warning for every agent in a feedback loop, by agent name. `types` are the configured note types.
 pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String, FileDiagnostic> {
-    let by_itself = |agent: &&Definition| agent.enabled && agent.execution.schedule != Schedule::OnDemand;
-    let agents: Vec<&Definition> = agents.iter().copied().filter(by_itself).collect();
+    let is_scheduled = |agent: &&Definition| agent.enabled && agent.execution.schedule != Schedule::OnDemand;
+    let agents: Vec<&Definition> = agents.iter().copied().filter(is_scheduled).collect();
     let feeds = |from: &Definition, to: &Definition| {
         let writer = provenance::of_agent(&from.name);
         from.name != to.name
@@ -36,7 +39,7 @@ pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String
         path.iter().filter_map(|at| agents.get(*at)).map(|agent| agent.name.as_str()).collect()
     };
     let warned = (0..).zip(&agents).filter_map(|(at, agent)| {
-        let path = names(&shortest(&edges, at)?);
+        let path = names(&shortest_cycle(&edges, at)?);
         let shown: Vec<String> = path.iter().chain(path.first()).map(|name| format!("`{name}`")).collect();
         let last = path.last().copied().unwrap_or_default();
         let message = format!(
@@ -60,19 +63,19 @@ fn written_types<'a>(agent: &Definition, types: &[&'a str]) -> Vec<&'a str> {
     }
     let rewrites = may(ActionKind::Supersede) && agent.limits.supersede_apply;
     let inserts = may(ActionKind::Insert) && (rewrites || !may(ActionKind::Supersede));
-    let given = |kind: &str| agent.query.pipeline.may_return(kind, "manual", usize::MAX);
+    let may_read = |kind: &str| agent.query.pipeline.may_return(kind, "manual", usize::MAX);
     types
         .iter()
         .copied()
-        .filter(|kind| (inserts && *kind == NodeType::DEFAULT) || (rewrites && given(kind)))
+        .filter(|kind| (inserts && *kind == NodeType::DEFAULT) || (rewrites && may_read(kind)))
         .collect()
 }
 
 /// The shortest cycle through an agent, starting with it (breadth-first search).
-fn shortest(edges: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
+fn shortest_cycle(edges: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
     let mut predecessors: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut open = VecDeque::from([start]);
-    while let Some(at) = open.pop_front() {
+    let mut queue = VecDeque::from([start]);
+    while let Some(at) = queue.pop_front() {
         for &next in edges.get(at).into_iter().flatten() {
             if next == start {
                 let mut path = vec![at];
@@ -86,7 +89,7 @@ fn shortest(edges: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
             }
             if let Entry::Vacant(entry) = predecessors.entry(next) {
                 entry.insert(at);
-                open.push_back(next);
+                queue.push_back(next);
             }
         }
     }

@@ -38,6 +38,9 @@ impl Prompt {
 
 /// Renders the prompt. Nodes at the end that do not fit are removed from the selection. `context` is the number of
 /// tokens that the model can read and write, if known. If not even one node fits into it, its text is cut further.
+///
+/// # Errors
+/// `invalid_config` if the prompt is too long even so; those of the template.
 pub fn render(
     memory: &Memory,
     definition: &Definition,
@@ -45,8 +48,8 @@ pub fn render(
     context: Option<usize>,
 ) -> Result<Prompt> {
     let system = system(definition);
-    let left = context.map_or(usize::MAX, |context| prompt_tokens_left(context, definition));
-    let limit = definition.prompt.max_tokens.min(left);
+    let room = context.map_or(usize::MAX, |context| prompt_tokens_left(context, definition));
+    let limit = definition.prompt.max_tokens.min(room);
     let fence = Fence::new(memory.rng.as_ref());
     let mut definition = Cow::Borrowed(definition);
     loop {
@@ -57,24 +60,27 @@ pub fn render(
             let stable = render::stable(&definition, &text);
             return Ok(Prompt { system, text, stable });
         }
-        let mut fewer = false;
+        let mut is_shorter = false;
         if definition.prompt.drop_tail {
             let kept = fitting(memory, &definition, selection, &fence, tokens - limit);
             // The candidates alone may be too long, so they are dropped first.
-            fewer = kept == 0 && selection.drop_candidates();
-            if !fewer && (kept > 0 || selection.chosen().count() > 1) {
+            is_shorter = kept == 0 && selection.drop_candidates();
+            if !is_shorter && (kept > 0 || selection.chosen().count() > 1) {
                 selection.truncate(kept.max(1));
-                fewer = true;
+                is_shorter = true;
             }
         }
         let chars = definition.prompt.max_node_chars / 2;
-        if !fewer && definition.prompt.drop_tail && limit < definition.prompt.max_tokens && chars >= MIN_CHARS
+        if !is_shorter
+            && definition.prompt.drop_tail
+            && limit < definition.prompt.max_tokens
+            && chars >= MIN_CHARS
         {
             definition.to_mut().prompt.max_node_chars = chars;
             selection.cut(chars);
-            fewer = true;
+            is_shorter = true;
         }
-        if !fewer && limit < definition.prompt.max_tokens {
+        if !is_shorter && limit < definition.prompt.max_tokens {
             return Err(Error::config(format!(
                 "even with a single note, the prompt of `{}` has about {tokens} tokens, but the context of its model \
                  leaves room for only {limit}",
@@ -82,7 +88,7 @@ pub fn render(
             ))
             .hint("use a model with a longer context, or lower `max-node-chars`"));
         }
-        if !fewer {
+        if !is_shorter {
             return Err(Error::config(format!(
                 "the prompt of `{}` has about {tokens} tokens, more than `prompt.max-tokens` ({limit})",
                 definition.name
@@ -92,6 +98,7 @@ pub fn render(
     }
 }
 
+/// The estimated number of tokens of a text.
 fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(CHARS_PER_TOKEN)
 }

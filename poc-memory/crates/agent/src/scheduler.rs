@@ -90,18 +90,7 @@ impl Scheduler {
         };
         due.agents.retain(|agent, _| is_known(agent));
         due.consolidation = due.consolidation.take().filter(|_| is_known(consolidation::NAME));
-        for (agent, entry) in &due.agents {
-            // A slot takes precedence: it makes a rerun unnecessary.
-            let rerun =
-                history.get(agent).zip(entry.definition.as_ref()).and_then(|(history, definition)| {
-                    due_slots::rerun_at(agent, definition, entry.since, history.state())
-                        .filter(|rerun| *rerun > tick.now)
-                });
-            if let Some(rerun) = rerun {
-                let next = self.next.entry(agent.clone()).or_insert(rerun);
-                *next = rerun.min(*next);
-            }
-        }
+        self.schedule_reruns(&due, &history, tick.now);
         let decisions = due_slots::plan(&due, &history, tick);
         let mut runs: Vec<DueRun> = Vec::new();
         for decision in decisions {
@@ -130,17 +119,43 @@ impl Scheduler {
                 ChangeScanResult::Due(run) => runs.push(run),
             }
         }
-        runs.retain(|run| {
-            let wait = due_slots::timing(&definitions, &run.agent).filter(|_| run.late);
-            let wait = wait.map_or(Span(0), |agent| due_slots::catch_up_delay(agent, spread));
-            if wait > Span(0) {
-                self.delayed.insert(run.agent.clone(), (tick.now.plus(wait), run.clone()));
-            }
-            wait <= Span(0)
-        });
-        let come = |_: &String, delayed: &mut (Timestamp, DueRun)| delayed.0 <= tick.now;
-        runs.extend(self.delayed.extract_if(.., come).map(|(_, (_, run))| run));
+        self.delay_late_runs(&mut runs, &definitions, spread, tick.now);
         runs
+    }
+
+    /// Stores the times of future reruns, unless a slot comes first: it makes a rerun unnecessary.
+    fn schedule_reruns(&mut self, due: &Catalog, history: &BTreeMap<String, RunHistory>, now: Timestamp) {
+        for (agent, entry) in &due.agents {
+            let known = history.get(agent).zip(entry.definition.as_ref());
+            let rerun = known.and_then(|(history, definition)| {
+                due_slots::rerun_at(agent, definition, entry.since, history.state())
+                    .filter(|rerun| *rerun > now)
+            });
+            if let Some(rerun) = rerun {
+                let next = self.next.entry(agent.clone()).or_insert(rerun);
+                *next = rerun.min(*next);
+            }
+        }
+    }
+
+    /// Moves catch-up runs that must wait to the delayed runs, and adds the delayed runs that may start now.
+    fn delay_late_runs(
+        &mut self,
+        runs: &mut Vec<DueRun>,
+        definitions: &Catalog,
+        spread: Span,
+        now: Timestamp,
+    ) {
+        runs.retain(|run| {
+            let delay = due_slots::timing(definitions, &run.agent).filter(|_| run.late);
+            let delay = delay.map_or(Span(0), |agent| due_slots::catch_up_delay(agent, spread));
+            if delay > Span(0) {
+                self.delayed.insert(run.agent.clone(), (now.plus(delay), run.clone()));
+            }
+            delay <= Span(0)
+        });
+        let is_due = |_: &String, delayed: &mut (Timestamp, DueRun)| delayed.0 <= now;
+        runs.extend(self.delayed.extract_if(.., is_due).map(|(_, (_, run))| run));
     }
 
     /// The run that was returned for an agent, or is delayed.
@@ -192,17 +207,17 @@ impl Scheduler {
     fn take_due(&mut self, memory: &Memory, catalog: Arc<Catalog>, tick: &Tick) -> Catalog {
         let all = self.must_recompute_slots(&catalog, tick.now);
         let quiet = self.changes.take_due(memory, &catalog, all, tick.now);
-        let come = |agent: &String| {
-            let is_due = self.next.get(agent).is_some_and(|next| *next <= tick.now);
-            (all || quiet.contains(agent) || is_due) && memory.config.daemon.runs_agents.includes(agent)
+        let is_due = |agent: &String| {
+            let has_come = self.next.get(agent).is_some_and(|next| *next <= tick.now);
+            (all || quiet.contains(agent) || has_come) && memory.config.daemon.runs_agents.includes(agent)
         };
         let agents: BTreeMap<String, CatalogEntry> = catalog
             .agents
             .iter()
-            .filter(|(agent, _)| come(agent))
+            .filter(|(agent, _)| is_due(agent))
             .map(|(agent, entry)| (agent.clone(), entry.clone()))
             .collect();
-        let consolidation = catalog.consolidation.clone().filter(|_| come(&consolidation::NAME.to_owned()));
+        let consolidation = catalog.consolidation.clone().filter(|_| is_due(&consolidation::NAME.to_owned()));
         // Also drops the entries of removed agents.
         self.next.retain(|_, next| !all && *next > tick.now);
         let due = Catalog { agents, consolidation, ..Catalog::default() };
@@ -218,6 +233,7 @@ impl Scheduler {
         due
     }
 
+    /// Whether the stored due times are invalid, because the clock went back or the catalog changed.
     fn must_recompute_slots(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
         now < self.last_poll || self.catalog.as_ref().is_none_or(|known| !Arc::ptr_eq(known, catalog))
     }
@@ -274,7 +290,7 @@ pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
 /// has a row or has to wait.
 ///
 /// # Errors
-/// Those of [`run::run`], and the store's.
+/// Those of [`run::run`] and of the store.
 pub fn run_due(
     memory: &Memory,
     catalog: &Catalog,

@@ -57,8 +57,10 @@ pub fn check_tests(memory: &Memory, definition: &Definition) -> Vec<FileDiagnost
     prepare(memory, definition).err().unwrap_or_default()
 }
 
+/// A test, its fixture and its recorded reply.
 type PreparedTest<'a> = (&'a AgentTest, Fixture, Option<String>);
 
+/// Reads the fixtures and replies of all tests.
 fn prepare<'a>(
     memory: &Memory,
     definition: &'a Definition,

@@ -59,12 +59,12 @@ fn remove_member(table: &mut dyn TableLike, path: &[String]) {
 fn put(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<(), String> {
     let wanted = item(key, value)?;
     match table.get_mut(key).and_then(Item::as_value_mut) {
-        Some(there) if plain(there) == plain(&wanted) => {}
-        Some(there) => {
+        Some(current) if plain(current) == plain(&wanted) => {}
+        Some(current) => {
             // Keeps a comment after the value.
-            let decor = there.decor().clone();
-            *there = wanted;
-            *there.decor_mut() = decor;
+            let decor = current.decor().clone();
+            *current = wanted;
+            *current.decor_mut() = decor;
         }
         None => drop(table.insert(key, Item::Value(wanted))),
     }

@@ -50,7 +50,7 @@ pub(crate) struct AgentRun {
     set: ParameterValues,
 }
 
-/// Refuses a tenant without any transaction, because a run would create it.
+/// Returns `not_found` for a tenant without transactions, because a run would create the tenant.
 fn check_tenant(memory: &Memory) -> Result<()> {
     let tenant = memory.store.tuple();
     let is_known = memory.store.all_tenants()?.iter().any(|own| own.tenant() == memory.store.tenant());
@@ -106,7 +106,7 @@ impl Op for AgentRun {
         };
         let paused_before = paused()?;
         let (cancellation, models) = (ctx.host.calls(), ctx.host.models());
-        let _place = match dry_run {
+        let _running = match dry_run {
             // A dry run claims no notes, so it does not count towards the limit of concurrent runs.
             true => None,
             false => Some(ctx.host.run_limiter().acquire_interactive(

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Maximum number of notes listed one by one in the text for a person.
-const SHOWN: usize = 20;
+const SHOWN_NOTES: usize = 20;
 
 /// Synchronise with the remote. Pulls notes that only the remote has, pushes notes that only this memory has,
 /// and deletes notes here that were deleted in the remote. A note that was never in both is never deleted. An
@@ -94,7 +94,7 @@ impl Op for RemoteSync {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteSyncOutput> {
         let calls = ctx.host.calls();
-        let watch = SyncCallbacks {
+        let callbacks = SyncCallbacks {
             progress: &|what, done, total| {
                 (ctx.progress)(Progress { what: what.into(), done, total: Some(total) });
             },
@@ -104,7 +104,7 @@ impl Op for RemoteSync {
                 false => Ok(()),
             },
         };
-        let report = sync::run(ctx.memory, self.dry_run, &watch)?;
+        let report = sync::run(ctx.memory, self.dry_run, &callbacks)?;
         let notes = |list: Vec<NoteSummary>| -> Vec<SyncNote> {
             list.into_iter().map(|NoteSummary { id, key, title }| SyncNote { id, key, title }).collect()
         };
@@ -139,15 +139,15 @@ impl Op for RemoteSync {
                 "dry run, nothing was written: {pulled} to pull, {deleted} to delete, {pushed} to push\n"
             );
             for (what, notes) in [("pull", &would.pull), ("delete", &would.delete), ("push", &would.push)] {
-                for note in notes.iter().take(SHOWN) {
+                for note in notes.iter().take(SHOWN_NOTES) {
                     // Writing to a string cannot fail.
                     let _ = writeln!(text, "{what:<7} {}  {}", note.key, note.title);
                 }
-                if notes.len() > SHOWN {
+                if notes.len() > SHOWN_NOTES {
                     let _ = writeln!(
                         text,
                         "{what:<7} … and {} more: `--json` shows them all",
-                        notes.len() - SHOWN
+                        notes.len() - SHOWN_NOTES
                     );
                 }
             }
@@ -161,12 +161,13 @@ impl Op for RemoteSync {
         if *retired > 0 {
             let _ = writeln!(text, "retired {}", plural(*retired, "note"));
         }
-        for RenamedNote { pulled, key, renamed } in renamed.iter().take(SHOWN) {
+        for RenamedNote { pulled, key, renamed } in renamed.iter().take(SHOWN_NOTES) {
             let side = if *pulled { "here" } else { "in the remote" };
             let _ = writeln!(text, "renamed `{key}` to `{renamed}` {side}: the key was taken");
         }
-        if renamed.len() > SHOWN {
-            let _ = writeln!(text, "renamed … and {} more: `--json` shows them all", renamed.len() - SHOWN);
+        if renamed.len() > SHOWN_NOTES {
+            let _ =
+                writeln!(text, "renamed … and {} more: `--json` shows them all", renamed.len() - SHOWN_NOTES);
         }
         text
     }

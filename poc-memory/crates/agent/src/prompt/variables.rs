@@ -10,8 +10,10 @@ use poc_graph::{EdgeKind, Ix, NodeId, State, Trust, View};
 use poc_notes::Memory;
 use std::fmt::Write;
 
-/// Existing links shown with a node, and characters of the title of a note at their other end.
+/// Maximum number of existing links that a prompt shows with a node.
 const LINKS_SHOWN: usize = 5;
+
+/// Maximum number of characters of the title of a note at the other end of a link.
 const TITLE_CHARS: usize = 80;
 /// Maximum shared names that a prompt shows for a candidate.
 const NAMES_SHOWN: usize = 3;
@@ -40,7 +42,7 @@ pub(super) fn value(
         "HEALTH" => health(view, memory),
         "AGENT" => match definition.description.as_str() {
             "" => definition.name.clone(),
-            says => format!("{}: {says}", definition.name),
+            description => format!("{}: {description}", definition.name),
         },
         "DATE" => date(memory.now()),
         "ACTIONS" => action::describe(&definition.execution.actions, &definition.limits),
@@ -151,6 +153,7 @@ fn candidate(
     head + &fence.enclose(&content(handle, memory.config.agents.candidate_chars, ""))
 }
 
+/// The first lines of a node: its handle and its fields.
 fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &str) -> String {
     // Protection is relevant only for agents that may supersede notes.
     let is_relevant = handle.protected && definition.execution.actions.contains(&ActionKind::Supersede);
@@ -199,6 +202,7 @@ fn line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 
+/// The size of the graph, its communities and its most linked nodes.
 fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut NotesShown) -> String {
     let view = &selection.view;
     let (communities, _) = view.communities(&memory.config.structure.options());
@@ -215,6 +219,7 @@ fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut No
     )
 }
 
+/// The metrics of the graph.
 fn health(view: &View, memory: &Memory) -> String {
     let Some((health, _)) = view.graph_metrics(&memory.config.structure.options()) else {
         return "the shape of the graph: not computed yet".to_owned();
@@ -237,8 +242,8 @@ fn health(view: &View, memory: &Memory) -> String {
     text
 }
 
-/// A node by its key, and by its handle if it has one.
-fn named(selection: &Selection, ix: Ix, read: &mut NotesShown) -> String {
+/// The key of a node, after its handle if it has one.
+fn name_of(selection: &Selection, ix: Ix, read: &mut NotesShown) -> String {
     let view = &selection.view;
     let key = line(view.key(ix));
     match selection.by_index(ix) {
@@ -255,7 +260,7 @@ fn most_linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> S
     let view = &selection.view;
     let hubs = hubs(view).into_iter();
     let lines: Vec<String> =
-        hubs.map(|ix| format!("{} ({} links)", named(selection, ix, read), view.degree(ix))).collect();
+        hubs.map(|ix| format!("{} ({} links)", name_of(selection, ix, read), view.degree(ix))).collect();
     if lines.is_empty() { "none\n".to_owned() } else { fence.enclose(&lines.join("\n")) }
 }
 
@@ -287,8 +292,9 @@ fn linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String
     let mut text = String::new();
     for handle in selection.chosen() {
         let edges = siblings(&selection.view, handle.ix).into_iter();
-        let names: Vec<String> =
-            edges.map(|edge| format!("{} ({:.2})", named(selection, edge.ix, read), edge.strength)).collect();
+        let names: Vec<String> = edges
+            .map(|edge| format!("{} ({:.2})", name_of(selection, edge.ix, read), edge.strength))
+            .collect();
         if !names.is_empty() {
             let _ = writeln!(text, "{}: {}", handle.name, names.join(", "));
         }
@@ -296,6 +302,7 @@ fn linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String
     if text.is_empty() { "none\n".to_owned() } else { fence.enclose(&text) }
 }
 
+/// The pairs of similar nodes.
 fn pairs(selection: &Selection) -> String {
     let lines: Vec<String> = selection
         .pairs
@@ -305,6 +312,6 @@ fn pairs(selection: &Selection) -> String {
     if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
 }
 
-fn date(now: Timestamp) -> String {
-    now.utc().map_or_else(String::new, |now| now.format("%Y-%m-%d").to_string())
+fn date(at: Timestamp) -> String {
+    at.utc().map_or_else(String::new, |at| at.format("%Y-%m-%d").to_string())
 }

@@ -43,7 +43,7 @@ pub struct Forecast {
 /// Forecasts a scheduled run that would start now.
 ///
 /// # Errors
-/// The store's. Errors of the pipeline or template are obstacles.
+/// Those of the store. Errors of the pipeline or template are obstacles.
 pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) -> Result<Forecast> {
     let models = models(memory, definition, options);
     let opened: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
@@ -91,7 +91,8 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
 }
 
 impl RunAttempt<'_> {
-    /// Why no model would reply, when all are missing something, such as a key, or have a suspended provider.
+    /// Why no model would reply; `None` if one would. Each of them lacks something, such as a key, or its provider is
+    /// suspended.
     fn no_model(&self) -> Option<(StatusReason, String)> {
         let RunAttempt { memory, options, .. } = self;
         let obstacle = |(name, model): &(&str, &dyn Model)| match options.models.open(&memory.config, name) {

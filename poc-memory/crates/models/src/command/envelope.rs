@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 fn envelope(output: &str) -> Option<Map<String, Value>> {
     let Ok(Value::Object(envelope)) = serde_json::from_str::<Value>(output) else { return None };
     let has = |name: &str, is: fn(&Value) -> bool| envelope.get(name).is_some_and(is);
-    let known = has("result", Value::is_string)
+    let is_envelope = has("result", Value::is_string)
         || has("structured_output", Value::is_object)
         || has("is_error", Value::is_boolean);
-    known.then_some(envelope)
+    is_envelope.then_some(envelope)
 }
 
 /// The reply inside the envelope; output without an envelope is the reply itself.

@@ -44,14 +44,14 @@ pub(super) fn exchange(
     remaining: Duration,
     cancellation: &CancellationToken,
 ) -> Result<HttpResponse, ExchangeError> {
-    let slot = Arc::new(Mutex::new(ResponseSlot::default()));
-    let (theirs, waker) = (slot.clone(), cancellation.clone());
+    let shared = Arc::new(Mutex::new(SharedResponse::default()));
+    let (written, waker) = (shared.clone(), cancellation.clone());
     let (url, headers, body) = (message.url.clone(), message.headers.clone(), message.body.clone());
     let (connect, limit) = (calls.connect_timeout.std().min(remaining), calls.max_answer_bytes);
     let work = move || {
-        let received = || theirs.lock().last = Some(Instant::now());
+        let received = || written.lock().last = Some(Instant::now());
         let answer = send(url, headers, body, connect, remaining, limit, &received);
-        theirs.lock().answer = Some(answer);
+        written.lock().answer = Some(answer);
         waker.wake();
     };
     std::thread::Builder::new()
@@ -60,16 +60,18 @@ pub(super) fn exchange(
         .map_err(|error| ExchangeError::Setup(format!("no thread can be started for the call: {error}")))?;
     let (until, silence) = (Instant::now() + remaining.min(LONGEST_WAIT), calls.read_timeout.std());
     loop {
-        let left = until.saturating_duration_since(Instant::now());
+        let time_left = until.saturating_duration_since(Instant::now());
         // The read timeout starts with the first bytes, because a model may take long before its response
         // begins.
-        let heard = slot.lock().last.map(|last| silence.saturating_sub(last.elapsed()));
-        match cancellation.wait(left.min(heard.unwrap_or(silence)), || slot.lock().answer.take()) {
+        let silence_left = shared.lock().last.map(|last| silence.saturating_sub(last.elapsed()));
+        match cancellation
+            .wait(time_left.min(silence_left.unwrap_or(silence)), || shared.lock().answer.take())
+        {
             WaitOutcome::Ready(answer) => return answer,
             WaitOutcome::Cancelled => return Err(ExchangeError::Stopped),
             WaitOutcome::TimedOut if until <= Instant::now() => return Err(ExchangeError::TimedOut),
             WaitOutcome::TimedOut => {
-                if slot.lock().last.is_some_and(|last| last.elapsed() >= silence) {
+                if shared.lock().last.is_some_and(|last| last.elapsed() >= silence) {
                     let why = format!("its response stalled for {}", calls.read_timeout);
                     return Err(ExchangeError::ConnectionLost(why));
                 }
@@ -80,12 +82,13 @@ pub(super) fn exchange(
 
 /// The state that the thread of a request shares with the caller.
 #[derive(Default)]
-struct ResponseSlot {
+struct SharedResponse {
     answer: Option<Result<HttpResponse, ExchangeError>>,
-    /// When bytes of the response came last.
+    /// When bytes of the response last arrived.
     last: Option<Instant>,
 }
 
+/// Sends a request and reads the response. Calls `received` whenever bytes of it arrive.
 fn send(
     url: Url,
     headers: Vec<(header::HeaderName, header::HeaderValue)>,
@@ -112,6 +115,7 @@ fn send(
     Ok(HttpResponse { status, headers, body: read(response, limit, received)? })
 }
 
+/// Reads a body of at most `limit` bytes.
 fn read(response: Response, limit: usize, received: &dyn Fn()) -> Result<Vec<u8>, ExchangeError> {
     let mut body = Vec::new();
     let mut reader = ProgressReader { response, received };
@@ -144,9 +148,9 @@ fn exchange_error(error: reqwest::Error) -> ExchangeError {
     if error.is_timeout() && !error.is_connect() {
         return ExchangeError::TimedOut;
     }
-    let unreached = error.is_connect();
+    let is_unreachable = error.is_connect();
     let why = root_cause(&error.without_url());
-    if unreached { ExchangeError::Connect(why) } else { ExchangeError::ConnectionLost(why) }
+    if is_unreachable { ExchangeError::Connect(why) } else { ExchangeError::ConnectionLost(why) }
 }
 
 /// The innermost cause: the outer errors only repeat the address.

@@ -16,8 +16,11 @@ use poc_graph::{EdgeKind, Node, NodeType, PROJECT_PREFIX, View, title_of};
 use serde_norway::{Mapping, Value};
 use std::path::{Component, Path, PathBuf};
 
-/// Writes the notes in use into a new or empty folder, atomically. Files that were imported keep their paths;
-/// the others are named after keys.
+/// Writes the live notes, except confirmed questions, into a new or empty folder, atomically. Files that were imported
+/// keep their paths; the others are named after keys. Calls `progress` with the number of written notes and the total.
+///
+/// # Errors
+/// Those of the store, and errors when the folder is not empty or cannot be written.
 pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     let mut names = UsedPaths::default();
     let view = memory.store.view();
@@ -31,19 +34,19 @@ pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Res
         let links = added_links(memory, &view, note)?;
         let mut files = Vec::new();
         for frame in frames {
-            let path = safe(&frame.path).filter(|path| names.reserve(path));
+            let path = path_inside(&frame.path).filter(|path| names.reserve(path));
             let path = path.unwrap_or_else(|| names.path(&note.key));
-            files.push((path, framed(&node, frame, &links)?));
+            files.push((path, file_of_frame(&node, frame, &links)?));
         }
         if frames.is_empty() {
-            files.push((names.path(&note.key), unframed(&node, &links)?));
+            files.push((names.path(&note.key), new_file(&node, &links)?));
         }
         Ok(files)
     })
 }
 
 /// The path of a file, if it stays within its folder.
-fn safe(path: &str) -> Option<PathBuf> {
+fn path_inside(path: &str) -> Option<PathBuf> {
     let path = PathBuf::from(path);
     let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
     (is_inside && path.extension().is_some()).then_some(path)
@@ -65,8 +68,8 @@ fn added_links(memory: &Memory, view: &View, note: &Note) -> Result<Vec<String>>
     Ok(links)
 }
 
-/// The text of a file with the present contents of its note.
-fn framed(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String> {
+/// The text of an imported file with the current contents of its note.
+fn file_of_frame(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String> {
     let changes = changes(&Properties::of(note), &frame.imported, links);
     if changes.is_empty() {
         return Ok(frame.file(&note.body));
@@ -99,10 +102,10 @@ fn framed(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String
     Ok(MarkdownFrame { before, ..frame.clone() }.file(&note.body))
 }
 
-/// The properties of front matter. Of a property that occurs several times, the last value counts, as in an import.
+/// The properties of front matter. If a property is repeated, the last value counts, as in an import.
 fn mapping(front: &str) -> Mapping {
     let unique = front_matter::parse::<Option<Mapping>>(front);
-    // A mapping refuses such properties, and a JSON value does not.
+    // Parsing a mapping fails if a property is repeated, and parsing a JSON value does not.
     let last = |_| {
         let object = front_matter::parse::<Option<serde_json::Value>>(front).ok()?;
         match serde_norway::to_value(object).ok()? {
@@ -158,7 +161,7 @@ fn changes(now: &Properties, imported: &Properties, links: &[String]) -> Vec<(&'
 }
 
 /// The file of a note that was not imported from a file, with the properties that import reads.
-fn unframed(note: &Node, links: &[String]) -> Result<String> {
+fn new_file(note: &Node, links: &[String]) -> Result<String> {
     let mut front = Mapping::new();
     let mut set = |name: &str, value: Value| front.insert(name.into(), value);
     if title_of(&note.body).as_ref() != Some(&note.title) {

@@ -50,7 +50,7 @@ fn provenance() -> String {
     format!("{PROVENANCE}{NAME}")
 }
 
-/// Captures run one at a time: two of the same transcript would store the same turns.
+/// Held while a capture runs. Two captures of one transcript at the same time would store the same turns twice.
 static RUNNING: Mutex<()> = Mutex::new(());
 
 /// The assistant that wrote a transcript; `None` if it is not a transcript or not readable.

@@ -36,7 +36,7 @@ pub(super) struct Start {
 pub(super) struct PathEnd {
     /// The node.
     pub(super) ix: Ix,
-    /// Similarity of the start to the text, 0–1.
+    /// Similarity of the start to the text, 0 to 1.
     pub(super) similarity: f64,
     /// Hops from the start.
     pub(super) hops: usize,
@@ -91,8 +91,8 @@ impl<'a> Expansion<'a> {
         expansion
     }
 
-    /// Follows edges for `hops` hops, to nodes for which `may` returns true.
-    pub(super) fn walk(&mut self, hops: usize, may: &dyn Fn(Ix) -> bool) -> Result<()> {
+    /// Follows edges for `hops` hops, to nodes that `accepts` returns true for.
+    pub(super) fn walk(&mut self, hops: usize, accepts: &dyn Fn(Ix) -> bool) -> Result<()> {
         for hop in 1..=hops {
             let mut frontier = std::mem::take(&mut self.frontier);
             // Sorted so that the first path to a node in this hop is the best one; equal scores are ordered by
@@ -105,21 +105,21 @@ impl<'a> Expansion<'a> {
             });
             for at in frontier {
                 cancellation::check()?;
-                self.step(at, hop, may)?;
+                self.step(at, hop, accepts)?;
             }
         }
         Ok(())
     }
 
     /// Follows one hop from a path end to every node that no path of at least the same score has reached.
-    fn step(&mut self, at: usize, hop: usize, may: &dyn Fn(Ix) -> bool) -> Result<()> {
+    fn step(&mut self, at: usize, hop: usize, accepts: &dyn Fn(Ix) -> bool) -> Result<()> {
         let Some(&PathEnd { ix, similarity, .. }) = self.ends.get(at) else { return Ok(()) };
         let factor = self.factor(similarity, hop);
         let edges = self.view.edges(ix);
         for run in edges.chunk_by(|a, b| a.target() == b.target()) {
             let Some(target) = run.first().map(|edge| edge.target()) else { continue };
             let known = self.best.get(&target).and_then(|&known| self.ends.get(known));
-            if known.is_some_and(|known| known.factor >= factor) || !may(target) {
+            if known.is_some_and(|known| known.factor >= factor) || !accepts(target) {
                 continue;
             }
             let kinds = run
@@ -150,7 +150,7 @@ impl<'a> Expansion<'a> {
         let (Some(src), Some(dst)) = (self.view.id(from), self.view.id(to)) else { return Ok(None) };
         let mut best: Option<(EdgeKind, f64)> = None;
         for kind in kinds {
-            // Deleted since the view was taken.
+            // The edge may have been deleted after the view was taken.
             let Some(edge) = self.store.edge(src, kind, dst)? else { continue };
             let strength = edge_at(&edge, &self.config.edges, self.now);
             if strength >= self.config.edges.floor && best.is_none_or(|(_, best)| strength > best) {
@@ -160,11 +160,13 @@ impl<'a> Expansion<'a> {
         Ok(best)
     }
 
+    /// The score of a path that remains after so many hops.
     fn factor(&self, similarity: f64, hops: usize) -> f64 {
         let recall = &self.config.recall;
         similarity.powf(recall.likeness_exponent) * after_hops(hops, recall.depth_factor)
     }
 
+    /// Adds a path end as the best of its node.
     fn push(&mut self, end: PathEnd) {
         let at = self.ends.len();
         self.ends.push(end);

@@ -38,7 +38,7 @@ fn private_keys(text: &str, secrets: &mut Vec<DetectedSecret>) {
     }
 }
 
-/// The bytes of a block without an end: whole lines of base64 or headers such as `Proc-Type: 4,ENCRYPTED`, where a
+/// The length in bytes of a block without an end: whole lines of base64 or headers such as `Proc-Type: 4,ENCRYPTED`, where a
 /// line ends with `\n` or, in a quoted text, with the two characters `\n`.
 fn unclosed(body: &str) -> usize {
     let is_key =
@@ -67,9 +67,9 @@ fn web_tokens(text: &str, secrets: &mut Vec<DetectedSecret>) {
         let token = rest.get(..length).unwrap_or_default().trim_end_matches('.');
         from = start + token.len().max(1);
         let parts: Vec<&str> = token.split('.').collect();
-        let follows = text.get(..start).and_then(|before| before.bytes().last()).is_some_and(is_part);
+        let continues_word = text.get(..start).and_then(|before| before.bytes().last()).is_some_and(is_part);
         if let [head, claims, signature] = parts.as_slice()
-            && !follows
+            && !continues_word
             && head.len() >= 12
             && claims.starts_with("eyJ")
             && signature.len() >= 16
@@ -104,6 +104,7 @@ fn url_passwords(text: &str, secrets: &mut Vec<DetectedSecret>) {
 
 /// Credentials after `Bearer` or `Basic` (RFC 6750, RFC 7617).
 fn http_credentials(text: &str, secrets: &mut Vec<DetectedSecret>) {
+    // The first letter of the scheme is left out, because it may be a capital or a small letter.
     for (scheme, kind) in [("earer ", "bearer-token"), ("asic ", "basic-credentials")] {
         let mut from = 0;
         while let Some(found) = find_from(text, scheme, from) {
@@ -115,7 +116,7 @@ fn http_credentials(text: &str, secrets: &mut Vec<DetectedSecret>) {
             let rest = text.get(start..).unwrap_or_default();
             let length = rest.bytes().take_while(|&byte| is_part(byte)).count();
             let token = rest.get(..length).unwrap_or_default().trim_end_matches('.');
-            // In prose, an ordinary word follows `basic`.
+            // In prose, an ordinary word continues_word `basic`.
             let is_random = token.bytes().any(|byte| byte.is_ascii_digit())
                 && token.bytes().any(|byte| byte.is_ascii_alphabetic());
             if token.len() >= 16 && is_random && entropy(token) >= 3.0 {
@@ -135,11 +136,11 @@ fn telegram_tokens(text: &str, secrets: &mut Vec<DetectedSecret>) {
         let start = at - digits;
         // The addresses of the API have the token after `bot`.
         let head = before.get(..start).unwrap_or_default();
-        let follows = head.as_bytes().last().copied().is_some_and(is_part) && !head.ends_with("bot");
+        let continues_word = head.as_bytes().last().copied().is_some_and(is_part) && !head.ends_with("bot");
         let rest = text.get(at + 1..).unwrap_or_default();
         let length = rest.bytes().take_while(|&byte| is_part(byte)).count();
         let is_random = || entropy(rest.get(..length).unwrap_or_default()) >= 3.0;
-        if (5..=16).contains(&digits) && !follows && length == 35 && is_random() {
+        if (5..=16).contains(&digits) && !continues_word && length == 35 && is_random() {
             secrets.push(DetectedSecret { kind: "telegram-token", at: start..at + 1 + length });
         }
     }
@@ -156,6 +157,7 @@ pub(super) fn is_reference(value: &str) -> bool {
     }
 }
 
+/// The position of the first occurrence of a pattern at or after `from`.
 fn find_from(text: &str, pattern: &str, from: usize) -> Option<usize> {
     text.get(from..)?.find(pattern).map(|at| from + at)
 }

@@ -104,8 +104,7 @@ struct PrefixResult {
 /// Runs the generator. If it is a scan, the filters directly after it run in the same pass, and so does a sort after
 /// these if cuts keep only its first items.
 fn generate(calls: &[StageCall], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Result<PrefixResult> {
-    let (Some((call, behind)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut())
-    else {
+    let (Some((call, later)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut()) else {
         return Ok(PrefixResult { set: ResultSet::default(), len: 0, done: 0 });
     };
     let started = Instant::now();
@@ -120,12 +119,12 @@ fn generate(calls: &[StageCall], ctx: &QueryContext<'_>, meters: &mut [Meter]) -
         StageImplementation::Scan(scan) => {
             let mut pass = Pass::new(scan(ctx), ctx.sources.view);
             meter.note = ctx.take_note();
-            for (at, (call, meter)) in behind.iter().zip(meters.iter_mut()).enumerate() {
+            for (at, (call, meter)) in later.iter().zip(meters.iter_mut()).enumerate() {
                 let resolving = Instant::now();
                 if let Some(filter) = filter(call, ctx)? {
                     pass.filter(filter, !call.negated);
                 } else if let StageImplementation::Sort(sort) = call.def.implementation
-                    && let cuts = behind.get(at + 1..).unwrap_or(&[])
+                    && let cuts = later.get(at + 1..).unwrap_or(&[])
                     && let wanted = needed_by_cuts(cuts, usize::MAX)
                     && wanted < usize::MAX
                 {
@@ -236,9 +235,9 @@ impl LaterStages<'_> {
 }
 
 /// The number of first items, of `len`, that the cuts directly after a sort can use.
-fn needed_by_cuts(behind: &[StageCall], len: usize) -> usize {
+fn needed_by_cuts(later: &[StageCall], len: usize) -> usize {
     let mut range = 0..len;
-    for call in behind {
+    for call in later {
         let StageImplementation::Cut(cut) = call.def.implementation else { break };
         let inner = cut(&call.arguments, range.len());
         range = range.start + inner.start..range.start + inner.end;
@@ -257,11 +256,11 @@ fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: 
         let is_complete = is_member.contains(&pair.a) && is_member.contains(&pair.b);
         is_complete && (passing.contains(&pair.a) || passing.contains(&pair.b))
     });
-    let beside: FxHashSet<Ix> = set.pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
-    set.items.retain(|item| passing.contains(&item.ix) || beside.contains(&item.ix));
+    let paired: FxHashSet<Ix> = set.pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+    set.items.retain(|item| passing.contains(&item.ix) || paired.contains(&item.ix));
 }
 
-/// Drops the pairs that have a member which is no longer in the set.
+/// Drops the pairs with a member that is no longer in the set.
 fn retain_complete_pairs(set: &mut ResultSet) {
     if !set.pairs.is_empty() {
         let members: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
