@@ -38,8 +38,8 @@ impl CommandContext {
     }
 
     /// Prints to standard output before the answer is complete. Prints nothing if the answer is JSON.
-    pub(super) fn say(&self, text: &str) -> Result<()> {
-        if self.globals.json { Ok(()) } else { output::say(&mut std::io::stdout().lock(), text) }
+    pub(super) fn print(&self, text: &str) -> Result<()> {
+        if self.globals.json { Ok(()) } else { output::write_answer(&mut std::io::stdout().lock(), text) }
     }
 
     /// The style of headings on standard output.

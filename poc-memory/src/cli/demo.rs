@@ -99,9 +99,9 @@ impl LocalCommand for Demo {
         for step in STEPS {
             let line: Vec<String> = step.line.iter().map(|word| word.replace("{run}", &run)).collect();
             let command = command_line(&line);
-            context.say(&format!("{heading}{}{heading:#}\n$ {command}\n", step.say))?;
+            context.print(&format!("{heading}{}{heading:#}\n$ {command}\n", step.say))?;
             let (answer, text) = run_command(&mut memory, &line, folder.path())?;
-            context.say(&format!("{}\n", indent(&text)))?;
+            context.print(&format!("{}\n", indent(&text)))?;
             if step.keeps_run {
                 run = answer.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
             }

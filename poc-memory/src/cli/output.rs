@@ -50,7 +50,7 @@ impl Output {
                 self.rendered(&answer.text, colors) + &escaped(&answer.degradations)
             }
         };
-        say(&mut stdout.lock(), &text)
+        write_answer(&mut stdout.lock(), &text)
     }
 
     /// The terminal that answers are laid out for.
@@ -121,7 +121,7 @@ fn to_json_text(value: &Value) -> String {
 }
 
 /// Writes an answer. A closed pipe, as by `head`, is not an error; a full disk is.
-pub(super) fn say(to: &mut impl Write, text: &str) -> Result<()> {
+pub(super) fn write_answer(to: &mut impl Write, text: &str) -> Result<()> {
     match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::unavailable(format!("the answer cannot be written: {error}")))

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Number of notes that the text lists for one change, and of titles in the answer.
-const SHOWN: usize = 3;
+const SHOWN_NOTES: usize = 3;
 
 /// List the latest changes of notes, newest first, with the numbers that `undo` takes. Uses of notes by questions are
 /// not listed.
@@ -122,7 +122,7 @@ fn latest_of_agent(
 fn row(memory: &Memory, change: RecentChange, agent: Option<String>) -> Result<ChangeRow> {
     let RecentChange { seq, cause, nodes, count, kinds, undone } = change;
     let mut titles = BTreeMap::new();
-    for key in nodes.iter().take(SHOWN) {
+    for key in nodes.iter().take(SHOWN_NOTES) {
         if let Some(node) = resolve::exact(&memory.store, key)? {
             titles.insert(key.clone(), node.title);
         }
@@ -182,10 +182,10 @@ impl Op for Changes {
             return (text + "\n").into();
         }
         let row = |change: &ChangeRow| {
-            let mut nodes = change.nodes.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+            let mut nodes = change.nodes.iter().take(SHOWN_NOTES).cloned().collect::<Vec<_>>().join(", ");
             let count = change.count.unwrap_or(change.nodes.len());
-            if count > SHOWN {
-                nodes += &format!(" and {} more", count - SHOWN);
+            if count > SHOWN_NOTES {
+                nodes += &format!(" and {} more", count - SHOWN_NOTES);
             }
             let what = match change.run {
                 Some(run) => format!("{} {run}", change.op),

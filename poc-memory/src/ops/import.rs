@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Maximum number of notes listed one by one in the text for a person.
-const SHOWN: usize = 10;
+const SHOWN_NOTES: usize = 10;
 
 /// Import notes from a file or a folder: Markdown with front matter and [[links]], JSON Lines, and the files of other
 /// programs. The format is recognised by the content. Importing again changes nothing; a changed note becomes a new
@@ -250,7 +250,7 @@ impl Op for Import {
             plural(edges, "edge"),
         );
         // Writing to a string cannot fail.
-        for note in failed.iter().take(SHOWN) {
+        for note in failed.iter().take(SHOWN_NOTES) {
             let _ = writeln!(text, "failed     {}: {}", note.place(), note.error);
         }
         // A vault repeats the same odd property in many notes.
@@ -258,21 +258,21 @@ impl Op for Import {
         for warning in &output.warnings {
             warnings.entry(&warning.error).or_default().push(warning);
         }
-        for (error, notes) in warnings.iter().take(SHOWN) {
+        for (error, notes) in warnings.iter().take(SHOWN_NOTES) {
             if let Some((first, more)) = notes.split_first() {
                 let more = and_more(more.len(), "more note");
                 let _ = writeln!(text, "warning    {}{more}: {error}", first.place());
             }
         }
-        for SameContentNote { line, file, key } in same_content.iter().take(SHOWN) {
+        for SameContentNote { line, file, key } in same_content.iter().take(SHOWN_NOTES) {
             let _ =
                 writeln!(text, "duplicate  {}: has the content of `{key}`", place(*line, file.as_deref()));
         }
-        for UnresolvedLink { line, file, link } in unresolved.iter().take(SHOWN) {
+        for UnresolvedLink { line, file, link } in unresolved.iter().take(SHOWN_NOTES) {
             let _ = writeln!(text, "unresolved {}: [[{link}]]", place(*line, file.as_deref()));
         }
         let left_out = [failed.len(), warnings.len(), same_content.len(), unresolved.len()]
-            .map(|listed| listed.saturating_sub(SHOWN))
+            .map(|listed| listed.saturating_sub(SHOWN_NOTES))
             .iter()
             .sum::<usize>();
         if left_out > 0 {

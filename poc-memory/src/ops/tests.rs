@@ -75,7 +75,7 @@ fn call(memory: &Memory, line: &str) -> Result<(&'static OpDef, Value)> {
 }
 
 /// The text output for a person, with ids replaced.
-fn say(memory: &Memory, line: &str) -> String {
+fn text_output(memory: &Memory, line: &str) -> String {
     match call(memory, line) {
         Err(error) => {
             format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())

@@ -69,10 +69,10 @@ fn change(what: &str) -> Option<u64> {
 }
 
 /// Maximum number of changes by others that the error names if no change was made by hand.
-const SUGGESTED: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// Maximum number of transactions, from the latest on, that are scanned for these changes.
-const SUGGESTED_AMONG: usize = 1000;
+const MAX_SCANNED: usize = 1000;
 
 /// Whether a person made a change by hand: not an assistant, an agent or the daemon. A sync of a vault follows the
 /// files and is no change by hand.
@@ -119,7 +119,7 @@ fn last_change(ctx: &Ctx<'_>) -> Result<String> {
         let since = ctx.memory.store.history_base().map(|base| base.at);
         return Err(Error::not_found(changes::nothing_changed(since)).field("what"));
     }
-    let others = latest_in_effect(ctx, SUGGESTED, SUGGESTED_AMONG, &may_be_suggested)?;
+    let others = latest_in_effect(ctx, MAX_SUGGESTIONS, MAX_SCANNED, &may_be_suggested)?;
     let other =
         |RecentChange { seq, cause, .. }: &RecentChange| format!("{seq} ({} by {})", cause.op, cause.actor);
     let hint = match others.iter().map(other).collect::<Vec<_>>().join(", ") {

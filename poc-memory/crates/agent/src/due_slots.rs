@@ -24,7 +24,7 @@ use std::fmt;
 pub(crate) use timing::TaskTiming;
 
 /// Maximum number of slots counted; beyond it the message says "more than".
-const COUNTED: usize = 1000;
+const MAX_COUNTED: usize = 1000;
 
 /// Maximum delay with which a polled slot counts as on time; a slow heartbeat increases it.
 const TOLERANCE: Span = Span::MINUTE;
@@ -339,7 +339,7 @@ impl SlotCheck<'_> {
             schedule.next_after(*slot, zone).filter(|slot| *slot <= last)
         });
         let first = slots.next()?;
-        Some(SlotRange { first, last, count: 1 + slots.take(COUNTED).count() })
+        Some(SlotRange { first, last, count: 1 + slots.take(MAX_COUNTED).count() })
     }
 }
 
@@ -376,7 +376,9 @@ impl fmt::Display for SlotRange {
         let SlotRange { first, last, count } = self;
         match count {
             1 => write!(f, "the slot {last}"),
-            count if *count > COUNTED => write!(f, "more than {COUNTED} slots from {first} to {last}"),
+            count if *count > MAX_COUNTED => {
+                write!(f, "more than {MAX_COUNTED} slots from {first} to {last}")
+            }
             count => write!(f, "{count} slots from {first} to {last}"),
         }
     }

@@ -20,9 +20,10 @@ const FILE: &str = "idle-tenants";
 /// The number must change whenever the encoding or its meaning changes.
 const FORMAT: &str = "idle tenants 1";
 
-/// Number of looks from which on they are saved before the process ends, if they are at least an eighth of all. A
-/// process that is killed repeats fewer, and one that finds many writes at most 300 bytes for each.
-const MANY: usize = 1000;
+/// Minimum number of unsaved scans of tenants that are saved before the process ends, if they are also at least an
+/// eighth of all. A process that is killed repeats fewer scans than that, and a process with many scans writes at
+/// most 300 bytes for each of them.
+const MIN_UNSAVED: usize = 1000;
 
 /// What the tasks of a process and of earlier ones found. Clones share it. It is saved in the folder of the store. If
 /// the file is lost or does not fit, each task looks once at every tenant.
@@ -118,12 +119,12 @@ impl IdleTenants {
     /// Like [`IdleTenants::save`], but only if much was found since it was saved last.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub fn save_if_many(&self, memory: &Memory, catalog: &Catalog) -> Result<()> {
         let are_many = {
             let found = self.0.found.lock();
             let all: usize = found.tasks.values().map(|task| task.tenants.len()).sum();
-            found.unsaved >= MANY.max(all / 8)
+            found.unsaved >= MIN_UNSAVED.max(all / 8)
         };
         if are_many { self.save(memory, catalog) } else { Ok(()) }
     }

@@ -21,7 +21,7 @@ use toml::Table;
 const WIDTH: usize = 100;
 
 /// The text before an agent's name in a pipeline.
-const VISITED: &str = "visited:";
+const VISITED_PREFIX: &str = "visited:";
 
 const PROMPT: &str = "\
 # Task
@@ -168,7 +168,11 @@ fn renamed(pipeline: &str, old: &str, new: &str) -> String {
         let (before, behind) = (rest.get(..at).unwrap_or(""), rest.get(at + old.len()..).unwrap_or(""));
         text.push_str(before);
         let word = before.trim_end_matches(['"', '\'', '\\', ' ']);
-        text.push_str(if word.ends_with(VISITED) && !behind.starts_with(is_of_name) { new } else { old });
+        text.push_str(if word.ends_with(VISITED_PREFIX) && !behind.starts_with(is_of_name) {
+            new
+        } else {
+            old
+        });
         rest = behind;
     }
     text + rest

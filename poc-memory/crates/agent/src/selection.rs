@@ -15,7 +15,7 @@ pub(crate) use choose::outlook;
 pub(super) use choose::stale_among;
 pub use choose::{Choice, FreshnessCounts, Scope, backlog, backlog_at_hand, choose, count_freshness};
 pub(super) use excerpt::Excerpt;
-pub(super) use neighborhood::{LISTED, hubs, siblings};
+pub(super) use neighborhood::{MAX_LISTED, hubs, siblings};
 pub(super) use protection::{may_be_read, protected};
 
 use super::definition::Targets;

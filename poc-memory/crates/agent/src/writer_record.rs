@@ -19,14 +19,14 @@ const PRIOR: f64 = 3.0;
 
 /// Minimum share of supported links or facts of a good record. A link between notes that use different words
 /// for the same thing counts as unsupported, so a good agent does not reach 1.
-const SUPPORTED: f64 = 0.5;
+const MIN_SUPPORTED_SHARE: f64 = 0.5;
 
 /// Maximum share of the link candidates of the prompt that a careful agent links. Models that read the notes link one
 /// in five.
-const SELECTIVE: f64 = 0.5;
+const MAX_LINKED_SHARE: f64 = 0.5;
 
 /// Prior count of declined candidates, so that a few related notes can all be linked.
-const DECLINED: f64 = 10.0;
+const PRIOR_DECLINED: f64 = 10.0;
 
 /// Links are refused when the support of the reply reduces their strength to less than this share. Undone links of
 /// earlier runs never refuse links: otherwise no later link could improve the record again.
@@ -145,13 +145,13 @@ impl WriterRecord {
     /// them has not read them.
     fn selection_factor(&self) -> f64 {
         let Support { good, bad } = self.candidates;
-        let share = bad as f64 / ((good + bad) as f64 + DECLINED);
-        ((1.0 - share) / (1.0 - SELECTIVE)).min(1.0)
+        let share = bad as f64 / ((good + bad) as f64 + PRIOR_DECLINED);
+        ((1.0 - share) / (1.0 - MAX_LINKED_SHARE)).min(1.0)
     }
 
     /// The part of the factor that depends on the reply alone.
     fn support_factor(&self) -> f64 {
-        (self.links.share() / SUPPORTED).min(1.0).powi(2)
+        (self.links.share() / MIN_SUPPORTED_SHARE).min(1.0).powi(2)
     }
 
     /// Why an action is refused because the record is poor and the notes do not support it.
@@ -169,7 +169,8 @@ impl WriterRecord {
                 )
             }
             Action::Insert(insert)
-                if self.facts.share() < SUPPORTED && self.unsupported.contains(&identity(insert)) =>
+                if self.facts.share() < MIN_SUPPORTED_SHARE
+                    && self.unsupported.contains(&identity(insert)) =>
             {
                 let Support { good, bad } = self.facts;
                 format!("its sources do not mention it; this holds for {bad} of {} new notes", good + bad)

@@ -28,7 +28,7 @@ struct TransactionGrowth {
 
 /// Maximum number of transactions whose growth is cached, at about 50 bytes each. Transactions are immutable,
 /// so the cache is never stale.
-const KEPT: usize = 100_000;
+const MAX_CACHED: usize = 100_000;
 
 /// The cached growth of each transaction; `None` for transactions of another tenant.
 #[derive(Default)]
@@ -59,7 +59,7 @@ fn of_transaction(memory: &Memory, seq: u64) -> Result<Option<TransactionGrowth>
     }
     let found = memory.store.transaction(seq)?.map(|txn| read(&txn)).transpose()?;
     let mut known = memory.growth_cache.lock();
-    while known.0.len() >= KEPT {
+    while known.0.len() >= MAX_CACHED {
         known.0.pop_first();
     }
     known.0.insert(id, found);

@@ -291,7 +291,7 @@ fn add_kinds(known: &mut Vec<ChangeKind>, kinds: impl Iterator<Item = ChangeKind
 
 /// Minimum number of written nodes of a transaction whose summary is cached, because such a transaction, for example a
 /// part of an import, is slow to read.
-const LARGE: usize = 64;
+const MIN_LARGE_NODES: usize = 64;
 
 /// Maximum number of cached summaries of large transactions, with about 200 keys each.
 const MAX_CACHED: usize = 512;
@@ -315,7 +315,7 @@ fn summary(
     let is_change = |write: &Write| {
         is_note_table(write.table) && (write.table != Table::Visits || txn.cause.run.is_none())
     };
-    let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= LARGE;
+    let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= MIN_LARGE_NODES;
     let is_relevant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
     let keys = if is_relevant { Some(touched_keys(memory, &txn.writes)?) } else { None };
     let mut kinds = Vec::new();

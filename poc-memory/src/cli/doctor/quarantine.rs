@@ -31,7 +31,7 @@ pub(in crate::cli) struct QuarantineShow {
 }
 
 /// Maximum number of notes that are shown without their text.
-const SHOWN: usize = 100;
+const SHOWN_NOTES: usize = 100;
 
 /// Delete a part of the quarantine for good
 ///
@@ -176,7 +176,7 @@ impl LocalCommand for QuarantineShow {
             return output.notes.iter().map(text).collect::<Vec<_>>().join("\n");
         }
         let line = |note: &QuarantineNoteRow| format!("{}{}  {}\n", note.key, deleted(note), note.title);
-        let lines: String = output.notes.iter().take(SHOWN).map(line).collect();
+        let lines: String = output.notes.iter().take(SHOWN_NOTES).map(line).collect();
         let more = more_line(output.notes.len());
         format!("{lines}{more}`--key KEY` shows the text of a note\n{lost}")
     }
@@ -211,7 +211,7 @@ fn lost_notes_lines(notes: &[LostNoteRow]) -> String {
     if notes.is_empty() {
         return String::new();
     }
-    let lines: String = notes.iter().take(SHOWN).map(|note| format!("  {}\n", note.shown())).collect();
+    let lines: String = notes.iter().take(SHOWN_NOTES).map(|note| format!("  {}\n", note.shown())).collect();
     let count = plural(notes.len() as u64, "note");
     format!(
         "the repair found only a name or the id of {count}, which it could not keep:\n{lines}{}",
@@ -221,7 +221,7 @@ fn lost_notes_lines(notes: &[LostNoteRow]) -> String {
 
 /// The number of notes after the shown ones. Empty if all are shown.
 fn more_line(count: usize) -> String {
-    match count.saturating_sub(SHOWN) {
+    match count.saturating_sub(SHOWN_NOTES) {
         0 => String::new(),
         more => format!("… and {more} more: `--json` shows them all\n"),
     }

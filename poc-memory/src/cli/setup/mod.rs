@@ -153,7 +153,7 @@ impl LocalCommand for Setup {
 /// `rejected` when the answer is no, or when there is no terminal to ask on.
 fn confirm(context: &CommandContext, changes: &[FileChange]) -> Result<()> {
     for change in changes {
-        context.say(&change.diff)?;
+        context.print(&change.diff)?;
     }
     if !std::io::stdin().is_terminal() {
         return Err(Error::new(

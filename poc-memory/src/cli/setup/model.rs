@@ -19,7 +19,7 @@ const PROVIDERS: [&str; 5] = ["ollama", "lm-studio", "llama-cpp", "anthropic", "
 
 /// The model of `[models]` that is proposed for a provider that does not list its models. It is a cheap one,
 /// because agents make many calls.
-const PROPOSED: [(&str, &str); 1] = [("anthropic", "haiku")];
+const DEFAULT_MODELS: [(&str, &str); 1] = [("anthropic", "haiku")];
 
 /// Let agents use a language model: finds Ollama, LM Studio, llama.cpp and keys in the environment, times one run of
 /// the linker, and makes the model the default
@@ -156,7 +156,7 @@ impl LocalCommand for SetupModel {
 impl ProviderOption {
     /// The model to use.
     fn choice(&self, config: &Config, id: Option<&str>) -> Option<String> {
-        let proposed = PROPOSED.iter().find(|(provider, _)| *provider == self.provider);
+        let proposed = DEFAULT_MODELS.iter().find(|(provider, _)| *provider == self.provider);
         let proposed = proposed.and_then(|(_, name)| Some(config.models.get(*name)?.id.clone()));
         // Embedding models cannot generate replies.
         let talks = |model: &&String| !model.contains("embed") && !model.contains("minilm");

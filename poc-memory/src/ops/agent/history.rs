@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of runs listed by default.
-const SHOWN: usize = 20;
+const DEFAULT_LIMIT: usize = 20;
 
 /// List past runs, newest first, including skipped ones with the reason. `consolidate` names the runs of scheduled
 /// consolidation.
@@ -104,7 +104,7 @@ impl Op for AgentHistory {
     type Output = AgentHistoryOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentHistoryOutput> {
-        let limit = self.limit.unwrap_or(SHOWN);
+        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
         if limit == 0 {
             return Err(Error::invalid("`limit` cannot be 0").hint("give a number from 1 up").field("limit"));
         }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
 /// Maximum number of notes listed one by one in the text for a person.
-const SHOWN: usize = 10;
+const SHOWN_NOTES: usize = 10;
 
 pub(super) const HELP: &str = "\
 Many notes instead of one: a JSON Lines file, or `-` for standard input. Each line is one note \
@@ -159,17 +159,17 @@ pub(super) fn summary(notes: &[InsertedNote]) -> String {
         failed.len(),
         plural(edges as u64, "edge"),
     );
-    for (number, error) in failed.iter().take(SHOWN) {
+    for (number, error) in failed.iter().take(SHOWN_NOTES) {
         let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "failed note {number}: {}{hint}", error.message);
     }
     let warnings: Vec<(usize, &String)> =
         (1..).zip(notes).filter_map(|(number, note)| Some((number, note.warning.as_ref()?))).collect();
-    for (number, warning) in warnings.iter().take(SHOWN) {
+    for (number, warning) in warnings.iter().take(SHOWN_NOTES) {
         let _ = writeln!(text, "warning: note {number}: {warning}");
     }
-    for hidden in [failed.len(), warnings.len()].map(|count| count.saturating_sub(SHOWN)) {
+    for hidden in [failed.len(), warnings.len()].map(|count| count.saturating_sub(SHOWN_NOTES)) {
         if hidden > 0 {
             let _ = writeln!(text, "… and {hidden} more: `--json` shows them all");
         }

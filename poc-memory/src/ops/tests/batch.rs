@@ -119,7 +119,7 @@ fn batch_lines_are_read_from_a_file() {
     let path = memory.folder().join("notes.jsonl");
     let line = |text: &str| {
         std::fs::write(&path, text).unwrap();
-        say(&memory, &format!("insert --notes {}", path.display()))
+        text_output(&memory, &format!("insert --notes {}", path.display()))
     };
     insta::assert_snapshot!(line("{\"title\": \"One\"}\n\n{\"title\": \"Two\", \"keywords\": [\"a\"]}\n"), @"2 inserted, 0 updated, 0 duplicates, 0 failed, 0 edges");
     let error = line("{\"title\": \"Three\"}\n{\"title\": 7}\n");

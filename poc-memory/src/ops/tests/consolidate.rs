@@ -8,11 +8,11 @@ fn consolidate_removes_expired_notes_and_nothing_else() {
     let memory = filled();
     json(&memory, "insert --key lunch -t 'Lentil soup' -k food --expires 2026-11-21T10:00:00Z");
     json(&memory, "link btree lunch");
-    insta::assert_snapshot!(say(&memory, "consolidate"), @"0 notes expired, 0 notes deleted, 0 edges and 0 keywords removed");
+    insta::assert_snapshot!(text_output(&memory, "consolidate"), @"0 notes expired, 0 notes deleted, 0 edges and 0 keywords removed");
     memory.clock.advance(Span::HOUR);
-    insta::assert_snapshot!(say(&memory, "consolidate --dry-run"), @"1 note would expire, 0 notes would be deleted, 0 edges and 1 keyword would be removed");
+    insta::assert_snapshot!(text_output(&memory, "consolidate --dry-run"), @"1 note would expire, 0 notes would be deleted, 0 edges and 1 keyword would be removed");
     let seq = memory.store.view().seq;
-    insta::assert_snapshot!(say(&memory, "consolidate"), @r"
+    insta::assert_snapshot!(text_output(&memory, "consolidate"), @r"
     1 note expired, 0 notes deleted, 0 edges and 1 keyword removed
     `poc-memory undo 6` reverts this
     ");
@@ -31,7 +31,7 @@ fn consolidate_removes_expired_notes_and_nothing_else() {
     let id = json(&memory, "get lunch")["id"].as_str().unwrap().to_owned();
     let third = json(&memory, "consolidate");
     assert_eq!((&third["deleted_nodes"], &third["removed_edges"]), (&json!(1), &json!(1)));
-    assert!(say(&memory, "get lunch").starts_with("not_found"));
+    assert!(text_output(&memory, "get lunch").starts_with("not_found"));
     assert_eq!(json(&memory, &format!("history {id}"))["changes"][2]["did"], "deleted");
     assert_eq!(json(&memory, "stats")["nodes"], json!(2));
 }

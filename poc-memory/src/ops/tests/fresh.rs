@@ -24,7 +24,7 @@ fn answers_are_degraded_while_an_index_is_being_built() {
     let told = || ["search -p all|limit:1", "get n7", "stats"].map(told);
     let poorer = serde_json::json!(["slow: it is still being built, so results may be incomplete"]);
     assert_eq!(told(), [(); 3].map(|()| (1.into(), 1.into(), poorer.clone())));
-    insta::assert_snapshot!(say(&memory, "search -p all|key:n7|limit:1"), @r"
+    insta::assert_snapshot!(text_output(&memory, "search -p all|key:n7|limit:1"), @r"
       1.000  n7  semantic  Title 7
     degraded: slow: it is still being built, so results may be incomplete
     ");

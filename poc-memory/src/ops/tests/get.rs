@@ -7,7 +7,7 @@ fn get_shows_everything_about_a_note() {
     let memory = filled();
     json(&memory, "visit linker journal");
     json(&memory, "insert --update --key journal --author Ann");
-    insta::assert_snapshot!(say(&memory, "get journal"), @r"
+    insta::assert_snapshot!(text_output(&memory, "get journal"), @r"
     The journal
 
     key        journal
@@ -35,7 +35,7 @@ fn get_shows_everything_about_a_note() {
       2026-11-21 08:00:00Z  v1  created by manual (insert, change 2)
       2026-11-21 09:00:00Z  v2  changed by manual (insert, change 5)
     ");
-    insta::assert_snapshot!(say(&memory, "get btree --markdown"), @r"
+    insta::assert_snapshot!(text_output(&memory, "get btree --markdown"), @r"
     ---
     schema_version: 1
     id: ID
@@ -69,7 +69,7 @@ fn get_shows_everything_about_a_note() {
 
     A split writes two pages.
     ");
-    insta::assert_snapshot!(say(&memory, "history journal"), @r#"
+    insta::assert_snapshot!(text_output(&memory, "history journal"), @r#"
     journal (ID)
       2026-11-21 08:00:00Z  v1  created by manual (insert, change 2)
       2026-11-21 09:00:00Z  v2  changed by manual (insert, change 5)
@@ -82,9 +82,9 @@ fn get_shows_everything_about_a_note() {
 fn an_expired_note_is_marked_as_expired() {
     let memory = filled();
     json(&memory, "insert -t Fair --expires 2026-11-23");
-    assert!(!say(&memory, "get fair").contains("past"));
+    assert!(!text_output(&memory, "get fair").contains("past"));
     memory.clock.advance(Span::WEEK);
-    let shown = say(&memory, "get fair");
+    let shown = text_output(&memory, "get fair");
     assert!(shown.contains("expires    2026-11-23 00:00:00Z: expired, no search finds"), "{shown}");
     assert_eq!(json(&memory, "get fair")["expired"], true);
     assert!(json(&memory, "get fair --at 2026-11-22")["expired"].is_null());
@@ -101,6 +101,6 @@ fn a_note_that_was_deleted_and_restored_has_one_id() {
     let digits = id.chars().zip(other.as_str().unwrap().chars()).take_while(|(a, b)| a == b).count() + 1;
     assert_eq!(json(&memory, &format!("get {}", &id[..digits.max(8)]))["key"], "journal");
     json(&memory, "delete journal");
-    assert!(say(&memory, &format!("get {id}")).starts_with("not_found: "));
-    assert!(say(&memory, &format!("get {}", &id[..digits.max(8)])).starts_with("not_found: "));
+    assert!(text_output(&memory, &format!("get {id}")).starts_with("not_found: "));
+    assert!(text_output(&memory, &format!("get {}", &id[..digits.max(8)])).starts_with("not_found: "));
 }

@@ -63,7 +63,7 @@ fn long_texts_are_cut_and_the_rest_is_counted() {
     assert_eq!(hit["text_left_out"], 23_003);
     let known = json(&memory, "query 'a long note'");
     assert_eq!((&known["hit"], &known["body_left_out"]), (&value!("STRONG"), &value!(5_003)));
-    let shown = say(&memory, "query 'a long note'");
+    let shown = text_output(&memory, "query 'a long note'");
     assert!(shown.contains("5003 more characters: `poc-memory get long` shows all"), "{shown}");
 }
 
@@ -83,7 +83,7 @@ fn a_pipeline_without_a_limit_has_at_most_1000_hits() {
     assert_eq!(count("search -p all"), (1_000, Some(10)));
     assert_eq!(count("search -p all -p offset:1000"), (10, None));
     assert_eq!(count("search -p all -p limit:1005"), (1_005, None));
-    let shown = say(&memory, "search -p all");
+    let shown = text_output(&memory, "search -p all");
     assert!(shown.ends_with("10 more notes left out: add `-n N` or `-p offset:1000`\n"), "{shown}");
 }
 

@@ -10,7 +10,7 @@ fn import_and_insert_count_the_same_edges() {
     let told = ["import", "insert --notes"].iter().zip([&one, &other]).map(|(verb, memory)| {
         let file = memory.folder().join("notes.jsonl");
         std::fs::write(&file, notes).unwrap();
-        say(memory, &format!("{verb} {}", file.display()))
+        text_output(memory, &format!("{verb} {}", file.display()))
     });
     let told: Vec<String> = told.collect();
     assert_eq!(told[1], "2 inserted, 0 updated, 0 duplicates, 0 failed, 2 edges\n");
@@ -21,7 +21,7 @@ fn import_and_insert_count_the_same_edges() {
 fn export_writes_to_a_file_a_folder_or_the_answer() {
     let memory = filled();
     let (file, folder) = (memory.folder().join("all.jsonl"), memory.folder().join("all"));
-    let lines = say(&memory, "export");
+    let lines = text_output(&memory, "export");
     assert_eq!(lines.lines().count(), 2);
     json(&memory, &format!("export --output {}", file.display()));
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
@@ -39,7 +39,7 @@ fn a_partly_failed_import_reports_it_and_exits_with_failure() {
     let file = memory.folder().join("notes.jsonl");
     std::fs::write(&file, "{\"body\": \"good\", \"colour\": 1}\n{\"body\": 7}\nnonsense\n").unwrap();
     let line = format!("import {}", file.display());
-    insta::assert_snapshot!(say(&memory, &line), @r"
+    insta::assert_snapshot!(text_output(&memory, &line), @r"
     2 inserted, 0 updated, 0 duplicates, 1 failed, 0 edges (json-lines: 1 file)
     failed     line 3: it is not JSON: expected ident at column 2
     ignored    the field `colour` of 1 note

@@ -29,7 +29,7 @@ fn refused(memory: &TestMemory, op: &str, request: Value) -> String {
 #[test]
 fn recall_without_learning_has_the_same_results_and_changes_nothing() {
     let memory = filled();
-    say(&memory, &format!("write {MESSAGE}"));
+    text_output(&memory, &format!("write {MESSAGE}"));
     let (before, seq) = (everything(&memory), memory.store.view().seq);
     let looked = json(&memory, "recall 'pages split in the journal' --no-learn");
     assert!(everything(&memory) == before, "a record has changed");
@@ -63,15 +63,15 @@ fn a_hit_has_the_factors_of_its_score() {
     let message = &hits[0]["message"];
     assert_eq!((&message["chunks"], &message["metadata"]), (&value!(2), &value!({"session": "42"})));
     assert!(hits[0]["text"].as_str().unwrap().contains("He slept"));
-    let shown = say(&memory, "get dr-smith-split-a-page-of-the");
+    let shown = text_output(&memory, "get dr-smith-split-a-page-of-the");
     assert!(shown.contains("message    ID, chunk 1 of 2\n"), "{shown}");
-    let told = say(&memory, "recall 'Dr. Smith slept late' -k 1 --hops 0");
+    let told = text_output(&memory, "recall 'Dr. Smith slept late' -k 1 --hops 0");
     let first = &hits[0];
     let line = format!("{}  {}\n", first["key"].as_str().unwrap(), first["title"].as_str().unwrap());
     assert!(told.contains(&line), "{told}");
     let detail = format!("         2026-11-21  {}\n", first["snippet"].as_str().unwrap());
     assert!(told.ends_with(&detail), "{told}");
-    assert_eq!(say(&TestMemory::new(), "recall soup"), "nothing found\n");
+    assert_eq!(text_output(&TestMemory::new(), "recall soup"), "nothing found\n");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn recall_is_shown_as_text() {
         "mark --since 2h --strength 1",
         "mark --since 0s --strength 1",
     ];
-    let told: String = lines.iter().map(|line| say(&memory, line)).collect();
+    let told: String = lines.iter().map(|line| text_output(&memory, line)).collect();
     insta::assert_snapshot!(told, @r"
     weight of `btree`: 1.000 → 1.990
     weight of `btree`: 1.990 → 1.990; it was rated within the last minute, so its weight does not change
@@ -95,8 +95,8 @@ fn recall_is_shown_as_text() {
     invalid_argument: `since`: 2026-11-21T09:00:00.000Z is not in the past
     give an earlier time, or how long ago: `30m`
     ");
-    assert_eq!(say(&memory, &format!("write {MESSAGE}")), "wrote message ID (2 chunks, 2 edges)\n");
-    let forgotten = say(&memory, "forget --before 2030-01-01 --recent");
+    assert_eq!(text_output(&memory, &format!("write {MESSAGE}")), "wrote message ID (2 chunks, 2 edges)\n");
+    let forgotten = text_output(&memory, "forget --before 2030-01-01 --recent");
     assert!(forgotten.starts_with("forgot 1 message, 2 chunks, 2 edges, "), "{forgotten}");
 }
 
@@ -148,7 +148,7 @@ fn a_confirmed_question_can_be_withdrawn() {
     let key = json(&memory, &format!("reinforce btree --for '{question}'"))["question"].clone();
     let asked = || json(&memory, "get btree")["edges"]["derived-from"].clone();
     assert_eq!((&asked()[0]["key"], &asked()[0]["type"]), (&key, &value!("question")));
-    insta::assert_snapshot!(say(&memory, "reinforce journal --for 'What happens when a page is full?' --remove"), @r"
+    insta::assert_snapshot!(text_output(&memory, "reinforce journal --for 'What happens when a page is full?' --remove"), @r"
     not_found: `for`: the note is not known to answer this question
     `poc-memory get NOTE` lists the questions that it answered as `derived-from`
     ");
@@ -156,7 +156,7 @@ fn a_confirmed_question_can_be_withdrawn() {
     let taken = json(&memory, &format!("reinforce btree --for '{question}' --remove"));
     assert_eq!((&taken["weight"], &taken["question"]), (&weight, &value!(null)));
     assert_eq!(asked(), value!(null));
-    assert!(say(&memory, &format!("get {}", key.as_str().unwrap())).starts_with("not_found: "));
+    assert!(text_output(&memory, &format!("get {}", key.as_str().unwrap())).starts_with("not_found: "));
     // The withdrawal is a change that can be undone. The key of the question may be given instead of its text.
     json(&memory, &format!("undo {}", taken["seq"]));
     assert_eq!(asked()[0]["key"], key);
@@ -176,6 +176,6 @@ fn a_search_shows_the_confirmed_question_that_led_to_a_hit() {
     let first = &answer["results"][0];
     assert_eq!(first["key"], "btree", "{answer}");
     assert_eq!(first["derived"], value!({"key": kept["question"], "title": question}));
-    let told = say(&memory, &format!("search '{question}'"));
+    let told = text_output(&memory, &format!("search '{question}'"));
     assert!(told.contains(&format!(": {question}\n")) && told.contains("found through question-"), "{told}");
 }

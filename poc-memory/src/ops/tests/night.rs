@@ -43,7 +43,7 @@ fn after_a_run() -> TestMemory {
 fn a_night_lists_its_changes_and_can_be_undone() {
     let memory = after_a_run();
     let export = || json(&memory, "export")["lines"].as_str().unwrap().to_owned();
-    insta::assert_snapshot!(say(&memory, "night"), @r"
+    insta::assert_snapshot!(text_output(&memory, "night"), @r"
     since 2026-11-20 10:00Z: 1 agent ran, 1 change, +3 notes
 
     linker: 1 run visited 3 notes
@@ -59,22 +59,22 @@ fn a_night_lists_its_changes_and_can_be_undone() {
     let linker = &night["agents"]["linker"];
     assert_eq!((linker["visited"].as_u64(), linker["actions"].as_array().unwrap().len()), (Some(3), 1));
     assert_eq!(json(&memory, "night --since 30m")["agents"], json!({}));
-    insta::assert_snapshot!(say(&memory, "night --since 2999-01-01"), @r"
+    insta::assert_snapshot!(text_output(&memory, "night --since 2999-01-01"), @r"
     invalid_argument: `since`: 2999-01-01T00:00:00.000Z is not in the past
     give an earlier time, or how long ago: `12h`
     ");
     let with_link = export();
-    insta::assert_snapshot!(say(&memory, "undo --since 30m"), @"no run since then changed anything that can be undone");
+    insta::assert_snapshot!(text_output(&memory, "undo --since 30m"), @"no run since then changed anything that can be undone");
     assert_eq!(export(), with_link);
-    insta::assert_snapshot!(say(&memory, "undo --since 90m"), @r"
+    insta::assert_snapshot!(text_output(&memory, "undo --since 90m"), @r"
     undone: link `insurance` to `quay-closed` at 0.4
     `poc-memory undo 6` reverts this
     ");
     assert!(!export().contains("\"link\""));
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], true);
-    insta::assert_snapshot!(say(&memory, "undo --since 90m"), @"no run since then changed anything that can be undone");
+    insta::assert_snapshot!(text_output(&memory, "undo --since 90m"), @"no run since then changed anything that can be undone");
     // The undo of a run is a change like any other.
-    insta::assert_snapshot!(say(&memory, "undo 6"), @r"
+    insta::assert_snapshot!(text_output(&memory, "undo 6"), @r"
     undone: undo of link `insurance` to `quay-closed` at 0.4
     `poc-memory undo 7` reverts this
     ");
@@ -91,14 +91,14 @@ fn agents_that_need_a_language_model_are_named_in_one_line() {
     let memory = with_notes();
     let skipped = run_agent(&memory, "facts", options());
     assert_eq!(skipped.visited, []);
-    insta::assert_snapshot!(say(&memory, "night"), @r"
+    insta::assert_snapshot!(text_output(&memory, "night"), @r"
     since 2026-11-20 10:00Z: 0 agents ran, 0 changes, +3 notes
 
     without a language model, `facts` did nothing: `poc-memory setup model` finds one
     ");
     assert_eq!(json(&memory, "night")["agents"]["facts"]["needs_language_model"], true);
     run_agent(&memory, "linker", options());
-    insta::assert_snapshot!(say(&memory, "night"), @r"
+    insta::assert_snapshot!(text_output(&memory, "night"), @r"
     since 2026-11-20 11:00Z: 1 agent ran, 1 change, +3 notes
 
     linker: 1 run visited 3 notes
@@ -135,7 +135,7 @@ fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
         changes.as_array().unwrap().iter().map(|change| change["undone"].as_bool()).collect();
     assert_eq!(undone, [Some(false), Some(true), Some(false), Some(true)]);
     assert_eq!(json(&memory, "changes --agent linker --since 30d")["changes"], changes);
-    insta::assert_snapshot!(say(&memory, "changes --agent nobody"), @r"
+    insta::assert_snapshot!(text_output(&memory, "changes --agent nobody"), @r"
     not_found: `agent`: there is no agent `nobody`
     `poc-memory agent list` shows the agents
     ");
@@ -152,6 +152,6 @@ fn proposals_whose_notes_have_changed_are_counted_as_too_late() {
     assert_eq!(waiting()["stale"], json!(null));
     json(&memory, "insert --key insurance --body 'Nothing is claimed any more.' --update");
     assert_eq!((&waiting()["count"], &waiting()["stale"]), (&json!(1), &json!(1)));
-    let told = say(&memory, "night");
+    let told = text_output(&memory, "night");
     assert!(told.contains("linker: 1 proposal, 1 too late: `poc-memory agent review "), "{told}");
 }

@@ -104,12 +104,12 @@ fn a_deleted_note_exists_at_an_earlier_time() {
     memory.clock.advance(Span::DAY);
     json(&memory, "delete btree");
     json(&memory, "insert --key btree -t 'Another note' -b 'Under the same key.'");
-    insta::assert_snapshot!(say(&memory, "search -p 'all | sort:created asc' --at 1h"), @r"
+    insta::assert_snapshot!(text_output(&memory, "search -p 'all | sort:created asc' --at 1h"), @r"
       1.000  btree    semantic  B-tree splits
       1.000  journal  episodic  The journal
     as of 2026-11-22T08:00:00.000Z, after change 4
     ");
-    insta::assert_snapshot!(say(&memory, "get btree --at 2026-11-21T10:00:00Z"), @r"
+    insta::assert_snapshot!(text_output(&memory, "get btree --at 2026-11-21T10:00:00Z"), @r"
     B-tree splits
 
     key        btree
@@ -166,7 +166,7 @@ fn times_and_numbers_without_a_past_state_are_refused() {
     let memory = filled();
     let said: Vec<String> = ["2026-11-20", "2030-01-01", "1d", "7", "yesterday"]
         .iter()
-        .map(|point| say(&memory, &format!("search btree --at {point}")))
+        .map(|point| text_output(&memory, &format!("search btree --at {point}")))
         .collect();
     insta::assert_snapshot!(said.join("\n\n"), @r"
     not_found: `at`: nothing was stored yet at 2026-11-20T00:00:00.000Z
@@ -185,7 +185,7 @@ fn times_and_numbers_without_a_past_state_are_refused() {
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(say(&memory, "get jurnal --at 30m"), @r"
+    insta::assert_snapshot!(text_output(&memory, "get jurnal --at 30m"), @r"
     not_found: `node`: there is no note `jurnal`
     did you mean `journal`?
     ");

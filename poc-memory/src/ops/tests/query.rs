@@ -19,7 +19,7 @@ fn query_returns_strong_weak_or_miss() {
     assert_eq!(unknown["fallback"].as_array().unwrap().len(), 2);
     let judged = json(&memory, "query 'quantum chromodynamics' --signals-only");
     assert_eq!(judged["fallback"], Value::Null);
-    insta::assert_snapshot!(say(&memory, "query ' '"), @r"
+    insta::assert_snapshot!(text_output(&memory, "query ' '"), @r"
     invalid_argument: `text`: the text is empty
     give words or a sentence
     ");
@@ -40,7 +40,7 @@ fn query_does_not_match_another_ticket_number() {
     }
     let other = json(&memory, "query 'ticket INC-90039'");
     assert_eq!((&other["hit"], &other["unheld"]), (&"WEAK".into(), &serde_json::json!(["inc-90039"])));
-    assert!(say(&memory, "query 'ticket INC-90039'").contains("no note contains `inc-90039`"));
+    assert!(text_output(&memory, "query 'ticket INC-90039'").contains("no note contains `inc-90039`"));
     // A note with the name as its key is about it, whatever its text is.
     json(&memory, "insert --key INC-90039 -t Printer -b 'It jams.'");
     let known = json(&memory, "query 'ticket INC-90039'");
@@ -77,7 +77,7 @@ fn query_is_not_certain_about_another_subject_of_the_same_kind() {
         assert_ne!(other["hit"], "STRONG", "{question}: {other}");
         assert_eq!(other["missing"], serde_json::json!([missing]), "{question}: {other}");
     }
-    let shown = say(&memory, "query 'who owns the mail index and reviews changes to it?'");
+    let shown = text_output(&memory, "query 'who owns the mail index and reviews changes to it?'");
     assert!(shown.contains("`owner` does not contain `mail index`"), "{shown}");
 }
 
@@ -147,7 +147,7 @@ fn the_settings_choose_the_gate_and_the_answer_names_it() {
         let asked = json(&with_gate(gate), "query 'a split writes two pages'");
         assert_eq!(asked["hit"], hit, "{gate}: {asked}");
     }
-    let explained = |gate| say(&with_gate(gate), "query 'b-tree splits' --explain");
+    let explained = |gate| text_output(&with_gate(gate), "query 'b-tree splits' --explain");
     insta::assert_snapshot!(explained("two-path"), @r"
     STRONG  btree  B-tree splits
     a note on this subject; it may not contain the answer

@@ -24,7 +24,7 @@ fn cosines_of_inserts_and_questions_are_sampled() {
     assert_eq!((counts(&memory), memory.store.view().seq), ((1, 2), seq + 1));
     samples::flush(&memory).unwrap();
     assert_eq!((counts(&memory), memory.store.view().seq), ((1, 2), seq + 1), "once");
-    let text = say(&memory, "stats");
+    let text = text_output(&memory, "stats");
     assert!(text.contains("\nqueries  cosines of `hash"), "{text}");
 }
 

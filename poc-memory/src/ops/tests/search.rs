@@ -5,13 +5,13 @@ use super::*;
 #[test]
 fn search_lists_its_results() {
     let memory = filled();
-    insta::assert_snapshot!(say(&memory, "search -p 'all | sort:created asc'"), @r"
+    insta::assert_snapshot!(text_output(&memory, "search -p 'all | sort:created asc'"), @r"
     1.000  btree    semantic  B-tree splits
     1.000  journal  episodic  The journal
     ");
-    assert_eq!(say(&memory, "search nowhere -p match"), "nothing found\n");
+    assert_eq!(text_output(&memory, "search nowhere -p match"), "nothing found\n");
     // Plain words run the pipeline of the settings.
-    insta::assert_snapshot!(say(&memory, "search written journal"), @r"
+    insta::assert_snapshot!(text_output(&memory, "search written journal"), @r"
     1.500  journal  episodic  The journal
            2026-11-21  Page splits are written to the journal.
     ");
@@ -71,9 +71,9 @@ fn an_explanation_names_the_leading_note() {
     };
     assert_eq!(lead("harare"), serde_json::json!({"key": "bubye", "names": ["zimbabwe"]}));
     assert_eq!(lead("btree"), Value::Null);
-    let told = say(&memory, "retrieve 'bubye, the river' --explain");
+    let told = text_output(&memory, "retrieve 'bubye, the river' --explain");
     assert!(told.contains("in common with bubye: zimbabwe"), "{told}");
-    let told = say(&memory, "retrieve 'in the middle, every day' --explain");
+    let told = text_output(&memory, "retrieve 'in the middle, every day' --explain");
     assert!(told.contains("linked by a mention to market"), "{told}");
     let found = json(&memory, "retrieve 'bubye, the river'");
     assert!(found["results"].as_array().unwrap().iter().all(|hit| hit["led_by"] == Value::Null));
@@ -93,24 +93,24 @@ fn retrieve_finds_by_words_by_meaning_and_along_edges() {
         assert!((shares - hit["score"].as_f64().unwrap()).abs() < 1e-9, "{hit}");
         assert!(hit["nearest"]["cosine"].is_number() && !hit["nearest"]["text"].as_str().unwrap().is_empty());
     }
-    insta::assert_snapshot!(say(&memory, "retrieve 'what splits pages' -k 1 --explain"), @r"
+    insta::assert_snapshot!(text_output(&memory, "retrieve 'what splits pages' -k 1 --explain"), @r"
     1.500  btree  B-tree splits  meaning 1, words 1
            meaning +0.500  words +1.000
            passage 1, cosine 0.769: A split writes two pages.
     ");
-    insta::assert_snapshot!(say(&memory, "retrieve journal -k 257"), @r"
+    insta::assert_snapshot!(text_output(&memory, "retrieve journal -k 257"), @r"
     invalid_argument: `top_k`: 257 is out of range
     give a number from 1 to 256
     ");
     let explored = json(&memory, "explore journal --beam 1");
     assert_eq!(explored["results"][0]["key"], "journal");
     assert_eq!(explored["results"][1]["hop"], 1);
-    insta::assert_snapshot!(say(&memory, "explore journal --depth 9"), @r"
+    insta::assert_snapshot!(text_output(&memory, "explore journal --depth 9"), @r"
     invalid_argument: `depth`: 9 is out of range
     give a number from 1 to 8
     ");
-    insta::assert_snapshot!(say(&memory, "classify 'split pages'"), @"storage  1 edge");
-    assert_eq!(say(&TestMemory::new(), "classify soup"), "no keyword fits\n");
+    insta::assert_snapshot!(text_output(&memory, "classify 'split pages'"), @"storage  1 edge");
+    assert_eq!(text_output(&TestMemory::new(), "classify soup"), "no keyword fits\n");
 }
 
 #[test]

@@ -74,11 +74,11 @@ fn secrets_that_a_model_writes_are_replaced_and_those_of_a_person_stay_with_a_wa
 #[test]
 fn a_warning_is_shown_after_the_result() {
     let memory = TestMemory::new();
-    let shown = say(&memory, &format!("insert -t Access --body 'it is {TOKEN}'"));
+    let shown = text_output(&memory, &format!("insert -t Access --body 'it is {TOKEN}'"));
     assert_eq!(
         shown,
         "inserted `access` (0 keyword edges, 0 semantic edges)\nwarning: the text seems to contain secrets \
          (github-token), which search and assistants will show\n"
     );
-    assert_eq!(say(&memory, "insert -t Tea"), "inserted `tea` (0 keyword edges, 0 semantic edges)\n");
+    assert_eq!(text_output(&memory, "insert -t Tea"), "inserted `tea` (0 keyword edges, 0 semantic edges)\n");
 }

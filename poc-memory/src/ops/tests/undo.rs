@@ -185,7 +185,7 @@ fn changes_lists_the_numbers_that_undo_takes() {
     json(&memory, "link btree journal --strength 0.3");
     let before = json(&memory, "get btree")["weight"].clone();
     json(&memory, "weight btree 2.5");
-    insta::assert_snapshot!(say(&memory, "changes"), @r"
+    insta::assert_snapshot!(text_output(&memory, "changes"), @r"
     5  2026-11-21 09:00:00Z  manual  weight  btree
     4  2026-11-21 09:00:00Z  manual  link    btree, journal
     3  2026-11-21 08:00:00Z  manual  link    btree, journal
@@ -214,8 +214,8 @@ fn changes_since_a_time_leave_out_the_earlier_ones() {
     assert_eq!(ops("changes --since 2026-11-21T09:00:00Z"), ["weight"]);
     assert_eq!(ops("changes --since 2026-11-21"), ["weight", "link", "insert", "insert"]);
     assert_eq!(ops("changes --since 2026-11-21 --limit 2"), ["weight", "link"]);
-    insta::assert_snapshot!(say(&memory, "changes --since 30s"), @"nothing has changed since 2026-11-21 09:00:30Z");
-    insta::assert_snapshot!(say(&memory, "changes --since 2027-01-01"), @r"
+    insta::assert_snapshot!(text_output(&memory, "changes --since 30s"), @"nothing has changed since 2026-11-21 09:00:30Z");
+    insta::assert_snapshot!(text_output(&memory, "changes --since 2027-01-01"), @r"
     invalid_argument: `since`: 2027-01-01T00:00:00.000Z is not in the past
     give an earlier time, or how long ago: `12h`
     ");
@@ -269,7 +269,7 @@ fn changes_say_which_of_them_are_undone() {
     json(&memory, "undo");
     assert_eq!(undone("changes --limit 2"), [false, true]);
     assert_eq!(undone("history btree"), [false, true, false]);
-    insta::assert_snapshot!(say(&memory, "changes --limit 2"), @r"
+    insta::assert_snapshot!(text_output(&memory, "changes --limit 2"), @r"
     5  2026-11-21 09:00:00Z  manual  undo    btree (changed)
     4  2026-11-21 09:00:00Z  manual  insert  btree (changed, undone)
     ");
@@ -332,7 +332,7 @@ fn undo_without_a_number_undoes_the_last_change_made_by_hand() {
     for key in ["turn", "file", "of-the-assistant", "of-the-agent"] {
         json(&memory, &format!("get {key}"));
     }
-    let error = say(&memory, "undo");
+    let error = text_output(&memory, "undo");
     assert_eq!(
         error,
         "not_found: `what`: no change that you made by hand is left to undo\n`poc-memory undo N` undoes another \

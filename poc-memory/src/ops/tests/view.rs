@@ -51,7 +51,7 @@ fn a_view_around_a_note_has_all_notes_that_it_has_an_edge_to() {
     assert_eq!(keys("view --around btree"), ["btree", "journal", "fact"]);
     let edges = json(&memory, "view --around fact")["edges"].clone();
     assert!(edges.as_array().unwrap().iter().any(|edge| edge["kind"] == "derived-from"), "{edges:#}");
-    assert!(say(&memory, "view --around nothing").starts_with("not_found: `around`: "));
+    assert!(text_output(&memory, "view --around nothing").starts_with("not_found: `around`: "));
     let ctx =
         Ctx { memory: &memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     let both = find("view").unwrap().run(&ctx, json!({ "around": "fact", "pipeline": ["all"] }));
@@ -99,9 +99,9 @@ fn view_is_limited_and_reports_totals() {
         .flat_map(|edge| [edge["from"].to_string(), edge["to"].to_string()])
         .collect();
     assert_eq!(joined.len(), 6);
-    assert!(say(&memory, "view --limit 0").starts_with("invalid_argument: `limit`"));
-    assert!(say(&memory, "view --max-edges 100001").starts_with("invalid_argument: `max_edges`"));
-    assert!(say(&memory, "view -p tpye:x").starts_with("invalid_argument"));
+    assert!(text_output(&memory, "view --limit 0").starts_with("invalid_argument: `limit`"));
+    assert!(text_output(&memory, "view --max-edges 100001").starts_with("invalid_argument: `max_edges`"));
+    assert!(text_output(&memory, "view -p tpye:x").starts_with("invalid_argument"));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn equal_requests_get_byte_equal_answers() {
     let memory = filled();
     let answer = || json(&memory, "view").to_string();
     assert_eq!(answer(), answer());
-    let text = say(&memory, "view");
+    let text = text_output(&memory, "view");
     assert_eq!(text, text.trim_end().to_owned() + "\n");
     assert!(text.starts_with("{\"schema_version\":"), "{text}");
 }

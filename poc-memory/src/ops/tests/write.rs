@@ -28,7 +28,7 @@ fn ops_that_write_have_text_answers() {
         "get jurnal",
         "search",
     ] {
-        told += &format!("$ {line}\n{}\n", say(&memory, line).trim_end());
+        told += &format!("$ {line}\n{}\n", text_output(&memory, line).trim_end());
     }
     insta::assert_snapshot!(told, @r#"
     $ insert -t Soup --weight 2
@@ -94,7 +94,7 @@ fn a_link_to_a_retired_note_says_so() {
     let memory = filled();
     json(&memory, "insert --key soup -t Soup");
     json(&memory, "supersede btree journal");
-    insta::assert_snapshot!(say(&memory, "link soup btree"), @r"
+    insta::assert_snapshot!(text_output(&memory, "link soup btree"), @r"
     added: `soup` → `btree` (link, strength 0.8)
     `btree` is retired: no search finds it
     ");

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Maximum number of files listed one by one in the text for a person.
-const SHOWN: usize = 10;
+const SHOWN_FILES: usize = 10;
 
 /// The result of a sync of one vault.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -87,11 +87,11 @@ impl VaultSyncOutcome {
         };
         let mut text =
             format!("{}: {}: {}; {links}\n", self.vault, plural(self.files, "file"), parts.join(", "));
-        for file in self.renamed.iter().take(SHOWN) {
+        for file in self.renamed.iter().take(SHOWN_FILES) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "renamed    {} → {}", file.from, file.to);
         }
-        for file in self.written.iter().take(SHOWN) {
+        for file in self.written.iter().take(SHOWN_FILES) {
             let _ = writeln!(text, "written    {file}");
         }
         text += &problems_text(&self.refused, &self.warnings, &self.ambiguous, &self.unresolved);
@@ -124,19 +124,19 @@ pub(super) fn problems_text(
 ) -> String {
     let mut text = String::new();
     for (what, problems) in [("refused", refused), ("warning", warnings)] {
-        for problem in problems.iter().take(SHOWN) {
+        for problem in problems.iter().take(SHOWN_FILES) {
             let _ = writeln!(text, "{what:<10} {}: {}", problem.file, problem.error.line());
         }
     }
-    for link in ambiguous.iter().take(SHOWN) {
+    for link in ambiguous.iter().take(SHOWN_FILES) {
         let candidates = link.candidates.join(", ");
         let _ = writeln!(text, "ambiguous  {}: [[{}]] may be {candidates}", link.file, link.link);
     }
-    for link in unresolved.iter().take(SHOWN) {
+    for link in unresolved.iter().take(SHOWN_FILES) {
         let _ = writeln!(text, "unresolved {}: [[{}]]", link.file, link.link);
     }
     let lists = [refused.len(), warnings.len(), ambiguous.len(), unresolved.len()];
-    let left_out: usize = lists.iter().map(|listed| listed.saturating_sub(SHOWN)).sum();
+    let left_out: usize = lists.iter().map(|listed| listed.saturating_sub(SHOWN_FILES)).sum();
     if left_out > 0 {
         let _ = writeln!(text, "… and {left_out} more: `--json` shows them all");
     }

@@ -59,7 +59,7 @@ impl From<StoredAgentV1> for StoredAgent {
 pub(super) struct LastGoodVersion {
     /// The agent file.
     pub(super) source: String,
-    /// Its templates, by file name, and saved pipelines, by [`SAVED`] and their name.
+    /// Its templates, by file name, and saved pipelines, by [`SAVED_PREFIX`] and their name.
     texts: BTreeMap<String, String>,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct LastGoodVersion {
 pub const GRACE: Span = Span(2 * Span::SECOND.0);
 
 /// Prefix of the names of saved pipelines. No template has such a name: template names are relative paths.
-const SAVED: &str = "/@";
+const SAVED_PREFIX: &str = "/@";
 
 impl Record for StoredAgent {
     const TABLE: Table = Table::Agents;
@@ -150,7 +150,7 @@ impl LastGoodVersion {
             texts.insert(name.clone(), prompt.text.clone());
         }
         let saved = definition.saved().filter_map(|name| Some((name, names.all_saved().get(name)?)));
-        texts.extend(saved.map(|(name, saved)| (format!("{SAVED}{name}"), saved.text.clone())));
+        texts.extend(saved.map(|(name, saved)| (format!("{SAVED_PREFIX}{name}"), saved.text.clone())));
         LastGoodVersion { source: definition.source.clone(), texts }
     }
 
@@ -161,7 +161,7 @@ impl LastGoodVersion {
             text.ok_or_else(|| Error::internal(format!("the template `{file}` was not remembered")))
         };
         let saved = self.texts.iter().filter_map(|(name, text)| {
-            Some((name.strip_prefix(SAVED)?.to_owned(), SavedPipeline::from(text.clone())))
+            Some((name.strip_prefix(SAVED_PREFIX)?.to_owned(), SavedPipeline::from(text.clone())))
         });
         let names = Names::of(config).with_saved(saved.collect());
         let context = Context { config, names: &names, template: &template };

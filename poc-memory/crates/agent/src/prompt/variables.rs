@@ -4,7 +4,7 @@ use super::fence::Fence;
 use crate::Definition;
 use crate::action;
 use crate::definition::ActionKind;
-use crate::selection::{Excerpt, Handle, LISTED, LinkCandidate, PromptExtent, Selection, hubs, siblings};
+use crate::selection::{Excerpt, Handle, LinkCandidate, MAX_LISTED, PromptExtent, Selection, hubs, siblings};
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, Ix, NodeId, State, Trust, View};
 use poc_notes::Memory;
@@ -206,7 +206,7 @@ fn line(text: &str) -> String {
 fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut NotesShown) -> String {
     let view = &selection.view;
     let (communities, _) = view.communities(&memory.config.structure.options());
-    let largest: Vec<String> = communities.sizes().take(LISTED).map(|size| size.to_string()).collect();
+    let largest: Vec<String> = communities.sizes().take(MAX_LISTED).map(|size| size.to_string()).collect();
     let alone = (0..view.slots()).filter(|&ix| view.is_live(ix) && view.degree(ix) == 0).count();
     format!(
         "notes in use: {}; edges: {}; notes without edges: {alone}\ncommunities: {}; notes in the largest: {}\n\

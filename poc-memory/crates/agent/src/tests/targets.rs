@@ -70,7 +70,7 @@ fn replace(request: &Request<'_>, old: &str, new: &str) -> Value {
 }
 
 /// The outcome of each action.
-fn became(run: &Run) -> Vec<&str> {
+fn codes(run: &Run) -> Vec<&str> {
     run.actions.iter().map(|row| row.refusal_code.as_deref().unwrap_or("applied")).collect()
 }
 
@@ -88,7 +88,7 @@ fn targets_limit_what_may_be_changed() {
                 "supersede": [replace(asked, "beside", "result")]})
         });
         let run = world.run(&definition, &model);
-        assert_eq!(became(&run), expected, "{targets}: {:?}", outcomes(&run));
+        assert_eq!(codes(&run), expected, "{targets}: {:?}", outcomes(&run));
     };
     let unknown = "unknown-handle";
     check("results", [unknown, unknown, unknown, "applied", unknown, unknown, unknown]);
@@ -115,7 +115,7 @@ fn sources_of_new_notes_obey_the_targets_and_limits() {
             json!({"notes": "", "link-add": [], "weight": [], "insert": notes, "supersede": []})
         });
         let run = world.run(&definition, &model);
-        assert_eq!(became(&run), expected, "{limits}: {:?}", outcomes(&run));
+        assert_eq!(codes(&run), expected, "{limits}: {:?}", outcomes(&run));
     };
     let sources: [&[&str]; 3] = [&["result"], &["result", "hub"], &["spoke-1"]];
     check("targets = \"results\"", &sources, &["applied", "out-of-scope", "out-of-scope"]);
@@ -141,7 +141,7 @@ fn a_hub_linked_to_a_result_is_in_its_neighborhood() {
         json!({"notes": "", "link-add": [], "insert": [], "supersede": [],
             "weight": [weigh(asked, "hub"), weigh(asked, "spoke-1")]})
     });
-    assert_eq!(became(&world.run(&definition, &model)), ["applied", "unknown-handle"]);
+    assert_eq!(codes(&world.run(&definition, &model)), ["applied", "unknown-handle"]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_candidate_is_superseded_only_when_shown_whole() {
                 "supersede": [replace(asked, "hub", "result")]})
         });
         let run = world.run(&definition, &model);
-        assert_eq!(became(&run), [expected], "{targets} {chars}: {:?}", run.actions);
+        assert_eq!(codes(&run), [expected], "{targets} {chars}: {:?}", run.actions);
     };
     check("neighborhood", 300, "applied");
     check("neighborhood", 10, "out-of-scope");
@@ -175,7 +175,7 @@ fn a_truncated_result_can_be_reweighted_but_not_superseded() {
             "supersede": [{"reason": "", "node": handle(asked, "result"), "by": "", "key": "renamed", "title": "", "body": ""}]})
     });
     let run = world.run(&definition, &model);
-    assert_eq!(became(&run), ["applied", "out-of-scope"]);
+    assert_eq!(codes(&run), ["applied", "out-of-scope"]);
     assert_eq!(run.actions[1].detail.as_deref(), Some("the prompt does not show N1 in full"));
 }
 
@@ -189,7 +189,7 @@ fn changes_to_neighbors_during_the_call_are_detected_too() {
             "weight": [weigh(asked, "beside"), weigh(asked, "hub")]})
     });
     let run = world.run(&definition, &model);
-    assert_eq!(became(&run), ["changed-since-read", "changed-since-read", "applied"]);
+    assert_eq!(codes(&run), ["changed-since-read", "changed-since-read", "applied"]);
 }
 
 #[test]

@@ -10,10 +10,10 @@ use serde_json::Map;
 
 /// Maximum length of the text of one note in bytes. An embedding describes a section well, but a whole book
 /// poorly.
-const PART_BYTES: usize = 6_000;
+const MAX_PART_BYTES: usize = 6_000;
 
 /// Maximum length of a document in bytes.
-const DOCUMENT_BYTES: u64 = 64 << 20;
+const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
 
 /// A document.
 pub(super) struct Document {
@@ -25,34 +25,34 @@ pub(super) struct Document {
 
 impl Import<'_> {
     /// Maximum number of bytes of a document.
-    pub(super) fn longest_document(&self) -> u64 {
-        DOCUMENT_BYTES
+    pub(super) fn max_document_bytes(&self) -> u64 {
+        MAX_DOCUMENT_BYTES
     }
 
     /// Takes a document as one note, or as several that follow each other.
     pub(super) fn take_document(&mut self, file: &SourceFile<'_>, document: Document) -> Result<()> {
         let Document { title, text } = document;
-        let parts = parts(&text, PART_BYTES);
+        let parts = parts(&text, MAX_PART_BYTES);
         if parts.is_empty() {
             let error = Error::invalid("the document has no text").hint("leave it out");
             return self.take(file.location(), 0, Err(error));
         }
-        let several = parts.len() > 1;
+        let is_divided = parts.len() > 1;
         let name = title.or_else(|| title_of(&text)).unwrap_or_else(|| file.name.clone());
         for (number, part) in (1u64..).zip(&parts) {
-            let key = file.key().map(|key| if several { format!("{key}#{number}") } else { key });
+            let key = file.key().map(|key| if is_divided { format!("{key}#{number}") } else { key });
             let mut note = ForeignNote::read(Map::new(), Some(part), key, self.options, self.provenance())?;
             let heading = part.starts_with('#').then(|| title_of(part)).flatten();
-            note.draft.title = Some(match heading.filter(|heading| several && *heading != name) {
+            note.draft.title = Some(match heading.filter(|heading| is_divided && *heading != name) {
                 Some(heading) => format!("{name}: {heading}"),
-                None if several => format!("{name} ({number})"),
+                None if is_divided => format!("{name} ({number})"),
                 None => name.clone(),
             });
             note.draft.source = Some(file.name.clone());
-            if several {
+            if is_divided {
                 note.session = file.key().map(|key| format!("document: {key}"));
             }
-            let place = if several { file.item("part", number) } else { file.location() };
+            let place = if is_divided { file.item("part", number) } else { file.location() };
             self.take(place, part.len(), Ok(ParsedNote::Foreign(Box::new(note))))?;
         }
         Ok(())
@@ -77,11 +77,11 @@ fn parts(text: &str, max: usize) -> Vec<String> {
         }
         let mut rest = paragraph;
         while rest.len() > max {
-            let (piece, behind) = split_before(rest, max);
+            let (piece, remainder) = split_before(rest, max);
             if !piece.trim().is_empty() {
                 parts.push(piece.to_owned());
             }
-            rest = behind;
+            rest = remainder;
         }
         if rest.trim().is_empty() {
             continue;

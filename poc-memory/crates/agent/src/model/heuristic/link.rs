@@ -10,7 +10,7 @@ use poc_rank::lookalike::are_lookalikes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of names in a reason.
-const NAMED: usize = 3;
+const MAX_NAMES: usize = 3;
 
 /// A proposed link.
 pub(super) struct LinkProposal<'a> {
@@ -22,7 +22,7 @@ pub(super) struct LinkProposal<'a> {
 impl LinkProposal<'_> {
     pub(super) fn reason(&self) -> String {
         let names: Vec<String> =
-            self.names.iter().take(NAMED).map(|name| format!("`{}`", name.name)).collect();
+            self.names.iter().take(MAX_NAMES).map(|name| format!("`{}`", name.name)).collect();
         format!("both mention {}", names.join(", "))
     }
 }

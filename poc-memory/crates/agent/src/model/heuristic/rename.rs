@@ -16,7 +16,7 @@ use poc_search::query::{is_generated, is_id};
 use std::collections::BTreeSet;
 
 /// Minimum number of characters of a key that counts as generated, as in the filter `generated-key`.
-const LONG: usize = 60;
+const GENERATED_KEY_CHARS: usize = 60;
 /// Minimum characters of the last part of a long key: a key that is long because of its folders cannot be shortened.
 const LONG_NAME: usize = 40;
 /// Minimum number of words of a new key.
@@ -91,7 +91,7 @@ fn key_of(node: &Node, text: &TextIndex, common: usize) -> Option<String> {
     }
     let spelled: Vec<&str> = words.iter().map(|word| word.spelled.as_str()).collect();
     let key = format!("{front}{}", spelled.join("-"));
-    (!is_generated(&key, LONG)).then_some(key)
+    (!is_generated(&key, GENERATED_KEY_CHARS)).then_some(key)
 }
 
 /// A word of the subject of a note.
@@ -148,7 +148,7 @@ pub(super) fn front(key: &str) -> Option<String> {
     let mut kept = name_at + date_len(key.get(name_at..)?);
     kept += number_len(key.get(kept..)?);
     let name = key.get(kept..)?;
-    let is_long = key.chars().count() >= LONG && name.chars().count() >= LONG_NAME;
+    let is_long = key.chars().count() >= GENERATED_KEY_CHARS && name.chars().count() >= LONG_NAME;
     if let Some(id) = parts(name).find(|part| is_id(part)) {
         if is_date_and_time(id) {
             return None;
@@ -160,10 +160,10 @@ pub(super) fn front(key: &str) -> Option<String> {
             return None;
         }
         // A prefix such as `recipe-` describes the note and is kept; `note-` does not.
-        if !before.is_empty() && !is_generated(before.trim_end_matches(is_separator), LONG) {
+        if !before.is_empty() && !is_generated(before.trim_end_matches(is_separator), GENERATED_KEY_CHARS) {
             kept += before.len();
         }
-    } else if !is_long && !is_generated(name, LONG) {
+    } else if !is_long && !is_generated(name, GENERATED_KEY_CHARS) {
         return None;
     }
     // A date or number without a separator after it is the whole name.
@@ -208,7 +208,7 @@ fn number_len(name: &str) -> usize {
     let length = letters + hyphen + digits;
     let is_number = (1..=8).contains(&letters) && (1..=7).contains(&digits);
     let separator = separator_len(name.get(length..));
-    let is_placeholder = is_generated(name.get(..length).unwrap_or_default(), LONG);
+    let is_placeholder = is_generated(name.get(..length).unwrap_or_default(), GENERATED_KEY_CHARS);
     if is_number && separator > 0 && !is_placeholder { length + separator } else { 0 }
 }
 

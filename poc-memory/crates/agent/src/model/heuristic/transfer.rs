@@ -15,7 +15,7 @@ const WORDS_NAMED: usize = 3;
 /// Stands for the sentences that do not fit.
 const REST: &str = "\n- …";
 /// Maximum characters of a quoted sentence.
-const QUOTED: usize = 300;
+const MAX_SENTENCE_CHARS: usize = 300;
 
 /// Episodes that share rare words.
 pub(super) struct EpisodeGroup<'a> {
@@ -234,7 +234,7 @@ impl EpisodeGroup<'_> {
             }
         }
         let plain = best.1.split_whitespace().collect::<Vec<_>>().join(" ");
-        match plain.char_indices().nth(QUOTED) {
+        match plain.char_indices().nth(MAX_SENTENCE_CHARS) {
             Some((end, _)) => format!("{}…", plain.get(..end).unwrap_or(&plain)),
             None => plain,
         }

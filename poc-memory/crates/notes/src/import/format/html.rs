@@ -32,7 +32,7 @@ impl Format for Html {
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
-        let page = file.text(import.longest_document())?;
+        let page = file.text(import.max_document_bytes())?;
         let converter = HtmlToMarkdown::builder()
             .skip_tags(vec!["head", "script", "style", "noscript", "template", "svg", "nav", "iframe"])
             .build();

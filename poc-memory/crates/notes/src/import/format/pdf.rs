@@ -28,7 +28,7 @@ impl Format for Pdf {
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
-        let bytes = file.bytes(import.longest_document())?;
+        let bytes = file.bytes(import.max_document_bytes())?;
         // The library panics on some damaged documents.
         let text = catch_unwind(AssertUnwindSafe(|| pdf_extract::extract_text_from_mem(&bytes)));
         let text = match text {

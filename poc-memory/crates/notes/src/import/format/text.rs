@@ -27,7 +27,7 @@ impl Format for Text {
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
-        let text = file.text(import.longest_document())?;
+        let text = file.text(import.max_document_bytes())?;
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text).to_owned();
         import.take_document(file, Document { title: None, text })
     }

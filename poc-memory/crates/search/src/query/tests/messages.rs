@@ -3,7 +3,7 @@
 use super::{from_parts, parse};
 use poc_graph::error::Code;
 
-pub(super) fn told(text: &str) -> String {
+pub(super) fn error_text(text: &str) -> String {
     let error = parse(text).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
     match error.hint {
@@ -14,7 +14,7 @@ pub(super) fn told(text: &str) -> String {
 
 #[test]
 fn a_single_problem_is_shown_with_carets() {
-    insta::assert_snapshot!(told("all | tpe:episodic | limit:20"), @r"
+    insta::assert_snapshot!(error_text("all | tpe:episodic | limit:20"), @r"
     unknown stage `tpe`
       all | tpe:episodic | limit:20
             ^^^
@@ -25,7 +25,7 @@ fn a_single_problem_is_shown_with_carets() {
 #[test]
 fn all_problems_are_reported_together() {
     insta::assert_snapshot!(
-        told("all | tpe:episodic | age:>7x | limit:0 | !sort:prioritty | match:x"), @r"
+        error_text("all | tpe:episodic | age:>7x | limit:0 | !sort:prioritty | match:x"), @r"
     6 problems in this pipeline
       all | tpe:episodic | age:>7x | limit:0 | !sort:prioritty | match:x
             ^^^ unknown stage `tpe`; did you mean `type`?
@@ -50,24 +50,24 @@ fn terms_before_a_generator_are_an_error() {
 
 #[test]
 fn a_missing_text_is_an_error() {
-    let told = |terms: &[&str], stages: &[&str]| {
+    let error_text = |terms: &[&str], stages: &[&str]| {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let error = from_parts(&owned(terms), &owned(stages)).unwrap_err();
         format!("{}\n{}", error.message, error.hint.unwrap_or_default())
     };
-    insta::assert_snapshot!(told(&[], &["hybrid | limit:20"]), @r"
+    insta::assert_snapshot!(error_text(&[], &["hybrid | limit:20"]), @r"
     `hybrid` needs a text
       hybrid | limit:20
       ^^^^^^
     write `hybrid:TEXT[,k=50][,derived=0]`; search terms in front serve as its text
     ");
-    insta::assert_snapshot!(told(&["btree"], &["hybrid:x"]), @r#"
+    insta::assert_snapshot!(error_text(&["btree"], &["hybrid:x"]), @r#"
     `hybrid` produces a set and can only be the first stage
       hybrid:btree | hybrid:x
                      ^^^^^^
     one stage takes the words of both: write `hybrid:"btree x"`
     "#);
-    insta::assert_snapshot!(told(&["btree"], &["hybrid x"]), @r"
+    insta::assert_snapshot!(error_text(&["btree"], &["hybrid x"]), @r"
     2 problems in this pipeline
       hybrid:btree | hybrid x
                      ^^^^^^ `hybrid` produces a set and can only be the first stage; search terms already are the first stage, `hybrid:`
@@ -77,13 +77,13 @@ fn a_missing_text_is_an_error() {
 
 #[test]
 fn carets_are_under_characters_not_bytes() {
-    insta::assert_snapshot!(told("key:\"größe 日本\" | tpe:x | key:é[a"), @r#"
+    insta::assert_snapshot!(error_text("key:\"größe 日本\" | tpe:x | key:é[a"), @r#"
     2 problems in this pipeline
       key:"größe 日本" | tpe:x | key:é[a
                          ^^^ unknown stage `tpe`; did you mean `type`?
                                      ^^^ `é[a` is not a glob for `key`: its `[` is never closed by a `]`
     "#);
-    insta::assert_snapshot!(told("größe:日本"), @r"
+    insta::assert_snapshot!(error_text("größe:日本"), @r"
     unknown stage `größe`
       größe:日本
       ^^^^^
@@ -93,7 +93,7 @@ fn carets_are_under_characters_not_bytes() {
 
 #[test]
 fn long_and_multi_line_pipelines_are_shown_in_part() {
-    insta::assert_snapshot!(told("all\n| type:daily\n| limt:3\n| limit:x"), @r"
+    insta::assert_snapshot!(error_text("all\n| type:daily\n| limt:3\n| limit:x"), @r"
     2 problems in this pipeline
       | limt:3
         ^^^^ unknown stage `limt`; did you mean `limit`?
@@ -101,14 +101,14 @@ fn long_and_multi_line_pipelines_are_shown_in_part() {
               ^ `limit` takes a whole number from 1, not `x`
     ");
     let long = format!("all{} | limti:3", " | type:daily".repeat(30));
-    insta::assert_snapshot!(told(&long), @r"
+    insta::assert_snapshot!(error_text(&long), @r"
     unknown stage `limti`
       …| type:daily | type:daily | type:daily | type:daily | type:daily | type:daily | limti:3
                                                                                        ^^^^^
     hint: did you mean `limit`?
     ");
     let many = vec!["x"; 70].join("|");
-    insta::assert_snapshot!(told(&many), @r"
+    insta::assert_snapshot!(error_text(&many), @r"
     65 problems in this pipeline
       x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x
       ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
@@ -123,7 +123,7 @@ fn long_and_multi_line_pipelines_are_shown_in_part() {
                         ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
       … and 55 more
     ");
-    insta::assert_snapshot!(told(&"x".repeat(70_000)), @r"
+    insta::assert_snapshot!(error_text(&"x".repeat(70_000)), @r"
     a pipeline of 70000 bytes is too long
     hint: at most 65536 bytes are allowed
     ");

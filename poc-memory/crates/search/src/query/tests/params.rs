@@ -44,7 +44,7 @@ fn a_parameter_is_replaced_by_its_value() {
 
 #[test]
 fn invalid_parameters_are_reported_with_their_place() {
-    let told = |text: &str| {
+    let error_text = |text: &str| {
         let error = with(text, &[("kind", "daily"), ("count", "many")]).unwrap_err();
         let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("\n  {hint}"));
         format!("{error}{hint}\n")
@@ -58,7 +58,7 @@ fn invalid_parameters_are_reported_with_their_place() {
         "all | type:${kind",
         "all | type:${ kind }",
     ];
-    insta::assert_snapshot!(texts.map(told).concat(), @r#"
+    insta::assert_snapshot!(texts.map(error_text).concat(), @r#"
     there is no parameter `knd`
       all | type:${knd}
                  ^^^^^^

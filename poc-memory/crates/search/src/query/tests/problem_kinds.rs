@@ -1,6 +1,6 @@
 //! The message of each kind of problem.
 
-use super::messages::told;
+use super::messages::error_text;
 use super::parse;
 
 /// Each correction in a hint is a pipeline that parses.
@@ -40,14 +40,14 @@ fn corrections_can_be_run() {
         ("match:x | spread,max_hops=99,edge_decay=0.5", "spread,max_hops=16,edge_decay=0.5"),
     ];
     for (text, expected) in texts {
-        let message = told(text);
+        let message = error_text(text);
         let (_, hint) = message.rsplit_once("write `").unwrap_or_else(|| panic!("{text}: {message}"));
         let right = hint.trim_end_matches('`');
         assert_eq!(right, expected, "{message}");
         assert!(parse(right).is_ok(), "{right}");
     }
     // Without a value the syntax is shown.
-    assert!(told("tag:").ends_with("hint: write `keyword:WORD`"), "{}", told("tag:"));
+    assert!(error_text("tag:").ends_with("hint: write `keyword:WORD`"), "{}", error_text("tag:"));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn each_kind_of_problem_has_its_own_message() {
         "Type:daily",
         "!!type:daily",
     ];
-    let all: Vec<String> = texts.iter().map(|text| told(text)).collect();
+    let all: Vec<String> = texts.iter().map(|text| error_text(text)).collect();
     insta::assert_snapshot!(all.join("\n\n"), @r#"
     the pipeline is empty
     hint: `all | limit:20` is a short one

@@ -24,7 +24,7 @@ fn sound() -> Names {
     ])
 }
 
-fn told(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     match &error.hint {
         Some(hint) => format!("{error}\nhint: {hint}"),
         None => error.to_string(),
@@ -121,13 +121,13 @@ fn search_terms_complete_a_saved_pipeline() {
     assert_eq!(with(&["a", "|", "b"], &["@deeper | @due"]), deeper);
     assert_eq!(with(&["a"], &["@due"]), Ok("hybrid:a | age:<7d".into()));
     assert_eq!(names.check("deeper").unwrap().to_string(), "hybrid:TERMS,k=100 | spread | limit:3");
-    insta::assert_snapshot!(told(&Pipeline::parse("@deeper", &names).unwrap_err()), @r"
+    insta::assert_snapshot!(error_text(&Pipeline::parse("@deeper", &names).unwrap_err()), @r"
     in the saved pipeline `@deep`: `hybrid` needs a text
       hybrid,k=100 | spread
       ^^^^^^
     hint: write `hybrid:TEXT[,k=50][,derived=0]`; search terms in front serve as its text
     ");
-    insta::assert_snapshot!(told(&with(&["a"], &["limit:3 | @deep"]).unwrap_err()), @r"
+    insta::assert_snapshot!(error_text(&with(&["a"], &["limit:3 | @deep"]).unwrap_err()), @r"
     2 problems in this pipeline
       hybrid:a | limit:3 | @deep
                            ^^^^^ `@deep` starts with `hybrid` and can only be the first stage; search terms already are the first stage, `hybrid:`
@@ -174,7 +174,7 @@ fn each_kind_of_problem_has_its_own_message() {
         "episodes",
     ];
     let all: Vec<String> =
-        texts.iter().map(|text| told(&Pipeline::parse(text, &names).unwrap_err())).collect();
+        texts.iter().map(|text| error_text(&Pipeline::parse(text, &names).unwrap_err())).collect();
     insta::assert_snapshot!(all.join("\n\n"), @r#"
     there is no saved pipeline `@episods`
       @episods
@@ -271,7 +271,7 @@ fn each_kind_of_problem_has_its_own_message() {
       ^^^^^^^^
     hint: the saved pipeline is `@episodes`
     "#);
-    let without = told(&Pipeline::parse("@recent", &NAMES).unwrap_err());
+    let without = error_text(&Pipeline::parse("@recent", &NAMES).unwrap_err());
     insta::assert_snapshot!(without, @r#"
     there is no saved pipeline `@recent`
       @recent
@@ -327,7 +327,7 @@ fn saved_pipelines_are_checked_in_the_settings() {
     let config = poc_config::Config::layered(Some(("config.toml", file)), variables.into_iter()).unwrap();
     let names = Names::of(&config);
     assert_eq!(names.check("recent").unwrap().to_string(), "all | age:<7d");
-    let problems: Vec<String> = names.problems().iter().map(told).collect();
+    let problems: Vec<String> = names.problems().iter().map(error_text).collect();
     insta::assert_snapshot!(problems.join("\n\n"), @r"
     config.toml:5:1: `My Own` is not a valid name for a saved pipeline
     hint: write lower-case words with `-` between them: `recent-sessions`
@@ -370,7 +370,7 @@ fn saved_pipelines_are_bounded() {
         levels(count, &|at| if at + 1 == count { "limit:1".into() } else { format!("@l{}", at + 1) })
     };
     assert_eq!(parse(&chain(16)), Ok(2));
-    insta::assert_snapshot!(told(&parse(&chain(17)).unwrap_err()), @r"
+    insta::assert_snapshot!(error_text(&parse(&chain(17)).unwrap_err()), @r"
     in the saved pipeline `@l15`: saved pipelines are nested more than 16 deep
       @l16
       ^^^^
@@ -385,7 +385,7 @@ fn saved_pipelines_are_bounded() {
         assert!(parse(&bomb).unwrap_err().message.len() < 10_000);
     }
     let wide = saved(&[("wide", &["limit:1"; 64].join("|"))]);
-    insta::assert_snapshot!(told(&Pipeline::parse("@wide", &wide).unwrap_err()), @r"
+    insta::assert_snapshot!(error_text(&Pipeline::parse("@wide", &wide).unwrap_err()), @r"
     the pipeline has 65 stages, including those of its saved pipelines and the implicit `all`
     hint: at most 64 stages are allowed
     ");
@@ -393,7 +393,7 @@ fn saved_pipelines_are_bounded() {
     assert_eq!(Pipeline::parse("@wide", &fits).unwrap().calls.len(), 64);
     let long = format!("key:'{}'", "a".repeat(40_000));
     let long = saved(&[("long", &long)]);
-    insta::assert_snapshot!(told(&Pipeline::parse("@long | @long", &long).unwrap_err()), @r"
+    insta::assert_snapshot!(error_text(&Pipeline::parse("@long | @long", &long).unwrap_err()), @r"
     the pipeline has 80017 bytes, including its saved pipelines and values
     hint: at most 65536 bytes are allowed
     ");
