@@ -217,10 +217,10 @@ fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
         .env("POC_MEMORY__DAEMON__LOCK_TIMEOUT", "200ms")
         .output()
         .unwrap();
-    let said = String::from_utf8(short.stderr).unwrap();
-    assert_eq!(short.status.code(), Some(5), "{said}");
+    let message = String::from_utf8(short.stderr).unwrap();
+    assert_eq!(short.status.code(), Some(5), "{message}");
     let waits = format!("waiting at most 200ms: the store is held by process {}", holder.id());
-    assert!(said.contains(&waits) && said.contains("and was not released within 200ms"), "{said}");
+    assert!(message.contains(&waits) && message.contains("and was not released within 200ms"), "{message}");
     // A signal ends the wait.
     let mut waiting = world.command("poc-daemon").stderr(Stdio::piped()).spawn().unwrap();
     let mut line = [0; 7];
@@ -232,9 +232,9 @@ fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
     let mut starting = world.command("poc-memory");
     starting.args(["daemon", "start"]).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut starting = starting.spawn().unwrap();
-    let mut said = BufReader::new(starting.stderr.take().unwrap());
+    let mut message = BufReader::new(starting.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    message.read_line(&mut line).unwrap();
     assert!(line.contains(&format!("the store is held by process {}", holder.id())), "{line}");
     std::fs::write(world.home().join("answer"), "").unwrap();
     assert!(holder.wait().unwrap().success());
@@ -371,8 +371,8 @@ fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
         .unwrap();
     started();
     world.stop_daemon();
-    let said = asking.wait_with_output().unwrap();
-    let error: Value = serde_json::from_slice(&said.stderr).unwrap();
-    assert_eq!((said.status.code(), &error["error"]["code"]), (Some(5), &json!("unavailable")), "{error}");
+    let output = asking.wait_with_output().unwrap();
+    let error: Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!((output.status.code(), &error["error"]["code"]), (Some(5), &json!("unavailable")), "{error}");
     assert!(error["error"]["message"].as_str().unwrap().starts_with("the request was cancelled"), "{error}");
 }

@@ -400,10 +400,10 @@ fn a_daemon_whose_log_is_deleted_says_so_and_loses_nothing() {
     world.json(&["insert", "--key", "late", "--title", "Late", "--body", "Written by the daemon"]);
     let away = world.home().join("away");
     fs::rename(&log, &away).unwrap();
-    let told = problem(&world).unwrap();
+    let text = problem(&world).unwrap();
     assert!(
-        told.starts_with("read-only, the log was changed: another program has changed its log"),
-        "{told}"
+        text.starts_with("read-only, the log was changed: another program has changed its log"),
+        "{text}"
     );
     let refused = world.run(&["insert", "--title", "New", "--body", "Refused"]);
     assert_ne!(refused.status, 0);

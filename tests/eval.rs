@@ -293,7 +293,7 @@ fn the_users_memory_is_asked_by_confirmed_questions_and_by_a_file() {
 #[test]
 fn errors_in_a_file_of_live_questions_are_reported_with_file_and_line() {
     let world = asked_world();
-    for (text, line, said) in [
+    for (text, line, message) in [
         (
             "{\"text\": \"where?\", \"keys\": [\"lunc\"]}",
             ":1",
@@ -307,7 +307,7 @@ fn errors_in_a_file_of_live_questions_are_reported_with_file_and_line() {
         world.write("bad.jsonl", text);
         let ran = world.run(&["eval", "--live", "bad.jsonl"]);
         assert_eq!(ran.status, 2, "{}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("bad.jsonl{line}: {said}")), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("bad.jsonl{line}: {message}")), "{}", ran.stderr);
     }
     let ran = world.run(&["eval", "--live", "nowhere.jsonl"]);
     assert_eq!(ran.status, 1, "{}", ran.stderr);

@@ -72,8 +72,8 @@ fn the_fallback_model_answers_and_no_key_is_written_anywhere() {
         let spent = asker[field].as_f64().unwrap();
         assert!(cost > 0.0 && (spent - cost).abs() < 1e-9, "{field}: {spent}, not {cost}: {asker:#}");
     }
-    for said in [ran.stdout, ran.stderr, world.run(&["agent", "inspect", id]).stdout] {
-        assert!(!said.contains(KEY), "{said}");
+    for text in [ran.stdout, ran.stderr, world.run(&["agent", "inspect", id]).stdout] {
+        assert!(!text.contains(KEY), "{text}");
     }
     assert_eq!(leaks(world.home()), [""; 0]);
 }

@@ -22,11 +22,11 @@ fn a_webhook_receives_a_problem_and_its_end() {
     world.write("config.toml", &format!("[notify]\nwebhook = \"{url}\"\nevery = \"1s\"\n"));
     world.write("agents/broken.toml", "[query]\npipelin = \"all\"\n");
     world.start_daemon();
-    let told = until(&server, |request| request.body["problems"].to_string().contains("`broken`"));
-    assert_eq!(told.line, "POST /hooks/hidden-token");
-    assert_eq!(told.header("content-type"), Some("application/json"));
-    assert_eq!(told.body["store"].as_str(), world.home().join("store").to_str());
-    assert!(told.body["at"].is_string());
+    let notification = until(&server, |request| request.body["problems"].to_string().contains("`broken`"));
+    assert_eq!(notification.line, "POST /hooks/hidden-token");
+    assert_eq!(notification.header("content-type"), Some("application/json"));
+    assert_eq!(notification.body["store"].as_str(), world.home().join("store").to_str());
+    assert!(notification.body["at"].is_string());
     std::fs::remove_file(world.home().join("agents/broken.toml")).unwrap();
     until(&server, |request| request.body["problems"] == serde_json::json!([]));
     // The log names the host of a server that fails, and not the path, which may contain a secret.

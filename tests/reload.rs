@@ -313,12 +313,12 @@ fn settings_of_requests_take_effect_and_the_others_are_named() {
 #[test]
 fn a_person_is_notified_of_problems_and_sees_all_of_them() {
     let mut world = World::new();
-    let said = world.home().join("said");
+    let log_file = world.home().join("said");
     world.write(
         "config.toml",
         &format!(
             "[notify]\ncommand = [\"sh\", \"-c\", \"cat >> {0}; echo >> {0}\"]\nevery = \"1s\"\n",
-            said.display()
+            log_file.display()
         ),
     );
     world.write("agents/new.toml", GOOD);
@@ -331,7 +331,7 @@ fn a_person_is_notified_of_problems_and_sees_all_of_them() {
     assert!(status["waiting"][0].as_str().unwrap().contains("agent `new`"), "{status}");
     assert_eq!(status["backlog"]["new"], 1, "{status}");
     let messages = || -> Vec<Value> {
-        let text = fs::read_to_string(&said).unwrap_or_default();
+        let text = fs::read_to_string(&log_file).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
     let wait_for = |what: &dyn Fn(&Value) -> bool| {

@@ -123,11 +123,14 @@ fn setup_registers_every_assistant_and_remove_restores_every_byte() {
     assert_eq!(user.files(), before);
     assert!(!user.world.home().join("store").exists());
 
-    let said = user.ok(&["setup", "--yes"]);
+    let output = user.ok(&["setup", "--yes"]);
     for assistant in ["claude-code", "codex", "cursor", "claude-desktop", "vscode", "zed"] {
-        assert!(said.contains(&format!("ok       {assistant}: tools answer (6 tools)")), "{said}");
+        assert!(output.contains(&format!("ok       {assistant}: tools answer (6 tools)")), "{output}");
     }
-    assert!(said.contains("ok       codex: hooks answer in ") && said.contains("trust the hooks"), "{said}");
+    assert!(
+        output.contains("ok       codex: hooks answer in ") && output.contains("trust the hooks"),
+        "{output}"
+    );
     let state = user.json_at(".claude.json");
     assert_eq!(state["numStartups"], 7);
     let server = &state["mcpServers"]["poc-memory"];
@@ -216,10 +219,10 @@ fn a_file_that_cannot_be_read_stops_setup_before_anything_is_written() {
 fn a_plugin_has_tools_hooks_and_a_skill() {
     let user = User::new();
     let folder = user.home.join("market");
-    let said = user.ok(&["plugin", &folder.display().to_string()]);
+    let output = user.ok(&["plugin", &folder.display().to_string()]);
     assert!(
-        said.contains("claude plugin install poc-memory@poc") && said.contains("codex plugin add"),
-        "{said}"
+        output.contains("claude plugin install poc-memory@poc") && output.contains("codex plugin add"),
+        "{output}"
     );
     let market = user.json_at("market/.claude-plugin/marketplace.json");
     assert_eq!(market["plugins"][0]["source"], "./poc-memory");
@@ -265,8 +268,8 @@ fn setup_finds_a_model_measures_it_and_makes_it_the_default() {
     let shown = user.ok(&["setup", "model", "--dry-run"]);
     assert!(shown.contains("ollama     all-minilm:latest, qwen3:4b"), "{shown}");
     assert!(shown.contains("+id = \"qwen3:4b\"") && shown.contains("lm-studio  is not running"), "{shown}");
-    let said = user.ok(&["setup", "model", "--yes"]);
-    assert!(said.contains("chosen     ollama/qwen3:4b") && said.contains("measured   "), "{said}");
+    let output = user.ok(&["setup", "model", "--yes"]);
+    assert!(output.contains("chosen     ollama/qwen3:4b") && output.contains("measured   "), "{output}");
     let text = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
     assert_eq!(text, format!("{settings}\n[models.default]\nprovider = \"ollama\"\nid = \"qwen3:4b\"\n"));
 }

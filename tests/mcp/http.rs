@@ -136,9 +136,10 @@ fn uses(client: &Client) {
         .collect();
     assert!(uris.contains(&uri.as_str()), "{listed}");
     let wrong = client.ask("tools/call", json!({"name": "memory_search", "arguments": {"text": 5}}));
-    let said: Value = serde_json::from_str(wrong["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    let content: Value =
+        serde_json::from_str(wrong["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(
-        (&said["error"]["at"]["field"], &said["expected"]["type"]),
+        (&content["error"]["at"]["field"], &content["expected"]["type"]),
         (&json!("text"), &json!("string"))
     );
     if client.session.is_some() {
@@ -249,9 +250,9 @@ fn an_invalid_message_is_a_protocol_error() {
     let client = Client::new(&http, &http.full);
     let check = |body: &[u8], code: i64, id: Value| {
         let answered = client.send("POST", &[], body);
-        let told = answered.json();
+        let answer_body = answered.json();
         assert_eq!(
-            (answered.status, &told["error"]["code"], &told["id"]),
+            (answered.status, &answer_body["error"]["code"], &answer_body["id"]),
             (400, &json!(code), &id),
             "{answered:?}"
         );

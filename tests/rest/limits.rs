@@ -238,10 +238,10 @@ fn bytes_that_are_not_http_end_only_their_connection() {
         let mut stream = http.connect();
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut said = Vec::new();
+        let mut response = Vec::new();
         // The server may close the connection without reading the rest.
-        let _ = stream.read_to_end(&mut said);
-        assert!(!said.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&said));
+        let _ = stream.read_to_end(&mut response);
+        assert!(!response.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&response));
     }
     assert_eq!(http.call("GET /v1/healthz", None).status, 200);
     world.stop_daemon();

@@ -182,9 +182,9 @@ fn invalid_settings_keep_the_daemon_from_starting() {
         let world = crate::support::World::new();
         world.write("config.toml", &format!("[rest]\nenabled = true\n{settings}"));
         let output = world.command("poc-daemon").output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(status), "{settings}: {said}");
-        assert!(said.contains(expected), "{settings}: {said}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{settings}: {message}");
+        assert!(message.contains(expected), "{settings}: {message}");
         assert!(!world.home().join("daemon.sock").exists(), "{settings}");
     };
     check("address = \"0.0.0.0:0\"\n", 78, "`rest.address`: `0.0.0.0:0` can be reached from other machines");

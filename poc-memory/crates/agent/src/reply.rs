@@ -173,7 +173,9 @@ mod tests {
 
     #[test]
     fn a_code_fence_opens_on_its_own_line_and_closes_at_the_last_fence() {
-        let check = |said: &str, expected: Option<&str>| assert_eq!(fenced(said), expected, "{said}");
+        let check = |reply_text: &str, expected: Option<&str>| {
+            assert_eq!(fenced(reply_text), expected, "{reply_text}")
+        };
         check("```\n{}\n```", Some("{}\n"));
         check("Here:\n  ```json  \n{}\n```\nBye.", Some("{}\n"));
         check("```JSON\n{}```", Some("{}"));
@@ -182,8 +184,9 @@ mod tests {
         // Several blocks are ambiguous and not valid JSON.
         check("```json\n{}\n```\n```json\n{}\n```", Some("{}\n```\n```json\n{}\n"));
         // Another language, never closed, never opened, or within a line.
-        for said in ["```rust\n{}\n```", "```json\n{}", "{}\n", "see ``` {} ```", "```json {}\n```", ""] {
-            check(said, None);
+        for reply_text in ["```rust\n{}\n```", "```json\n{}", "{}\n", "see ``` {} ```", "```json {}\n```", ""]
+        {
+            check(reply_text, None);
         }
     }
 
@@ -191,18 +194,20 @@ mod tests {
     fn a_reply_must_be_one_whole_json_object() {
         let none = r#"{"notes": "n", "link-add": []}"#;
         let permitted = [ActionKind::LinkAdd];
-        for said in [none.to_owned(), format!("\n {none} \n"), format!("So:\n```json\n{none}\n```\nBye.")] {
-            assert_eq!(read(&text(&said), &permitted).unwrap().notes, "n", "{said}");
+        for reply_text in
+            [none.to_owned(), format!("\n {none} \n"), format!("So:\n```json\n{none}\n```\nBye.")]
+        {
+            assert_eq!(read(&text(&reply_text), &permitted).unwrap().notes, "n", "{reply_text}");
         }
-        for said in
+        for reply_text in
             [format!("So: {none}"), format!("{none}\n{none}"), format!("```\n{none}\n```\n```\n{none}\n```")]
         {
-            assert!(read(&text(&said), &permitted).is_err(), "{said}");
+            assert!(read(&text(&reply_text), &permitted).is_err(), "{reply_text}");
         }
         // If a field occurs twice, one of the values would be lost.
         let twice = r#"{"notes": "n", "link-add": [], "link-add": []}"#;
-        for said in [twice.to_owned(), format!("```json\n{twice}\n```")] {
-            let problems = read(&text(&said), &permitted).unwrap_err();
+        for reply_text in [twice.to_owned(), format!("```json\n{twice}\n```")] {
+            let problems = read(&text(&reply_text), &permitted).unwrap_err();
             assert!(
                 problems[0].starts_with("the reply is not valid: the field `link-add` occurs twice"),
                 "{problems:?}"
@@ -219,8 +224,8 @@ mod tests {
         let check = |key: &str, notes: &str, from: &str, stored: &str| {
             let link =
                 format!(r#"{{"reason": "as {key} says", "from": "{key}", "to": "N2", "strength": 1}}"#);
-            let said = format!(r#"{{"notes": "saw {key}", "supersede": [], "link-add": [{link}]}}"#);
-            let reply = Reply { secret: Some(Secret::new(key)), ..text(&said) };
+            let reply_text = format!(r#"{{"notes": "saw {key}", "supersede": [], "link-add": [{link}]}}"#);
+            let reply = Reply { secret: Some(Secret::new(key)), ..text(&reply_text) };
             let read = read(&reply, &permitted).unwrap();
             assert_eq!(read.notes, notes);
             let [Action::LinkAdd(link)] = read.actions.as_slice() else { panic!("{:?}", read.actions) };
@@ -238,21 +243,21 @@ mod tests {
     #[test]
     fn unpermitted_actions_need_not_be_well_formed() {
         let permitted = [ActionKind::LinkAdd];
-        let said = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
-        let actions = read(&text(said), &permitted).unwrap().actions;
+        let reply_text = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
+        let actions = read(&text(reply_text), &permitted).unwrap().actions;
         assert_eq!(actions, vec![Action::Weight(Weight::default()); 3]);
         // It neither hides problems of permitted actions nor is reported as one.
-        let said = r#"{"notes": "", "link-add": [{"from": "N1"}], "weight": [7]}"#;
-        let problems = read(&text(said), &permitted).unwrap_err();
+        let reply_text = r#"{"notes": "", "link-add": [{"from": "N1"}], "weight": [7]}"#;
+        let problems = read(&text(reply_text), &permitted).unwrap_err();
         assert!(problems.len() == 1 && problems[0].starts_with("`link-add[0]"), "{problems:?}");
         // A value that is not a list is invalid even for unpermitted actions.
         assert!(read(&text(r#"{"notes": "", "link-add": [], "weight": "none"}"#), &permitted).is_err());
         // The same entries are problems when the action is permitted.
         let both = [ActionKind::LinkAdd, ActionKind::Weight];
-        let said = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
-        assert_eq!(read(&text(said), &both).unwrap_err().len(), 3);
-        let said = r#"{"notes": "", "weight": [], "link-add": [{"reason": "", "from": "N1", "to": "N2", "strength": 1}]}"#;
+        let reply_text = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
+        assert_eq!(read(&text(reply_text), &both).unwrap_err().len(), 3);
+        let reply_text = r#"{"notes": "", "weight": [], "link-add": [{"reason": "", "from": "N1", "to": "N2", "strength": 1}]}"#;
         let link = LinkAdd { reason: String::new(), from: "N1".into(), to: "N2".into(), strength: 1.0 };
-        assert_eq!(read(&text(said), &both).unwrap().actions, [Action::LinkAdd(link)]);
+        assert_eq!(read(&text(reply_text), &both).unwrap().actions, [Action::LinkAdd(link)]);
     }
 }

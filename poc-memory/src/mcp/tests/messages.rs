@@ -113,9 +113,9 @@ fn no_hint_for_a_model_contains_an_option_or_a_shell_command() {
     for set in [ToolSet::Default, ToolSet::All, ToolSet::Seed] {
         let tools = offered(Access::Write, set);
         for hint in &hints {
-            let told = hints::rewritten(hint, &tools);
-            assert!(!told.contains("`poc-memory "), "{told}");
-            assert!(!names_an_option(&told), "{told}");
+            let rewritten_hint = hints::rewritten(hint, &tools);
+            assert!(!rewritten_hint.contains("`poc-memory "), "{rewritten_hint}");
+            assert!(!names_an_option(&rewritten_hint), "{rewritten_hint}");
         }
     }
 }

@@ -81,8 +81,8 @@ fn a_batch_equals_single_inserts() {
     for note in request["notes"].as_array().unwrap() {
         insert(&alone, note.clone()).unwrap();
     }
-    let keys = |told: Vec<String>| -> Vec<String> {
-        told.iter().filter_map(|line| line.split(' ').next().map(str::to_owned)).collect()
+    let keys = |lines: Vec<String>| -> Vec<String> {
+        lines.iter().filter_map(|line| line.split(' ').next().map(str::to_owned)).collect()
     };
     assert_eq!(keys(notes(&together)), keys(notes(&alone)));
     assert_eq!(together.store.view().edges_by_kind(), alone.store.view().edges_by_kind());

@@ -17,20 +17,20 @@ fn being_built() -> (TestMemory, Arc<PausableFollower>, ResumeOnDrop) {
 #[test]
 fn answers_are_degraded_while_an_index_is_being_built() {
     let (memory, slow, _release) = being_built();
-    let told = |line| {
+    let freshness = |line| {
         let answer = json(&memory, line);
         (answer["as_of"]["seq"].clone(), answer["lag"].clone(), answer["degraded"].clone())
     };
-    let told = || ["search -p all|limit:1", "get n7", "stats"].map(told);
+    let all = || ["search -p all|limit:1", "get n7", "stats"].map(freshness);
     let poorer = serde_json::json!(["slow: it is still being built, so results may be incomplete"]);
-    assert_eq!(told(), [(); 3].map(|()| (1.into(), 1.into(), poorer.clone())));
+    assert_eq!(all(), [(); 3].map(|()| (1.into(), 1.into(), poorer.clone())));
     insta::assert_snapshot!(text_output(&memory, "search -p all|key:n7|limit:1"), @r"
       1.000  n7  semantic  Title 7
     degraded: slow: it is still being built, so results may be incomplete
     ");
     slow.resume();
     memory.store.settle();
-    assert_eq!(told(), [(); 3].map(|()| (1.into(), 0.into(), serde_json::json!([]))));
+    assert_eq!(all(), [(); 3].map(|()| (1.into(), 0.into(), serde_json::json!([]))));
 }
 
 /// The answer is degraded because the index may have been read before or after it was complete.

@@ -7,14 +7,14 @@ fn import_and_insert_count_the_same_edges() {
     let notes = "{\"title\": \"Tea\", \"body\": \"Ann takes green tea.\", \"keywords\": [\"tea\"]}\n\
                  {\"title\": \"Teas\", \"body\": \"Ann takes green teas.\", \"keywords\": [\"tea\"]}\n";
     let (one, other) = (TestMemory::new(), TestMemory::new());
-    let told = ["import", "insert --notes"].iter().zip([&one, &other]).map(|(verb, memory)| {
+    let texts = ["import", "insert --notes"].iter().zip([&one, &other]).map(|(verb, memory)| {
         let file = memory.folder().join("notes.jsonl");
         std::fs::write(&file, notes).unwrap();
         text_output(memory, &format!("{verb} {}", file.display()))
     });
-    let told: Vec<String> = told.collect();
-    assert_eq!(told[1], "2 inserted, 0 updated, 0 duplicates, 0 failed, 2 edges\n");
-    assert_eq!(told[0], told[1].replace('\n', " (json-lines: 1 file)\n"));
+    let texts: Vec<String> = texts.collect();
+    assert_eq!(texts[1], "2 inserted, 0 updated, 0 duplicates, 0 failed, 2 edges\n");
+    assert_eq!(texts[0], texts[1].replace('\n', " (json-lines: 1 file)\n"));
 }
 
 #[test]

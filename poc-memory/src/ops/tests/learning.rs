@@ -65,12 +65,12 @@ fn a_hit_has_the_factors_of_its_score() {
     assert!(hits[0]["text"].as_str().unwrap().contains("He slept"));
     let shown = text_output(&memory, "get dr-smith-split-a-page-of-the");
     assert!(shown.contains("message    ID, chunk 1 of 2\n"), "{shown}");
-    let told = text_output(&memory, "recall 'Dr. Smith slept late' -k 1 --hops 0");
+    let text = text_output(&memory, "recall 'Dr. Smith slept late' -k 1 --hops 0");
     let first = &hits[0];
     let line = format!("{}  {}\n", first["key"].as_str().unwrap(), first["title"].as_str().unwrap());
-    assert!(told.contains(&line), "{told}");
+    assert!(text.contains(&line), "{text}");
     let detail = format!("         2026-11-21  {}\n", first["snippet"].as_str().unwrap());
-    assert!(told.ends_with(&detail), "{told}");
+    assert!(text.ends_with(&detail), "{text}");
     assert_eq!(text_output(&TestMemory::new(), "recall soup"), "nothing found\n");
 }
 
@@ -85,8 +85,8 @@ fn recall_is_shown_as_text() {
         "mark --since 2h --strength 1",
         "mark --since 0s --strength 1",
     ];
-    let told: String = lines.iter().map(|line| text_output(&memory, line)).collect();
-    insta::assert_snapshot!(told, @r"
+    let text: String = lines.iter().map(|line| text_output(&memory, line)).collect();
+    insta::assert_snapshot!(text, @r"
     weight of `btree`: 1.000 → 1.990
     weight of `btree`: 1.990 → 1.990; it was rated within the last minute, so its weight does not change
     weight of `journal`: 1.000 → 0.010
@@ -104,7 +104,7 @@ fn recall_is_shown_as_text() {
 fn requests_without_text_or_out_of_bounds_are_refused() {
     let memory = filled();
     let seq = memory.store.view().seq;
-    let told = [
+    let text = [
         refused(&memory, "forget", value!({})),
         refused(&memory, "forget", value!({"before": "7d", "message_id": "0".repeat(32)})),
         refused(&memory, "forget", value!({"message_id": "0".repeat(32)})),
@@ -121,7 +121,7 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
         refused(&memory, "mark", value!({"strength": 1})),
         refused(&memory, "reinforce", value!({})),
     ];
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(text.join("\n"), @r"
     invalid_argument at message_id: `message_id`: neither a message nor a time is given; give `message_id` or `before`, one of the two
     invalid_argument at message_id: `message_id`: both a message and a time are given; give `message_id` or `before`, one of the two
     not_found at message_id: `message_id`: there is no message `00000000000000000000000000000000`; `poc-memory get` of a chunk shows the id of its message
@@ -176,6 +176,6 @@ fn a_search_shows_the_confirmed_question_that_led_to_a_hit() {
     let first = &answer["results"][0];
     assert_eq!(first["key"], "btree", "{answer}");
     assert_eq!(first["derived"], value!({"key": kept["question"], "title": question}));
-    let told = text_output(&memory, &format!("search '{question}'"));
-    assert!(told.contains(&format!(": {question}\n")) && told.contains("found through question-"), "{told}");
+    let text = text_output(&memory, &format!("search '{question}'"));
+    assert!(text.contains(&format!(": {question}\n")) && text.contains("found through question-"), "{text}");
 }

@@ -164,11 +164,11 @@ fn a_time_without_a_fraction_includes_the_changes_of_its_second() {
 #[test]
 fn times_and_numbers_without_a_past_state_are_refused() {
     let memory = filled();
-    let said: Vec<String> = ["2026-11-20", "2030-01-01", "1d", "7", "yesterday"]
+    let texts: Vec<String> = ["2026-11-20", "2030-01-01", "1d", "7", "yesterday"]
         .iter()
         .map(|point| text_output(&memory, &format!("search btree --at {point}")))
         .collect();
-    insta::assert_snapshot!(said.join("\n\n"), @r"
+    insta::assert_snapshot!(texts.join("\n\n"), @r"
     not_found: `at`: nothing was stored yet at 2026-11-20T00:00:00.000Z
     the first change was made at 2026-11-21T08:00:00.000Z
 

@@ -67,20 +67,20 @@ fn a_model_sees_quarantined_notes_only_with_the_flag() {
             || answer.to_string().to_lowercase().contains("poisoned")
     };
     for (op, request) in questions() {
-        let told = format!("{op} {request}");
+        let call_text = format!("{op} {request}");
         match asked(&memory, Principal::Model, op, request.clone()) {
-            Ok(answer) => assert!(!shows(&answer), "{told}: {answer}"),
+            Ok(answer) => assert!(!shows(&answer), "{call_text}: {answer}"),
             Err(error) => {
-                assert_eq!(error.code, Code::Rejected, "{told}");
-                assert!(error.hint.unwrap().contains("`quarantined`"), "{told}");
+                assert_eq!(error.code, Code::Rejected, "{call_text}");
+                assert!(error.hint.unwrap().contains("`quarantined`"), "{call_text}");
             }
         }
         let person = asked(&memory, Principal::Person, op, request.clone()).unwrap();
-        assert!(shows(&person), "{told} shows a person nothing: {person}");
+        assert!(shows(&person), "{call_text} shows a person nothing: {person}");
         let mut flagged = request;
         flagged["quarantined"] = true.into();
         let flagged = asked(&memory, Principal::Model, op, flagged).unwrap();
-        assert!(shows(&flagged), "{told} shows nothing with the flag: {flagged}");
+        assert!(shows(&flagged), "{call_text} shows nothing with the flag: {flagged}");
     }
 }
 

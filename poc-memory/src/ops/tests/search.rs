@@ -71,10 +71,10 @@ fn an_explanation_names_the_leading_note() {
     };
     assert_eq!(lead("harare"), serde_json::json!({"key": "bubye", "names": ["zimbabwe"]}));
     assert_eq!(lead("btree"), Value::Null);
-    let told = text_output(&memory, "retrieve 'bubye, the river' --explain");
-    assert!(told.contains("in common with bubye: zimbabwe"), "{told}");
-    let told = text_output(&memory, "retrieve 'in the middle, every day' --explain");
-    assert!(told.contains("linked by a mention to market"), "{told}");
+    let text = text_output(&memory, "retrieve 'bubye, the river' --explain");
+    assert!(text.contains("in common with bubye: zimbabwe"), "{text}");
+    let text = text_output(&memory, "retrieve 'in the middle, every day' --explain");
+    assert!(text.contains("linked by a mention to market"), "{text}");
     let found = json(&memory, "retrieve 'bubye, the river'");
     assert!(found["results"].as_array().unwrap().iter().all(|hit| hit["led_by"] == Value::Null));
 }

@@ -22,16 +22,16 @@ fn defaults_and_bounds_of_requests_are_those_of_the_settings() {
     ];
     for (op, field, setting) in fields {
         let schema = (find(op).unwrap().request_schema)().to_value();
-        let told = &schema["properties"][field];
+        let property = &schema["properties"][field];
         let bounds = bounds::of(setting);
         assert_eq!(
-            told["default"],
+            property["default"],
             settings.pointer(&format!("/{}", setting.replace('.', "/"))).cloned().unwrap()
         );
-        assert_eq!(told["minimum"], json!(bounds.start()), "{op} {field}");
-        assert_eq!(told["maximum"], json!(bounds.end()), "{op} {field}");
+        assert_eq!(property["minimum"], json!(bounds.start()), "{op} {field}");
+        assert_eq!(property["maximum"], json!(bounds.end()), "{op} {field}");
         // The description names the upper bound, and the lower bound where it is not obvious.
-        let description = told["description"].as_str().unwrap();
+        let description = property["description"].as_str().unwrap();
         assert!(description.contains(&bounds.end().to_string()), "{op} {field}: {description}");
     }
     assert_eq!(*bounds::of("retrieve.top-k").end(), MAX_HITS);

@@ -173,12 +173,12 @@ fn an_invalid_tenant_is_an_error() {
         json!({"user": "ann", " user": "bob"}),
         json!({"user": "x".repeat(300)}),
     ];
-    let told = |tenant: &Value| {
+    let error_of = |tenant: &Value| {
         let error = run(&memory, "stats", json!({ "tenant": tenant })).unwrap_err();
         assert_eq!(error.code, Code::InvalidArgument);
         format!("{error}; {}", error.hint.clone().unwrap())
     };
-    insta::assert_snapshot!(tenants.iter().map(told).collect::<Vec<_>>().join("\n"), @r#"
+    insta::assert_snapshot!(tenants.iter().map(error_of).collect::<Vec<_>>().join("\n"), @r#"
     `tenant`: a tenant is an object of keys and values; write `{"key": "value"}`
     `tenant`: a tenant is an object of keys and values; write `{"key": "value"}`
     `tenant.user`: the tenant's value for `user` is not text; write `{"key": "value"}`

@@ -68,8 +68,9 @@ fn each_edge_is_listed_once_with_kind_and_strength() {
         .iter()
         .map(|edge| (edge["kind"].as_str().unwrap().to_owned(), edge["strength"].as_f64().unwrap()))
         .collect();
-    let told: Vec<String> = edges.iter().map(|(kind, strength)| format!("{kind} {strength}")).collect();
-    assert_eq!(told, ["link 0.8", "keyword 0.510422"]);
+    let kinds_and_strengths: Vec<String> =
+        edges.iter().map(|(kind, strength)| format!("{kind} {strength}")).collect();
+    assert_eq!(kinds_and_strengths, ["link 0.8", "keyword 0.510422"]);
     let id = |at: usize| answer["nodes"][at]["id"].clone();
     assert!(answer["edges"].as_array().unwrap().iter().all(|edge| [id(0), id(1)].contains(&edge["from"])));
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn ops_that_write_have_text_answers() {
     let memory = filled();
-    let mut told = String::new();
+    let mut transcript = String::new();
     for line in [
         "insert -t Soup --weight 2",
         "insert -t Soup",
@@ -28,9 +28,9 @@ fn ops_that_write_have_text_answers() {
         "get jurnal",
         "search",
     ] {
-        told += &format!("$ {line}\n{}\n", text_output(&memory, line).trim_end());
+        transcript += &format!("$ {line}\n{}\n", text_output(&memory, line).trim_end());
     }
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(transcript, @r#"
     $ insert -t Soup --weight 2
     inserted `soup` (0 keyword edges, 0 semantic edges)
     $ insert -t Soup

@@ -45,11 +45,11 @@ fn table(rows: &[(&str, &str)]) -> String {
     rows.iter().fold(String::new(), |mut text, (from, to)| {
         assert!(GOOD.contains(from), "{from}");
         let broken = GOOD.replacen(from, to, 1);
-        let said = match parse(&broken) {
+        let message = match parse(&broken) {
             Ok(_) => "  nothing\n".to_owned(),
             Err(errors) => positions(&errors),
         };
-        write!(text, "{}\n{said}", to.lines().last().unwrap_or_default()).unwrap();
+        write!(text, "{}\n{message}", to.lines().last().unwrap_or_default()).unwrap();
         text
     })
 }
@@ -147,8 +147,8 @@ fn unreadable_files_are_reported_by_name() {
     .unwrap();
     write("agents/out.toml", GOOD.replace("inline = \"{{ NODES }}\"", "template = \"out.md\"").as_bytes());
     let catalog = Catalog::load(&world.memory).unwrap();
-    let said = catalog.agents.iter().filter(|(_, entry)| !entry.errors.is_empty());
-    let said = said.map(|(_, entry)| {
+    let reports = catalog.agents.iter().filter(|(_, entry)| !entry.errors.is_empty());
+    let reports = reports.map(|(_, entry)| {
         entry
             .errors
             .iter()
@@ -158,7 +158,7 @@ fn unreadable_files_are_reported_by_name() {
             })
             .collect::<String>()
     });
-    insta::assert_snapshot!(said.collect::<String>(), @r#"
+    insta::assert_snapshot!(reports.collect::<String>(), @r#"
     agents/huge.toml: cannot be read: it has 1048577 bytes, more than 1048576
     agents/latin.toml:2:18: the byte 0xFC is not valid UTF-8
       save the file as UTF-8

@@ -124,8 +124,8 @@ fn proposals_on_notes_changed_meanwhile_are_refused_and_the_rest_applied() {
         let refused: Vec<bool> = items.iter().map(|item| item.refused.is_some()).collect();
         assert_eq!(refused, [true, true, false, true, false, false, true], "{name}: {items:?}");
         let whys = ["was edited since", "was superseded since", "was deleted since"];
-        let said = |why: &String| whys.iter().any(|known| why.contains(known));
-        assert!(items.iter().filter_map(|item| item.refused.as_ref()).all(said), "{items:?}");
+        let is_known = |why: &String| whys.iter().any(|known| why.contains(known));
+        assert!(items.iter().filter_map(|item| item.refused.as_ref()).all(is_known), "{items:?}");
     }
 }
 

@@ -52,20 +52,20 @@ fn writes_made_during_a_model_call_are_kept() {
     let limits = "[limits.supersede]\nmax = 20\nmode = \"apply\"\n[budget]\nmax-runs-per-day = 0\n";
     let definition = agent("\"supersede\", \"weight\"", limits);
     let (order, orders) = mpsc::channel::<usize>();
-    let (tell, told) = mpsc::channel::<()>();
+    let (written, writes) = mpsc::channel::<()>();
     let orders = Mutex::new(orders);
-    let told = Mutex::new(told);
+    let writes = Mutex::new(writes);
     let (mut kept, mut refused) = (0, 0);
     std::thread::scope(|scope| {
         let (world, orders) = (&world, &orders);
         for _ in 0..WRITERS {
-            let tell = tell.clone();
+            let written = written.clone();
             scope.spawn(move || {
                 loop {
                     let next = orders.lock().recv();
                     let Ok(word) = next else { break };
                     write(world, word % NOTES, &format!("word-{word}"));
-                    let _ = tell.send(());
+                    let _ = written.send(());
                 }
             });
         }
@@ -75,11 +75,12 @@ fn writes_made_during_a_model_call_are_kept() {
             world.clock.advance(Span::MINUTE);
             let model = FnModel(|asked: &Request<'_>| {
                 words.iter().for_each(|&word| order.send(word).unwrap());
-                let told = told.lock();
-                words.iter().skip(2).for_each(|_| told.recv().unwrap());
-                let said = |node: &Node| format!("{} (said again)", node.body.replace(" (said again)", ""));
+                let writes = writes.lock();
+                words.iter().skip(2).for_each(|_| writes.recv().unwrap());
+                let rewritten =
+                    |node: &Node| format!("{} (said again)", node.body.replace(" (said again)", ""));
                 let supersede = |one: &Handle| {
-                    let (title, body) = (&one.node.title, said(&one.node));
+                    let (title, body) = (&one.node.title, rewritten(&one.node));
                     json!({"reason": "", "node": one.name, "by": "", "key": "", "title": title, "body": body})
                 };
                 let weigh = |one: &Handle| json!({"reason": "", "node": one.name, "delta": 0.01});
@@ -105,8 +106,8 @@ fn writes_made_during_a_model_call_are_kept() {
     assert_eq!(bodies.len(), NOTES);
     for word in 0..WORDS {
         let word = format!("word-{word}");
-        let said = bodies.iter().filter(|body| body.split_whitespace().any(|one| one == word)).count();
-        assert_eq!(said, 1, "{word} is lost");
+        let count = bodies.iter().filter(|body| body.split_whitespace().any(|one| one == word)).count();
+        assert_eq!(count, 1, "{word} is lost");
     }
     println!("{WORDS} words by {WRITERS} writers, {kept} actions done, {refused} left alone");
     assert!(kept > 0 && refused > 0);

@@ -21,10 +21,10 @@ fn reasons(forecast: &Forecast) -> Vec<StatusReason> {
 fn a_forecast_writes_nothing_and_calls_no_model() {
     let fleet = Fleet::new(&[("linker", LINKER)], |_| panic!("it was asked"));
     let before = fleet.world.memory.store.last_seq();
-    let told = looked(&fleet);
-    assert_eq!((told.nodes, told.cut, told.protected, told.runs), (2, 0, 0, 0));
-    assert!((100..1000).contains(&told.tokens), "{told:?}");
-    assert_eq!(told.obstacles, []);
+    let forecast = looked(&fleet);
+    assert_eq!((forecast.nodes, forecast.cut, forecast.protected, forecast.runs), (2, 0, 0, 0));
+    assert!((100..1000).contains(&forecast.tokens), "{forecast:?}");
+    assert_eq!(forecast.obstacles, []);
     assert_eq!(fleet.world.memory.store.last_seq(), before);
 }
 
@@ -37,9 +37,9 @@ fn a_forecast_matches_the_run_that_follows() {
         (counts.results, counts.never, counts.changed, counts.old, counts.fresh)
     };
     assert_eq!(counts(&fleet), (2, 2, 0, 0, 0));
-    let told = looked(&fleet);
+    let forecast = looked(&fleet);
     let ran = run(&fleet.world.memory, &definition, Trigger::Manual, &fleet.options).unwrap();
-    assert_eq!(ran.selected.len(), told.nodes);
+    assert_eq!(ran.selected.len(), forecast.nodes);
     // The daily limit is reached, and there is nothing to do.
     assert_eq!(counts(&fleet), (2, 0, 0, 0, 2));
     assert_eq!(reasons(&looked(&fleet)), [StatusReason::OverBudget, StatusReason::NotStale]);
@@ -63,9 +63,9 @@ fn a_forecast_reports_a_prompt_that_is_too_long() {
         )],
         |_| nothing(),
     );
-    let told = looked(&fleet);
-    assert_eq!(reasons(&told), [StatusReason::InvalidConfig]);
-    assert!(told.obstacles[0].1.contains("more than `prompt.max-tokens` (10)"), "{told:?}");
+    let forecast = looked(&fleet);
+    assert_eq!(reasons(&forecast), [StatusReason::InvalidConfig]);
+    assert!(forecast.obstacles[0].1.contains("more than `prompt.max-tokens` (10)"), "{forecast:?}");
 }
 
 #[test]
@@ -77,14 +77,14 @@ fn a_forecast_knows_that_no_model_can_reply() {
         );
     assert_eq!(reasons(&looked(&fleet)), []);
     run(&fleet.world.memory, &fleet.definition("linker"), Trigger::Manual, &fleet.options).unwrap();
-    let told = looked(&fleet);
-    assert!(reasons(&told).contains(&StatusReason::ProviderDown), "{told:?}");
+    let forecast = looked(&fleet);
+    assert!(reasons(&forecast).contains(&StatusReason::ProviderDown), "{forecast:?}");
     // A registry without providers finds no model, as if a key were not set.
     fleet.options.models = ModelRegistry::default();
     fleet.world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
-    let told = looked(&fleet);
-    assert!(reasons(&told).contains(&StatusReason::InvalidConfig), "{told:?}");
-    let (_, why) = &told.obstacles[0];
+    let forecast = looked(&fleet);
+    assert!(reasons(&forecast).contains(&StatusReason::InvalidConfig), "{forecast:?}");
+    let (_, why) = &forecast.obstacles[0];
     assert!(why.starts_with("the model `default` cannot be called as configured"), "{why}");
 }
 

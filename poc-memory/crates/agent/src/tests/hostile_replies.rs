@@ -151,8 +151,8 @@ fn play(seed: u64, seen: &mut OutcomeCounts) {
             assert!(!asked.prompt.contains(&node.key), "seed {seed}: `{}` was read", node.key);
         }
         for row in &run.actions {
-            let told = row.refusal_code.clone().unwrap_or_else(|| format!("{:?}", row.state));
-            *seen.outcomes.entry(told).or_default() += 1;
+            let code = row.refusal_code.clone().unwrap_or_else(|| format!("{:?}", row.state));
+            *seen.outcomes.entry(code).or_default() += 1;
         }
         if run.status != Status::Failed && run.applied_actions().next().is_some() && dice.one_in(3) {
             take_back(&world, &dice, &run, &graph, (seed, turn), seen);

@@ -160,11 +160,11 @@ impl Rules<'_> {
                 words => format!("keywords: {}\n", line(&words.join(", "))),
             };
             let about = title + &keywords;
-            let said = |block: &str| {
+            let begins_with_node = |block: &str| {
                 let text = block.split(&close).next().unwrap_or_default();
                 text.starts_with(&about) && text.ends_with(node.body.trim_end())
             };
-            prompt.split(&key).skip(1).any(said)
+            prompt.split(&key).skip(1).any(begins_with_node)
         };
         // Unchanged since it was read.
         let unchanged =
@@ -325,43 +325,52 @@ impl Rules<'_> {
         };
         for (&(src, kind, dst), edge) in after.edges.iter().filter(|(edge, _)| !then.edges.contains_key(edge))
         {
-            let said = format!("{kind:?} of `{}` to `{}`", name(&src), name(&dst));
+            let edge_name = format!("{kind:?} of `{}` to `{}`", name(&src), name(&dst));
             match kind {
                 EdgeKind::Supersedes => {
-                    refuse(retired.contains(&dst), format!("{said}: nothing was superseded"))?;
-                    refuse(is_new(&src) || (shown(&src) && unchanged(src)), format!("{said}: not shown"))?;
+                    refuse(retired.contains(&dst), format!("{edge_name}: nothing was superseded"))?;
+                    refuse(
+                        is_new(&src) || (shown(&src) && unchanged(src)),
+                        format!("{edge_name}: not shown"),
+                    )?;
                 }
                 EdgeKind::Link | EdgeKind::DerivedFrom if after.carried(kind, (src, dst)) => {}
                 EdgeKind::DerivedFrom if of_part((src, dst), &edge.provenance) => {}
                 EdgeKind::DerivedFrom => {
                     let known = is_new(&src) && !is_new(&dst) && shown(&dst) && unchanged(dst);
-                    refuse(known && within(dst), format!("{said}: its source was not shown"))?;
-                    refuse(edge.provenance == "agent:tester", format!("{said}: of `{}`", edge.provenance))?;
+                    refuse(known && within(dst), format!("{edge_name}: its source was not shown"))?;
+                    refuse(
+                        edge.provenance == "agent:tester",
+                        format!("{edge_name}: of `{}`", edge.provenance),
+                    )?;
                 }
                 EdgeKind::Link => {
                     let known = |id: &NodeId| is_new(id) || (shown(id) && unchanged(*id));
                     refuse(
                         known(&src) && known(&dst) && src != dst,
-                        format!("{said}: one end was not shown"),
+                        format!("{edge_name}: one end was not shown"),
                     )?;
                     refuse(
                         edge.strength > 0.0 && edge.strength <= 1.0,
-                        format!("{said}: {}", edge.strength),
+                        format!("{edge_name}: {}", edge.strength),
                     )?;
-                    refuse(edge.provenance == "agent:tester", format!("{said}: of `{}`", edge.provenance))?;
+                    refuse(
+                        edge.provenance == "agent:tester",
+                        format!("{edge_name}: of `{}`", edge.provenance),
+                    )?;
                     if is_new(&src) || is_new(&dst) {
                         continue;
                     }
                     links += 1;
-                    refuse(self.may(ActionKind::LinkAdd), said.clone())?;
-                    refuse(within(src) || within(dst), format!("{said}: no end is a target"))?;
+                    refuse(self.may(ActionKind::LinkAdd), edge_name.clone())?;
+                    refuse(within(src) || within(dst), format!("{edge_name}: no end is a target"))?;
                 }
                 EdgeKind::Structural if self.closes_gap(then, &retired, (src, dst)) => {}
                 _ if successors.contains_key(&src) || successors.contains_key(&dst) => {
                     let is_due = is_new(&src) || is_new(&dst) || after.carried(kind, (src, dst));
-                    refuse(is_due, format!("{said}: no replaced note had it"))?;
+                    refuse(is_due, format!("{edge_name}: no replaced note had it"))?;
                 }
-                _ => refuse(is_new(&src) || is_new(&dst), format!("{said}: no agent may make it"))?,
+                _ => refuse(is_new(&src) || is_new(&dst), format!("{edge_name}: no agent may make it"))?,
             }
         }
         refuse(links <= limits.link_add_max, format!("{links} links"))?;
@@ -382,10 +391,10 @@ impl Rules<'_> {
         // Every refusal has a known reason.
         for row in &run.actions {
             let reason = row.refusal_code.as_deref();
-            let told = reason.is_some_and(|reason| REASONS.contains(&reason)) && row.detail.is_some();
+            let is_explained = reason.is_some_and(|reason| REASONS.contains(&reason)) && row.detail.is_some();
             let refused = row.state == ActionState::Refused;
             refuse(
-                refused == reason.is_some() && (!refused || told),
+                refused == reason.is_some() && (!refused || is_explained),
                 format!("`{}`: {reason:?}", row.summary),
             )?;
         }

@@ -52,8 +52,9 @@ impl MonthSimulation {
     fn live(&self) -> Vec<(NodeId, String)> {
         let (store, view) = (&self.world.memory.store, self.world.memory.store.view());
         let ids = (0..view.slots()).filter(|&ix| view.is_live(ix)).filter_map(|ix| view.id(ix));
-        let said = |id| store.node(id).unwrap().map(|node| (id, format!("{}\n{}", node.title, node.body)));
-        ids.filter_map(said).collect()
+        let with_text =
+            |id| store.node(id).unwrap().map(|node| (id, format!("{}\n{}", node.title, node.body)));
+        ids.filter_map(with_text).collect()
     }
 
     /// The share of questions with an answer among the first ten hits. Notes that only quote an answer do not
@@ -278,7 +279,7 @@ fn take(world: &World, folder: &Path) -> Vec<Probe> {
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
     let docs = lines("docs.jsonl");
     let group = docs[0]["meta"]["group"].clone();
-    let mut said = BTreeMap::new();
+    let mut bodies_by_id = BTreeMap::new();
     for (number, doc) in docs.iter().filter(|doc| doc["meta"]["group"] == group).enumerate() {
         let id = text(doc, "id");
         let body = text(doc, "text");
@@ -288,7 +289,7 @@ fn take(world: &World, folder: &Path) -> Vec<Probe> {
             created: Some(Timestamp(world.memory.now().0 - number as i64 * Span::HOUR.0)),
             ..super::world::draft(&id, &body)
         });
-        said.insert(id, body);
+        bodies_by_id.insert(id, body);
     }
     let relevant: BTreeMap<String, String> = std::fs::read_to_string(folder.join("qrels.tsv"))
         .unwrap()
@@ -296,7 +297,7 @@ fn take(world: &World, folder: &Path) -> Vec<Probe> {
         .filter_map(|line| Some((line.split('\t').next()?.to_owned(), line.split('\t').nth(1)?.to_owned())))
         .collect();
     let probe = |query: &Value| {
-        let mark = said.get(relevant.get(&text(query, "id"))?)?.clone();
+        let mark = bodies_by_id.get(relevant.get(&text(query, "id"))?)?.clone();
         Some(Probe { asks: text(query, "text"), mark })
     };
     lines("queries.jsonl").iter().filter_map(probe).collect()

@@ -121,8 +121,8 @@ fn changes_made_while_no_daemon_ran_are_handled() {
     assert_eq!(claim(&fleet).unwrap_err().code, Code::Conflict);
     let mut fleet = fleet.restart();
     seconds(&mut fleet, 60);
-    let became: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
-    assert_eq!(became, [Status::Noop, Status::Interrupted, Status::Noop]);
+    let statuses: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
+    assert_eq!(statuses, [Status::Noop, Status::Interrupted, Status::Noop]);
     assert!(fleet.rows().iter().all(|row| row.trigger == TriggerKind::Change));
 }
 
@@ -260,8 +260,8 @@ fn changes_during_a_pause_are_handled_after_it() {
     let cause = fleet.world.memory.cause("manual", "agent resume");
     ledger::update_state(&fleet.world.memory, "linker", cause, check_cancelled).unwrap();
     seconds(&mut fleet, 3600);
-    let became: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
-    assert_eq!(became, [Status::Skipped, Status::Noop], "{}", fleet.story());
+    let statuses: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
+    assert_eq!(statuses, [Status::Skipped, Status::Noop], "{}", fleet.story());
     assert_eq!(fleet.rows()[1].selected.len(), 4);
 }
 

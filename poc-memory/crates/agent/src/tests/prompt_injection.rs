@@ -167,13 +167,13 @@ fn fenced(prompt: &str) -> (Vec<String>, String) {
         match (line.trim_end_matches('\n'), &mut open) {
             (text, None) if text == format!("<<<data {opened}") => open = Some(String::new()),
             (text, Some(_)) if text == format!(">>>data {opened}") => inside.extend(open.take()),
-            (_, Some(said)) => said.push_str(line),
+            (_, Some(inner_text)) => inner_text.push_str(line),
             (_, None) => outside.push_str(line),
         }
     }
     assert!(open.is_none(), "a fence is not closed: {prompt}");
-    let said = inside.iter().chain([&outside]).any(|text| text.contains(&opened));
-    assert!(!said, "a text contains the word of the fences: {prompt}");
+    let is_repeated = inside.iter().chain([&outside]).any(|text| text.contains(&opened));
+    assert!(!is_repeated, "a text contains the word of the fences: {prompt}");
     (inside, outside)
 }
 
@@ -331,8 +331,8 @@ fn note_text_appears_verbatim_in_the_prompt() {
         }
         let model = ScriptedModel::doing_nothing(&["link-add"]);
         let run = world.run(&definition, &model);
-        let said = model.prompts.lock().pop().unwrap_or_else(|| panic!("{run:?}"));
-        let prompt = &said[said.find("N1\ntype: ").unwrap()..];
+        let prompt_text = model.prompts.lock().pop().unwrap_or_else(|| panic!("{run:?}"));
+        let prompt = &prompt_text[prompt_text.find("N1\ntype: ").unwrap()..];
         let (inside, outside) = fenced(prompt);
         for NodeVersion { id, .. } in &run.selected {
             let node = world.memory.store.node(*id).unwrap().unwrap();

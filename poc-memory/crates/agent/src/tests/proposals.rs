@@ -234,12 +234,12 @@ fn the_row_gets_its_final_status_once_all_is_decided() {
         let (world, definition) = proposer();
         let run = world.run(&definition, &ScriptedModel::replying(reply()));
         let known = |world: &World| ledger::state(&world.memory, "tester").unwrap().last().unwrap().status;
-        let became = decisions.iter().map(|decide| {
+        let outcomes_of_decisions = decisions.iter().map(|decide| {
             decide(&world, run.id);
             assert_eq!(known(&world), row(&world, &run).status);
             row(&world, &run).status
         });
-        assert_eq!(became.collect::<Vec<_>>(), expected);
+        assert_eq!(outcomes_of_decisions.collect::<Vec<_>>(), expected);
     };
     let yes =
         |only: &'static [u16]| move |world: &World, run| drop(approve(&world.memory, run, only).unwrap());
@@ -383,7 +383,7 @@ fn a_new_key_alone_renames_and_own_writes_count_as_visited() {
         "supersede": [{"reason": "shorter", "node": "N1", "by": "", "key": "short", "title": "", "body": ""}]});
     let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!(
-        outcomes(&run).iter().filter(|told| told.ends_with("applied")).count(),
+        outcomes(&run).iter().filter(|outcome| outcome.ends_with("applied")).count(),
         2,
         "{:?}",
         outcomes(&run)

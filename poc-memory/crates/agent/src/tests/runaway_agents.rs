@@ -182,27 +182,27 @@ fn scenario(seed: u64) -> [usize; 3] {
         let row = run_among(&world.memory, &definition, &among, Trigger::Manual, &options).unwrap();
         let calls: Vec<RecordedCall> = models.iter().flat_map(|model| model.calls.lock().clone()).collect();
         let dollars: f64 = calls.iter().map(|call| call.dollars).sum();
-        let told = format!("seed {seed}: {caps:?}\n{row:?}\n{calls:?}");
+        let context = format!("seed {seed}: {caps:?}\n{row:?}\n{calls:?}");
 
-        assert!(calls.len() <= caps.repair as usize + 2, "{told}");
-        assert!(calls.iter().all(|call| (1..=caps.attempts).contains(&call.attempts)), "{told}");
-        assert!(calls.iter().all(|call| call.timeout == definition.execution.timeout), "{told}");
-        assert!(calls.iter().all(|call| call.tokens <= caps.tokens), "{told}");
-        assert!((row.cost.unwrap_or(0.0) - dollars).abs() < CENT, "{told}");
-        assert!(caps.per_run.is_none_or(|max| dollars <= max + CENT), "{told}");
+        assert!(calls.len() <= caps.repair as usize + 2, "{context}");
+        assert!(calls.iter().all(|call| (1..=caps.attempts).contains(&call.attempts)), "{context}");
+        assert!(calls.iter().all(|call| call.timeout == definition.execution.timeout), "{context}");
+        assert!(calls.iter().all(|call| call.tokens <= caps.tokens), "{context}");
+        assert!((row.cost.unwrap_or(0.0) - dollars).abs() < CENT, "{context}");
+        assert!(caps.per_run.is_none_or(|max| dollars <= max + CENT), "{context}");
         let own = (definition.name.clone(), day(at, Tz::Europe__Vienna));
         let today: &mut f64 = of_agent.entry(own.clone()).or_default();
         *today += dollars;
-        assert!(dollars == 0.0 || caps.per_day.is_none_or(|max| *today <= max + CENT), "{told}");
+        assert!(dollars == 0.0 || caps.per_day.is_none_or(|max| *today <= max + CENT), "{context}");
         let all: &mut f64 = of_all.entry(day(at, Tz::UTC)).or_default();
         *all += dollars;
-        assert!(dollars == 0.0 || *all <= caps.all_agents + CENT, "{told}");
+        assert!(dollars == 0.0 || *all <= caps.all_agents + CENT, "{context}");
         let runs: &mut u32 = begun.entry(own).or_default();
         *runs += u32::from(row.status != Status::Skipped);
-        assert!(caps.runs == 0 || *runs <= caps.runs, "{told}");
-        assert!(row.applied_actions().count() <= caps.actions, "{told}");
-        assert!(applied(&row, "link") <= caps.links, "{told}");
-        assert!(row.applied_actions().count() - applied(&row, "link") <= caps.weights, "{told}");
+        assert!(caps.runs == 0 || *runs <= caps.runs, "{context}");
+        assert!(row.applied_actions().count() <= caps.actions, "{context}");
+        assert!(applied(&row, "link") <= caps.links, "{context}");
+        assert!(row.applied_actions().count() - applied(&row, "link") <= caps.weights, "{context}");
 
         held[0] += usize::from(row.reason == Some(StatusReason::OverBudget));
         held[1] +=

@@ -34,11 +34,11 @@ fn rows_of_version_1_are_read() {
     use ActionState::{Applied, Refused, Undone};
     let world = store_with_rows_of_version_1();
     let rows = ledger::rows(&world.memory, None, 10).unwrap();
-    let told: Vec<(&str, Status, Option<StatusReason>, TriggerKind)> =
+    let rows_read: Vec<(&str, Status, Option<StatusReason>, TriggerKind)> =
         rows.iter().map(|run| (run.agent.as_str(), run.status, run.reason, run.trigger)).collect();
     let off = ("off", Status::Skipped, Some(StatusReason::Disabled), TriggerKind::Slot);
     assert_eq!(
-        told,
+        rows_read,
         [
             off,
             off,

@@ -171,11 +171,11 @@ fn undo_skips_and_reports_notes_changed_since() {
     let run = world.run(&definition, &ScriptedModel::replying(everything()));
     world.edit("renamed", "Edited by a person since.");
     let items = undo(&world.memory, &run, &[]).unwrap().items;
-    let told: Vec<String> = items
+    let lines: Vec<String> = items
         .iter()
         .map(|item| format!("{}: {}", item.summary, item.refused.as_deref().unwrap_or("undone")))
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(lines.join("\n"), @r#"
     link `note-0` to `note-1` at 0.5: undone
     move the weight of `note-0` by +0.2: undone
     insert "New": undone

@@ -243,8 +243,9 @@ fn check(simulation: &WeekSimulation, seed: u64) {
     let rows = simulation.fleet.rows();
     for kind in kinds() {
         let own: Vec<&Run> = rows.iter().filter(|row| row.agent == kind.name).collect();
-        let told = |what: &str| format!("seed {seed}, {}: {what}\n{}", kind.name, simulation.fleet.story());
-        assert!(!own.is_empty() || kind.name == "asked", "{}", told("no row"));
+        let context =
+            |what: &str| format!("seed {seed}, {}: {what}\n{}", kind.name, simulation.fleet.story());
+        assert!(!own.is_empty() || kind.name == "asked", "{}", context("no row"));
         let scheduled = || own.iter().filter(|row| row.trigger == TriggerKind::Slot);
         let covers = |slot: Timestamp| {
             scheduled().filter(move |row| {
@@ -256,12 +257,12 @@ fn check(simulation: &WeekSimulation, seed: u64) {
         for slot in kind.slots(simulation.since, simulation.latest.minus(jitter)).unwrap_or_default() {
             let ended = covers(slot).filter(|row| row.status != Status::Interrupted).count();
             let interrupted = covers(slot).count() - ended;
-            assert!(ended + interrupted >= 1, "{}", told(&format!("{slot} has no row")));
-            assert!(ended <= 1 && interrupted <= 2, "{}", told(&format!("{slot} has {ended} rows")));
+            assert!(ended + interrupted >= 1, "{}", context(&format!("{slot} has no row")));
+            assert!(ended <= 1 && interrupted <= 2, "{}", context(&format!("{slot} has {ended} rows")));
         }
         if let Some(all) = kind.slots(simulation.since, simulation.fleet.world.memory.now()) {
             let strays = scheduled().filter(|row| row.scheduled_at.is_none_or(|slot| !all.contains(&slot)));
-            assert_eq!(strays.count(), 0, "{}", told("rows without a slot"));
+            assert_eq!(strays.count(), 0, "{}", context("rows without a slot"));
         }
         // Each failed run is repeated only once, and the row of the rerun names it.
         let repeats: Vec<_> = own.iter().filter_map(|row| row.rerun_of).collect();
@@ -269,11 +270,11 @@ fn check(simulation: &WeekSimulation, seed: u64) {
             repeats.len(),
             repeats.iter().collect::<BTreeSet<_>>().len(),
             "{}",
-            told("repeated twice")
+            context("repeated twice")
         );
-        spending(&kind, &own, &told);
+        spending(&kind, &own, &context);
         let state = ledger::state(&simulation.fleet.world.memory, kind.name).unwrap();
-        assert_eq!(state.running(), None, "{}", told("a run without an end"));
+        assert_eq!(state.running(), None, "{}", context("a run without an end"));
         if !simulation.set_back && kind.name != "fails" {
             // Except for pauses, the state follows from the rows.
             let of_rows = AgentState::of(own.iter().copied());
@@ -281,9 +282,9 @@ fn check(simulation: &WeekSimulation, seed: u64) {
                 (state.last(), state.pending_rerun()),
                 (of_rows.last(), of_rows.pending_rerun()),
                 "{}",
-                told("state")
+                context("state")
             );
-            assert_eq!(state.failures(), of_rows.failures(), "{}", told("state"));
+            assert_eq!(state.failures(), of_rows.failures(), "{}", context("state"));
         }
     }
     let mut days: BTreeMap<Timestamp, f64> = BTreeMap::new();
@@ -302,7 +303,7 @@ fn check(simulation: &WeekSimulation, seed: u64) {
 }
 
 /// Checks the budget of a day.
-fn spending(kind: &Kind, own: &[&Run], told: &dyn Fn(&str) -> String) {
+fn spending(kind: &Kind, own: &[&Run], context: &dyn Fn(&str) -> String) {
     let mut days: BTreeMap<Timestamp, (usize, f64)> = BTreeMap::new();
     // A run that was killed at its start had not checked its budget yet.
     let killed = |row: &Run| row.status == Status::Interrupted && row.calls.is_empty();
@@ -313,9 +314,9 @@ fn spending(kind: &Kind, own: &[&Run], told: &dyn Fn(&str) -> String) {
         *today = (today.0 + 1, today.1 + row.cost.unwrap_or(0.0));
     }
     let max = if kind.name == "few" { 3 } else { 24 };
-    assert!(days.values().all(|(runs, _)| *runs <= max), "{}", told("too many runs of a day"));
+    assert!(days.values().all(|(runs, _)| *runs <= max), "{}", context("too many runs of a day"));
     if kind.name == "poor" {
-        assert!(days.values().all(|(_, spent)| *spent <= 0.03 + 1e-9), "{}", told("too much money"));
+        assert!(days.values().all(|(_, spent)| *spent <= 0.03 + 1e-9), "{}", context("too much money"));
     }
 }
 

@@ -255,12 +255,12 @@ fn both_spellings_reproduce_the_prompt() {
         let gguf = Gguf::open(&path, &Deadline::never()).unwrap();
         let vocabulary = TokenVocabulary::read(&gguf, None).unwrap();
         let mut turn = turn(&[], 0, 1);
-        let said = "the {\"thé\": [1]} 世界\n\tü 🦀 </s>";
-        turn.corrections = vec![("{}".into(), said.into())];
+        let earlier_reply = "the {\"thé\": [1]} 世界\n\tü 🦀 </s>";
+        turn.corrections = vec![("{}".into(), earlier_reply.into())];
         let tokens = vocabulary.prompt(&turn.request()).unwrap();
         let text: Vec<u8> = tokens.iter().flat_map(|&token| vocabulary.bytes(token).to_vec()).collect();
         let text = String::from_utf8_lossy(&text);
-        assert!(text.contains(&said.replace("</s>", "< /s>")), "{tokenizer}: {text}");
+        assert!(text.contains(&earlier_reply.replace("</s>", "< /s>")), "{tokenizer}: {text}");
         // Some tokens have several bytes.
         assert!(tokens.len() < text.len(), "{tokenizer}");
         assert_eq!(text.contains("<s>"), tokenizer == "llama", "{text}");

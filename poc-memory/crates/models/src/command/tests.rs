@@ -73,22 +73,24 @@ fn a_program_may_ignore_its_input() {
 
 #[test]
 fn a_failure_message_ends_with_standard_error() {
-    let CallError::Down(said) = failure("echo start >&2; echo 'not logged in' >&2; exit 3") else { panic!() };
-    insta::assert_snapshot!(said, @"`mine` ended with exit status: 3: start not logged in");
-    let CallError::Down(said) = failure("yes error | head -c 100000 >&2; echo last >&2; exit 1") else {
+    let CallError::Down(message) = failure("echo start >&2; echo 'not logged in' >&2; exit 3") else {
         panic!()
     };
-    assert!(said.len() < 600 && said.ends_with("last"), "{}", said.len());
-    let CallError::Down(said) = failure("exit 1") else { panic!() };
-    insta::assert_snapshot!(said, @"`mine` ended with exit status: 1: it wrote nothing");
+    insta::assert_snapshot!(message, @"`mine` ended with exit status: 3: start not logged in");
+    let CallError::Down(message) = failure("yes error | head -c 100000 >&2; echo last >&2; exit 1") else {
+        panic!()
+    };
+    assert!(message.len() < 600 && message.ends_with("last"), "{}", message.len());
+    let CallError::Down(message) = failure("exit 1") else { panic!() };
+    insta::assert_snapshot!(message, @"`mine` ended with exit status: 1: it wrote nothing");
 }
 
 #[test]
 fn the_length_of_the_output_is_limited() {
-    let CallError::Down(said) = failure("yes") else { panic!() };
-    insta::assert_snapshot!(said, @"`mine` wrote more than the 100000 bytes of `calls.max-answer-bytes`");
-    let CallError::Down(said) = failure("head -c 100001 /dev/zero") else { panic!() };
-    insta::assert_snapshot!(said, @"`mine` wrote more than the 100000 bytes of `calls.max-answer-bytes`");
+    let CallError::Down(message) = failure("yes") else { panic!() };
+    insta::assert_snapshot!(message, @"`mine` wrote more than the 100000 bytes of `calls.max-answer-bytes`");
+    let CallError::Down(message) = failure("head -c 100001 /dev/zero") else { panic!() };
+    insta::assert_snapshot!(message, @"`mine` wrote more than the 100000 bytes of `calls.max-answer-bytes`");
 }
 
 #[test]
@@ -213,8 +215,8 @@ fn the_program_gets_only_the_usual_and_the_named_variables() {
         "{text}"
     );
     // No message contains its key.
-    let CallError::Down(said) = model("3").call(&turn.request()).unwrap_err().error else { panic!() };
-    insta::assert_snapshot!(said, @"`mine` ended with exit status: 3: [key]");
+    let CallError::Down(message) = model("3").call(&turn.request()).unwrap_err().error else { panic!() };
+    insta::assert_snapshot!(message, @"`mine` ended with exit status: 3: [key]");
 }
 
 #[test]
@@ -232,10 +234,10 @@ fn a_transient_failure_is_retried_and_each_attempt_is_charged() {
 
 #[test]
 fn permanent_failures_are_recognized() {
-    for said in ["Credit balance is too low", "Claude AI usage limit reached|1760000000"] {
-        let script = format!(r#"printf '%s' '{{"is_error":true,"result":"{said}"}}'; exit 1"#);
+    for message in ["Credit balance is too low", "Claude AI usage limit reached|1760000000"] {
+        let script = format!(r#"printf '%s' '{{"is_error":true,"result":"{message}"}}'; exit 1"#);
         let failed = shell(&script, &TestRequest::new("linker")).unwrap_err();
-        assert!(matches!(&failed, CallError::NoCredit(text) if text.contains(said)), "{failed:?}");
+        assert!(matches!(&failed, CallError::NoCredit(text) if text.contains(message)), "{failed:?}");
     }
     let login = r#"printf '%s' '{"is_error":true,"result":"Invalid API key · Please run /login"}'"#;
     assert!(matches!(shell(login, &TestRequest::new("linker")), Err(CallError::KeyRefused(_))));

@@ -326,14 +326,14 @@ fn an_address_is_checked_before_it_is_used() {
 fn no_message_contains_a_part_of_the_key() {
     // The message is truncated in the middle of the key.
     let quoted = Answer::error(403, "permission_error", &format!("{}sk-secret", "x".repeat(297)));
-    let said = message(quoted);
-    assert!(!said.contains("sk-") && said.ends_with("x[ke"), "{said}");
+    let shown = message(quoted);
+    assert!(!shown.contains("sk-") && shown.ends_with("x[ke"), "{shown}");
 
     let server = MockModel::script(vec![Answer::status(404, json!({}))]);
     let (http, _) = provider(&format!("{}?key=sk-query", server.url()));
     let turn = TestRequest::new("linker");
     let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
     let answer = http.post(&post, &turn.request(), &CallProgress::start(turn.timeout));
-    let said = answer.unwrap_err().into_call("mock").to_string();
-    assert!(server.requests()[0].line.contains("?key=sk-query") && !said.contains("sk-query"), "{said}");
+    let shown = answer.unwrap_err().into_call("mock").to_string();
+    assert!(server.requests()[0].line.contains("?key=sk-query") && !shown.contains("sk-query"), "{shown}");
 }

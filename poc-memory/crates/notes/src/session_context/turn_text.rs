@@ -175,8 +175,8 @@ fn lines(turn: &Node) -> impl Iterator<Item = Line<'_>> {
     let mut is_answer = false;
     turn.body.lines().map(move |text| {
         let named = names.iter().enumerate().find_map(|(place, name)| {
-            let said = text.strip_prefix(*name)?.strip_prefix(':')?;
-            Some((place, said.trim_start()))
+            let speech = text.strip_prefix(*name)?.strip_prefix(':')?;
+            Some((place, speech.trim_start()))
         });
         if let Some((place, _)) = named {
             is_answer = place > 0;

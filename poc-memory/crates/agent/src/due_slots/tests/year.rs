@@ -134,8 +134,8 @@ impl YearSimulation {
             }
             self.latest = self.latest.max(self.now);
             if self.running.as_ref().is_some_and(|(_, ends)| *ends <= self.now) {
-                let became = [Status::Noop, Status::Ok, Status::Failed, Status::TimedOut];
-                self.end(became[dice.below(0, became.len())]);
+                let statuses = [Status::Noop, Status::Ok, Status::Failed, Status::TimedOut];
+                self.end(statuses[dice.below(0, statuses.len())]);
             }
             self.poll(dice);
         }
@@ -214,11 +214,11 @@ impl YearSimulation {
         let expected = self.rule.slots(self.zone, self.world.since, self.latest.minus(jitter));
         let running = self.running.as_ref().and_then(|(row, _)| row.slot());
         for slot in &expected {
-            let became = self.rows.get(slot).map_or(&[][..], Vec::as_slice);
+            let statuses = self.rows.get(slot).map_or(&[][..], Vec::as_slice);
             let (interrupted, ended): (Vec<Status>, Vec<Status>) =
-                became.iter().partition(|status| **status == Status::Interrupted);
-            assert!(ended.len() <= 1 && interrupted.len() <= 2, "{slot}: {became:?}");
-            assert!(!became.is_empty() || running == Some(*slot), "{slot} is not accounted for");
+                statuses.iter().partition(|status| **status == Status::Interrupted);
+            assert!(ended.len() <= 1 && interrupted.len() <= 2, "{slot}: {statuses:?}");
+            assert!(!statuses.is_empty() || running == Some(*slot), "{slot} is not accounted for");
         }
         let reached = self.rule.slots(self.zone, self.world.since, self.latest);
         assert!(self.rows.keys().all(|slot| reached.contains(slot)), "a row without a slot");

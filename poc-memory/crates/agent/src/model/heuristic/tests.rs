@@ -273,8 +273,8 @@ fn a_long_note_is_split_at_its_headings() {
         ["engine-checkpoints", "engine-compaction"]
     );
 
-    for told in ["episodic", "daily"] {
-        scene.nodes[0].node_type = NodeType(told.into());
+    for note_type in ["episodic", "daily"] {
+        scene.nodes[0].node_type = NodeType(note_type.into());
         assert_eq!(scene.answer(&may)["insert"], json!([]));
     }
 }

@@ -82,7 +82,7 @@ fn secrets_in_a_reply_are_replaced_before_anything_is_stored() {
 fn a_correction_turn_lists_the_problems() {
     let world = World::new();
     let definition = two(&world);
-    let told = parking_lot::Mutex::new(Vec::new());
+    let corrections_seen = parking_lot::Mutex::new(Vec::new());
     let read = |tokens| vec![CallCost { tokens_in: Some(tokens), ..CallCost::default() }];
     let model = ScriptedModel::new(vec![
         Ok(Reply { text: "no".into(), spent: read(5), ..Reply::default() }),
@@ -92,11 +92,11 @@ fn a_correction_turn_lists_the_problems() {
             ..Reply::default()
         }),
     ])
-    .during_call(|request| told.lock().extend(request.corrections.to_vec()));
+    .during_call(|request| corrections_seen.lock().extend(request.corrections.to_vec()));
     let run = world.run(&definition, &model);
     assert_eq!(run.tokens_in, Some(11));
     drop(model);
-    let (reply, correction) = told.into_inner().remove(0);
+    let (reply, correction) = corrections_seen.into_inner().remove(0);
     assert_eq!(reply, "no");
     assert!(correction.contains("not a single JSON object"), "{correction}");
 }

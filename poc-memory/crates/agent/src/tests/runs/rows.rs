@@ -26,11 +26,15 @@ fn a_slot_runs_once_and_a_late_reply_is_discarded() {
             // A second run is refused, then another process ends this one.
             let (unused, manual) = (ScriptedModel::new(Vec::new()), Trigger::Manual);
             let second = run_with(&world.memory, &definition, &unused, manual, &RunOptions::default());
-            let told = second.unwrap_err();
-            assert_eq!((told.code, told.message.as_str()), (Code::Conflict, "`tester` is already running"));
-            let told = expect_free(&world.memory, "tester").unwrap_err();
+            let refusal = second.unwrap_err();
+            assert_eq!(
+                (refusal.code, refusal.message.as_str()),
+                (Code::Conflict, "`tester` is already running")
+            );
+            let refusal = expect_free(&world.memory, "tester").unwrap_err();
             assert!(
-                told.message
+                refusal
+                    .message
                     .starts_with("`tester` is already running, since 2026-11-21T08:00:00.000Z (run `")
             );
             ledger::abandon(&world.memory, |_| true, Status::Interrupted, "stopped").unwrap();

@@ -123,12 +123,12 @@ fn claude_ai(exchanges: &[(String, String)]) -> Value {
 /// Checks that the notes are the exchanges, each linked to the next.
 fn check_turns(memory: &TestMemory, exchanges: &[(String, String)], answerer: &str) {
     let notes = notes(memory);
-    let said: Vec<String> = notes.iter().map(|note| note.body.clone()).collect();
+    let bodies: Vec<String> = notes.iter().map(|note| note.body.clone()).collect();
     let expected: Vec<String> = exchanges
         .iter()
         .map(|(asked, answered)| format!("User: {asked}\n\n{answerer}: {answered}"))
         .collect();
-    assert_eq!(said, expected);
+    assert_eq!(bodies, expected);
     let view = memory.store.view();
     for pair in notes.windows(2) {
         let ix = view.find(pair[0].id).unwrap();

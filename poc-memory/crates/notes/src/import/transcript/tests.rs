@@ -280,15 +280,15 @@ fn check(memory: &TestMemory, assistant: TranscriptSource, talks: &[GeneratedTur
     let answerer = if assistant == TranscriptSource::Codex { "Codex" } else { "Claude" };
     for (at, (talk, key)) in kept.iter().enumerate() {
         let note: Node = memory.find(key).unwrap();
-        let mut said = format!("User: {}", talk.prompt);
+        let mut expected_body = format!("User: {}", talk.prompt);
         for (number, answer) in talk.answers.iter().enumerate() {
-            said += "\n\n";
+            expected_body += "\n\n";
             if number == 0 {
-                said += &format!("{answerer}: ");
+                expected_body += &format!("{answerer}: ");
             }
-            said += answer;
+            expected_body += answer;
         }
-        assert_eq!(note.body, said);
+        assert_eq!(note.body, expected_body);
         assert_eq!(note.node_type.0, "episodic");
         assert_eq!(note.title, poc_graph::title_of(&talk.prompt).unwrap());
         let around = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();

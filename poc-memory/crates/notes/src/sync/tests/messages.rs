@@ -22,10 +22,10 @@ fn forget(memory: &Memory, id: MessageId) -> Result<forget::ForgetReport> {
 
 /// Number of notes that claim to be chunks, and of those that the message lists.
 fn chunks(memory: &Memory) -> (usize, usize) {
-    let said: Vec<Node> = notes(memory).into_iter().filter(|node| node.source.is_some()).collect();
+    let chunks: Vec<Node> = notes(memory).into_iter().filter(|node| node.source.is_some()).collect();
     let known =
         |node: &&Node| message::origin(&memory.store, node.id, node.source.as_deref()).unwrap().is_some();
-    (said.len(), said.iter().filter(known).count())
+    (chunks.len(), chunks.iter().filter(known).count())
 }
 
 #[test]

@@ -84,21 +84,23 @@ type Common = BTreeMap<NodeId, (NodeId, String)>;
 
 /// The rules: the texts of both stores after a sync, and the number of notes pulled, deleted and pushed.
 fn expected(local: &TextsById, remote: &TextsById, common: &Common) -> (BTreeSet<String>, (u64, u64, u64)) {
-    let says = |side: &TextsById, text: &str| side.values().any(|other| other == text);
+    let has_text = |side: &TextsById, text: &str| side.values().any(|other| other == text);
     let was_in_both = |id: &NodeId, text: &String| {
-        common.get(id).is_some_and(|(_, said)| said == text) || remote.get(id) == Some(text)
+        common.get(id).is_some_and(|(_, synced_text)| synced_text == text) || remote.get(id) == Some(text)
     };
     let mut after: BTreeSet<String> = BTreeSet::new();
     let mut counts = (0, 0, 0);
     // The remote still has the old text of a local note, and no other local note has it: the remote gets the new text.
     let edited: BTreeSet<&String> = local
         .iter()
-        .filter(|(id, text)| !was_in_both(id, text) && !says(remote, text))
+        .filter(|(id, text)| !was_in_both(id, text) && !has_text(remote, text))
         .filter_map(|(id, _)| common.get(id))
-        .filter_map(|(there, said)| remote.get(there).filter(|old| *old == said && !says(local, old)))
+        .filter_map(|(there, synced_text)| {
+            remote.get(there).filter(|old| *old == synced_text && !has_text(local, old))
+        })
         .collect();
     for (id, text) in local {
-        if says(remote, text) {
+        if has_text(remote, text) {
             after.insert(text.clone());
         } else if was_in_both(id, text) {
             counts.1 += 1;
@@ -107,7 +109,7 @@ fn expected(local: &TextsById, remote: &TextsById, common: &Common) -> (BTreeSet
         }
     }
     for text in remote.values() {
-        if !says(local, text) && !edited.contains(text) && after.insert(text.clone()) {
+        if !has_text(local, text) && !edited.contains(text) && after.insert(text.clone()) {
             counts.0 += 1;
         }
     }
@@ -146,15 +148,15 @@ proptest! {
             prop_assert_eq!(both.sync(), SyncReport::default());
             let marks = crate::sync::binding::marks(&both.local.store, Default::default()).unwrap();
             let remote = notes(&both.remote);
-            let says = |body: &str| remote.iter().find(|other| other.body == body).unwrap().id;
+            let has_text = |body: &str| remote.iter().find(|other| other.body == body).unwrap().id;
             common = notes(&both.local)
                 .into_iter()
                 .filter(|node| marks.get(&node.id).is_some_and(|mark| mark.hash == node.content_hash))
                 .map(|node| {
                     // As long as its text is the same, it stays paired with the same note: another note may
                     // have that text by now.
-                    let before = common.get(&node.id).filter(|(_, said)| *said == node.body);
-                    let there = before.map_or_else(|| says(&node.body), |(there, _)| *there);
+                    let before = common.get(&node.id).filter(|(_, synced_text)| *synced_text == node.body);
+                    let there = before.map_or_else(|| has_text(&node.body), |(there, _)| *there);
                     (node.id, (there, node.body))
                 })
                 .collect();

@@ -154,8 +154,8 @@ fn geodesic_counts_the_walks_over_a_note() {
     let share = 4.0 / 6.0;
     let expected = [("b-tree", share), ("wal", share), ("session#1", share), ("crash-notes", share)];
     close(&scored(&world, pipeline), &expected);
-    let told = note(&world, pipeline, 1);
-    assert!(told.ends_with("; 6 of 6 walks arrive"), "{told}");
+    let stage_note = note(&world, pipeline, 1);
+    assert!(stage_note.ends_with("; 6 of 6 walks arrive"), "{stage_note}");
     // One hop is not enough for the walks to session#1.
     close(&scored(&world, &format!("{pipeline},max_path=1")), &[("b-tree", 1.0), ("wal", 1.0)]);
     assert_eq!(world.keys(&format!("{pipeline},k=1")), ["b-tree"]);

@@ -89,7 +89,7 @@ fn a_saved_pipeline_behaves_like_its_text() {
     assert_eq!(parse("@episodes").filter_nodes(&world.sources(), &[0, 2, 3]).unwrap(), [2, 3]);
     let (set, explanation) = due.run(&world.sources()).unwrap();
     assert_eq!(world.view.key(set.items[0].ix), "session#2");
-    let told: Vec<String> = explanation
+    let lines: Vec<String> = explanation
         .stages
         .iter()
         .map(|stage| {
@@ -97,7 +97,7 @@ fn a_saved_pipeline_behaves_like_its_text() {
         })
         .collect();
     assert_eq!(
-        told,
+        lines,
         [
             "all: 8 of -",
             "type:episodic: 2 of episodes",

@@ -20,14 +20,14 @@ fn explain_reports_every_stage() {
     let world = notes();
     let (_, explanation) = world
         .run("all | type:semantic | !provenance:linker | weight:>=1 | sort:priority | offset:1 | limit:2");
-    let told: Vec<String> = explanation
+    let lines: Vec<String> = explanation
         .stages
         .iter()
         .map(|stage| {
             format!("{} [{}] {} → {}: {}", stage.stage, stage.kind, stage.input, stage.output, stage.does)
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(lines.join("\n"), @r"
     all [generator] 0 → 8: every live note, by id
     type:semantic [filter] 8 → 5: keeps notes of type `semantic`
     !provenance:linker [filter] 5 → 4: drops notes made by `linker`
