@@ -15,7 +15,7 @@ use std::path::Path;
 ///
 /// A generation has the log with all notes, history, visits and runs of all tenants up to one transaction,
 /// the settings, agents, prompts, and the prompts and replies of past runs. Commands and the daemon may write
-/// while it runs. What the folder already has is not copied again (it is a hard link to the earlier generation),
+/// while it runs. Files that the folder already has are not copied again (they become hard links),
 /// and everything is read back and compared. `restore` restores a generation or an earlier state.
 ///
 /// A new path that ends in `.tar` is one file: a tar archive of one generation, written whole and replaced by the next

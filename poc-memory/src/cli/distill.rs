@@ -40,7 +40,7 @@ pub(super) struct EmbedDistillOutput {
     bytes: usize,
     tokens: usize,
     dimensions: usize,
-    /// Share of the energy (sum of squares) of the model's vectors that the table keeps, 0–1.
+    /// Share of the energy (sum of squares) of the model's vectors that the table keeps, 0 to 1.
     kept: f64,
 }
 

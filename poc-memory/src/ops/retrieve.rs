@@ -64,7 +64,7 @@ pub(crate) struct RetrieveRow {
     note: NoteRow,
     /// The sum of the shares; higher is better. With rank fusion at most the sum of the weights / 61.
     score: f64,
-    /// Probability that it answers the question, 0–1, if a cross-encoder judged it (`[rerank]`). Judged notes
+    /// Probability that it answers the question, 0 to 1, if a cross-encoder judged it (`[rerank]`). Judged notes
     /// come first, in this order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     likelihood: Option<f64>,

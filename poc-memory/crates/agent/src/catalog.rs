@@ -46,7 +46,7 @@ impl Catalog {
     /// Like [`Catalog::load`], but stores nothing.
     ///
     /// # Errors
-    /// Only the store's.
+    /// Only those of the store.
     pub fn read(memory: &Memory) -> Result<Catalog> {
         Ok(CatalogScan::new(memory, false)?.catalog)
     }
@@ -76,7 +76,7 @@ impl Catalog {
     /// The agents that are paused because too many of their runs failed, each with the command that resumes it.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub fn paused_by_failures(&self, memory: &Memory) -> Result<Vec<String>> {
         let mut lines = Vec::new();
         for (name, entry) in &self.agents {

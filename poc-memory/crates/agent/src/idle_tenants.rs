@@ -57,7 +57,7 @@ struct IdleOfTask {
     tenants: HashMap<Tenant, IdleTenant>,
 }
 
-/// A tenant that a task had nothing to do for, or for which it fails.
+/// A tenant for which a task had nothing to do, or for which it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IdleTenant {
     /// The number of the tenant's last transaction when it was looked at.
@@ -96,7 +96,7 @@ impl IdleTenants {
     /// `catalog`, and of tenants that have changed.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub fn save(&self, memory: &Memory, catalog: &Catalog) -> Result<()> {
         let _saving = self.0.saving.lock();
         if self.0.found.lock().unsaved == 0 {
@@ -129,7 +129,7 @@ impl IdleTenants {
         if are_many { self.save(memory, catalog) } else { Ok(()) }
     }
 
-    /// What a task found in a tenant whose last transaction is `seq`, if that is still right.
+    /// What a task found in a tenant whose last transaction is `seq`; `None` if that is no longer valid.
     pub(crate) fn get(
         &self,
         memory: &Memory,

@@ -57,7 +57,7 @@ impl<'a> Permit<'a> {
     /// The rules for a selection. Protection and trust follow from the current graph.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub fn new(
         memory: &Memory,
         definition: &'a Definition,
@@ -84,7 +84,7 @@ impl<'a> Permit<'a> {
         })
     }
 
-    /// Multiplies the maximum strength of links by a factor, 0–1.
+    /// Multiplies the maximum strength of links by a factor, 0 to 1.
     #[must_use]
     pub fn with_link_strength(self, factor: f64) -> Permit<'a> {
         Permit { max_link_strength: self.definition.limits.link_add_max_strength * factor, ..self }

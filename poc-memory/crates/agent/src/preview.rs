@@ -10,7 +10,7 @@ use poc_rank::decay::lambda;
 /// The fields, weights and links that the action would change, with whole texts.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn changes(memory: &Memory, action: &PermittedAction) -> Result<Vec<FieldChange>> {
     let node = |id: &NodeId| memory.store.node(*id);
     let key = |id: &NodeId| Ok(node(id)?.map_or_else(|| "a deleted note".to_owned(), |node| node.key));

@@ -22,7 +22,7 @@ const RETRY_FAILED_AFTER: Span = Span::DAY;
 /// turn.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub(crate) fn in_turn(memory: &Memory, definition: &Definition) -> Result<Vec<Tuple>> {
     let mut tenants = with_notes(memory, &definition.schedule.tenants)?;
     if let Some(LastTurn { tenant, is_over }) = ledger::newest(memory, &definition.name, last_turn)? {
@@ -65,7 +65,7 @@ fn last_turn(row: &Run) -> Option<LastTurn> {
 /// that of agents without one; `None` is the machine's.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub(crate) fn used_up(
     memory: &Memory,
     definition: &Definition,
@@ -147,7 +147,7 @@ pub(crate) enum FirstTurn {
 /// fails is chosen only if there is no other, and none whose budget is used up.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub(crate) fn first(memory: &Memory, definition: &Definition, options: &RunOptions) -> Result<FirstTurn> {
     let idle = &options.idle_tenants;
     let tenants = in_turn(memory, definition)?;
@@ -197,7 +197,7 @@ const MAX_COUNTED: usize = 200;
 /// more than `MAX_COUNTED` tenants with notes.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Result<Option<usize>> {
     let patterns = &definition.schedule.tenants;
     let mut tenants = match memory.store.tenant().is_default() {
@@ -229,7 +229,7 @@ pub struct TenantsWithNotes {
 /// Counts the tenants that an agent runs for by its schedule. No tenant is loaded.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn count_tenants(memory: &Memory, definition: &Definition) -> Result<TenantsWithNotes> {
     let all = with_notes(memory, &TenantPatterns::default())?;
     let matching = all.iter().filter(|tenant| definition.schedule.tenants.matches(tenant)).count();

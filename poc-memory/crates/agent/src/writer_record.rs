@@ -74,7 +74,7 @@ impl WriterRecord {
     /// reply splits, and are not examined.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub(super) fn of(
         memory: &Memory,
         definition: &Definition,
@@ -135,7 +135,7 @@ impl WriterRecord {
         Ok(record)
     }
 
-    /// The factor of the strength of the links, 0–1: 1 for a good record. It falls with the square of the share of
+    /// The factor of the strength of the links, 0 to 1: 1 for a good record. It falls with the square of the share of
     /// supported links, with the share of candidates that are linked, and with the share of links that were undone.
     pub(super) fn link_factor(&self) -> f64 {
         self.support_factor() * self.selection_factor() * self.history.share()

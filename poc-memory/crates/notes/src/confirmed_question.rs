@@ -65,7 +65,7 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedQuestion> {
 /// the question.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn apply(
     tx: &mut Transaction<'_>,
     prepared: &PreparedQuestion,
@@ -131,7 +131,7 @@ pub struct ConfirmedQuestion {
 /// The confirmed questions, the newest first, at most `max`.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn all(memory: &Memory, max: usize) -> Result<Vec<ConfirmedQuestion>> {
     let view = memory.store.view();
     let mut questions: Vec<(Timestamp, NodeId, Ix)> = (0..view.slots())

@@ -265,7 +265,7 @@ impl Consolidation<'_> {
         })
     }
 
-    /// Expires the notes whose last live source is gone.
+    /// Expires the derived notes that have no live source any more.
     fn end_derived(&mut self, nodes: &[NodeId], now: Timestamp) -> Result<()> {
         self.in_transactions(ConsolidationPhase::Notes, nodes, |tx, id, report| {
             let Some(node) = tx.node(*id)? else { return Ok(()) };

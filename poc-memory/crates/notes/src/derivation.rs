@@ -19,7 +19,7 @@ use std::collections::HashSet;
 /// Adds a `derived-from` edge from a note to each of its sources.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn add_sources(
     tx: &mut Transaction<'_>,
     derived: NodeId,
@@ -49,7 +49,7 @@ pub fn add_sources(
 /// Makes a note derived from these sources and from no others.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn set_sources(
     tx: &mut Transaction<'_>,
     derived: NodeId,
@@ -70,7 +70,7 @@ pub fn set_sources(
 /// The live notes that were derived from a note.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn derived_notes(tx: &Transaction<'_>, source: NodeId) -> Result<Vec<Node>> {
     let edges = tx.edges(source)?;
     let derived = edges.iter().filter(|edge| edge.kind == EdgeKind::DerivedFrom && edge.dst == source);
@@ -141,7 +141,7 @@ pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Time
 /// the current text of its sources and kept it.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn confirm(tx: &mut Transaction<'_>, read: &Node, now: Timestamp) -> Result<()> {
     match tx.node(read.id)? {
         Some(note) if note.state == State::Stale && note.version == read.version => {

@@ -121,7 +121,7 @@ pub struct NoteMessage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoteEdge {
-    /// The node it leads to.
+    /// The target of the edge.
     pub to: NodeId,
     /// Kind of the edge.
     pub kind: EdgeKind,

@@ -50,7 +50,7 @@ pub(super) fn apply(
 /// part.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub fn apply_to_parts(
     tx: &mut Transaction<'_>,
     old: NodeId,

@@ -31,7 +31,7 @@ pub(crate) struct AgentApplyOutput {
     applied: Vec<String>,
     /// Actions that could no longer be applied, and why.
     refused: Vec<SkippedAction>,
-    /// The selected numbers of groups of which others are not selected.
+    /// The selected numbers in groups that also have actions that were not selected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     only: Vec<u16>,
     /// Numbers of the other actions in these groups, which were decided with the selected ones.

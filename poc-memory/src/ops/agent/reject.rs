@@ -30,7 +30,7 @@ pub(crate) struct AgentRejectOutput {
     run: RunId,
     /// Descriptions of the actions.
     rejected: Vec<String>,
-    /// The selected numbers of groups of which others are not selected.
+    /// The selected numbers in groups that also have actions that were not selected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     only: Vec<u16>,
     /// Numbers of the other actions in these groups, which were rejected with the selected ones.

@@ -18,7 +18,7 @@ pub(super) struct GraphShape {
     largest: Option<usize>,
     /// Notes without edges.
     isolated: Option<usize>,
-    /// Mean local clustering coefficient, 0–1.
+    /// Mean local clustering coefficient, 0 to 1.
     clustering: Option<f64>,
     /// Mean shortest path between two notes of the largest component, in edges.
     path_length: Option<f64>,

@@ -35,7 +35,7 @@ pub(super) struct TenantPattern {
 /// A mistake in a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TenantPatternError {
-    /// The index of the character at which it is.
+    /// The position of the mistake, in characters from the start of the pattern.
     pub(super) offset: usize,
     /// What is wrong.
     pub(super) message: String,

@@ -69,7 +69,7 @@ pub fn rows_with_status(
     Ok(rows)
 }
 
-/// What `find` returns for the newest row of an agent for which it returns something.
+/// The first result of `find` over the rows of an agent, from the newest row on.
 pub(crate) fn newest<T>(memory: &Memory, agent: &str, find: impl Fn(&Run) -> Option<T>) -> Result<Option<T>> {
     for key in keys(memory, Some(agent))?.iter().rev() {
         let found = memory.store.get::<Run>(key)?.and_then(|row| find(&row));

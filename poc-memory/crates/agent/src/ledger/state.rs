@@ -1,4 +1,4 @@
-//! State of an agent that outlives its rows, of which only the newest are stored.
+//! The state of an agent. It outlives the rows of the agent, because only the newest rows are stored.
 
 use super::Run;
 use super::change_progress::{ChangeProgress, INTERRUPTIONS};

@@ -99,8 +99,8 @@ impl ChangeWatcher {
         self.is_quiet(memory, now)
     }
 
-    /// Records that a slot of an agent has ended, so that changes which it has left are scanned. A scan that is pending
-    /// is not delayed: a run without changes of notes writes visits only.
+    /// Records that a slot of an agent has ended, so that changes that it did not handle are scanned. A pending scan is
+    /// not delayed, because a run that changes no notes writes only visits.
     pub(super) fn slot_ended(&mut self, agent: &str, now: Timestamp) {
         if self.unscanned.is_none() && self.agents.contains(agent) {
             self.note_change(now);

@@ -80,7 +80,7 @@ pub struct GateAnswer {
     pub right: bool,
 }
 
-/// Shares of answers under a gate, 0–1.
+/// Shares of answers under a gate, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AnswerRates {
     /// Share of STRONG answers.

@@ -82,7 +82,7 @@ pub(super) struct ForeignNote {
     pub session: Option<String>,
     /// Unknown fields.
     pub ignored: Vec<String>,
-    /// Fields of which a value was left out, with the reason.
+    /// Fields with a value that was left out, with the reason.
     pub warnings: Vec<Error>,
     /// The frame: everything in its file around its text.
     pub frame: Option<MarkdownFrame>,

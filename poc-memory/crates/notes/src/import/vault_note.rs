@@ -24,7 +24,7 @@ pub(crate) struct VaultNote {
     pub(crate) links: Vec<NoteLink>,
     /// The session that it belongs to.
     pub(crate) session: Option<String>,
-    /// Properties of which a value was left out, with the reason.
+    /// Properties with a value that was left out, with the reason.
     pub(crate) warnings: Vec<Error>,
     /// The frame: everything in the file around its text.
     pub(crate) frame: Option<MarkdownFrame>,

@@ -41,7 +41,7 @@ pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKin
         let (signals, verdict, reason) = decide(memory, signals, gate);
         (signals.order_value(verdict), signals, verdict, reason, node)
     });
-    // Of several titles with the same order value, the nearest one wins.
+    // If several titles have the same order value, the nearest one wins.
     let best = judged.reduce(|best, other| if other.0 > best.0 { other } else { best });
     let (signals, verdict, reason, best) = match best {
         Some((_, signals, verdict, reason, node)) => (signals, verdict, reason, Some(node)),

@@ -44,7 +44,7 @@ pub struct RecallHit {
     pub id: NodeId,
     /// `similarity^α · path_factor · weight^β`.
     pub score: f64,
-    /// Similarity of the start of its path to the text, 0–1.
+    /// Similarity of the start of its path to the text, 0 to 1.
     pub similarity: f64,
     /// Its weight decayed to now, with the gain of this recall.
     pub weight: f64,

@@ -1,8 +1,8 @@
 //! Synchronises explicit edges and the edges between the chunks of a message. If both stores have both notes
 //! of an edge, both get the edge.
 //!
-//! An edge that both stores had and that is gone from one is deleted from the other. An edge that only one
-//! has and that was never in both is copied. Edges derived from texts are recomputed in the target store, and
+//! If both stores had an edge and one no longer has it, the edge is deleted from the other. If only one has an
+//! edge and it was never in both, the edge is copied. Edges derived from texts are recomputed in the target store, and
 //! learned edges are not copied.
 
 use super::Sync;

@@ -2,7 +2,7 @@
 //!
 //! 1. Marks record what both stores had in common, if they are valid for this remote ([`RemotePosition`]).
 //! 2. Pull: copies texts of the remote that are not in the local store, and deletes local notes that were in
-//!    both stores and are gone from the remote.
+//!    both stores and are no longer in the remote.
 //! 3. Push: copies texts that are only in the local store, and marks each when it is durable in the remote.
 //! 4. Edges between notes that both stores have ([`links`]).
 //!

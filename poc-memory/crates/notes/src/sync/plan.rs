@@ -1,8 +1,8 @@
 //! Plans a sync, based on what both stores have and what they had in common.
 //!
 //! A note is identified by its text, that is, by its content hash. A text that only the remote has is pulled.
-//! A text that both had and that is gone from the remote is deleted locally. A text that only the local store
-//! has and that was never in both is pushed. Ids only serve to recognise edits: an edit in one store becomes
+//! A text that both had and the remote no longer has is deleted locally. A text that only the local store has
+//! and that was never in both is pushed. Ids only serve to recognise edits: an edit in one store becomes
 //! a new version of the same note in the other.
 
 use super::binding::SyncedNote;

@@ -242,7 +242,7 @@ fn node_of(tx: &Transaction<'_>, write: &Write) -> Result<Option<Node>> {
 }
 
 /// Deletes a restored edge or visit if one of its notes was deleted since. This happens when the undo
-/// restores a note whose neighbours are gone.
+/// restores a note whose neighbours were deleted.
 fn delete_dangling(tx: &mut Transaction<'_>, write: &Write) -> Result<()> {
     let Some(before) = write.before.as_deref() else { return Ok(()) };
     match write.table {

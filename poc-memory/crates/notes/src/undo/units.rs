@@ -92,8 +92,8 @@ impl Units<'_> {
     }
 }
 
-/// Notes that depend on each other: a note that replaces another, got its key, or is connected with it by what a
-/// successor takes over. Each note of a group leads to another one, and the last to itself.
+/// Groups of notes that depend on each other, because one replaces the other, got its key, or took over its edges or
+/// visits. This is a union-find structure: each note has a parent in its group, and the root is its own parent.
 #[derive(Default)]
 struct NoteGroups(HashMap<NodeId, NodeId>);
 

@@ -26,7 +26,7 @@ impl BoundTenants {
     /// Every tenant with vaults, by name, and those whose vaults cannot be read. No view is loaded.
     ///
     /// # Errors
-    /// The store's, if the tenants cannot be listed.
+    /// Those of the store, if the tenants cannot be listed.
     pub fn find(&self, memory: &Memory) -> Result<Vec<VaultsOfTenant>> {
         let mut unbound = self.unbound.lock();
         let mut found = Vec::new();

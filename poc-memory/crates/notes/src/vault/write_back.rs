@@ -31,7 +31,7 @@ impl VaultSync<'_> {
         let mut paths: HashMap<NodeId, String> = HashMap::new();
         for (path, record) in self.records.iter().filter(|(_, record)| is_stored_source(record)) {
             let now = self.current(record.node);
-            // A replaced note leads to the note of another file, which has the name of that file.
+            // The successor of a replaced note may be the note of another file. Then it has the path of that file.
             if now == record.node {
                 paths.insert(now, path.clone());
             } else {

@@ -19,7 +19,7 @@ pub struct InterferencePair {
     pub a: Ix,
     /// The other node.
     pub b: Ix,
-    /// The cosine of their most similar passages, 0–1.
+    /// The cosine of their most similar passages, 0 to 1.
     pub similarity: f64,
 }
 

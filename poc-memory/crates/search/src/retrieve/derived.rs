@@ -9,8 +9,8 @@ use poc_graph::{Ix, NodeId, View};
 /// Sources that were derived from others do not represent the candidate, so their sources get a share, too, which
 /// decreases with each step.
 ///
-/// Of the confirmed questions, only the best `question_from` pass score: the others are less similar to the question
-/// and lead to notes that answer something else. A question that a derived note answered also passes its score to the
+/// Only the best `question_from` confirmed questions pass their score. The others are less similar to the question, and
+/// their notes answer something else. A question that a derived note answered also passes its score to the
 /// notes that this note was derived from, because they represent it among the hits.
 ///
 /// Returns the derived notes; [`poc_rank::propagation::PropagatedScore::derived_source`] is a position in this list.

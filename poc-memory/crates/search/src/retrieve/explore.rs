@@ -49,7 +49,7 @@ pub struct TraversedEdge {
     pub to: NodeId,
     /// The kind of the edge: `keyword` or `semantic`.
     pub kind: EdgeKind,
-    /// The strength, 0–1.
+    /// The strength, 0 to 1.
     pub strength: f64,
 }
 

@@ -33,7 +33,7 @@ pub(super) fn propagate(
                 continue;
             }
             let ids: Vec<NodeId> = window.iter().filter_map(|&ix| question.visible_id(ix)).collect();
-            // The score of a single note says nothing about its neighbours.
+            // A window needs at least two visible notes.
             if ids.len() < 2 {
                 continue;
             }

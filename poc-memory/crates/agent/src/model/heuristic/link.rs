@@ -1,5 +1,5 @@
 //! Proposes links between notes that have a particular thing in common: an identifier, a name of several words, or two
-//! names of which one is rare. The name of a note that both link to does not count.
+//! names if one of them is rare. The name of a note that both link to does not count.
 
 use super::Nodes;
 use super::shared_names::{self, SharedName};

@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Maximum number of words in a title.
 const WORDS_NAMED: usize = 3;
-/// Stands for the sentences that do not fit.
+/// The line in place of the sentences that do not fit.
 const REST: &str = "\n- …";
 /// Maximum characters of a quoted sentence.
 const MAX_SENTENCE_CHARS: usize = 300;

@@ -24,7 +24,7 @@ pub(super) const MAX_HOPS: Param = Param {
     doc: "the number of edges that activation is passed along",
 };
 
-/// The share of activation that an edge of strength 1 passes on, 0–1.
+/// The share of activation that an edge of strength 1 passes on, 0 to 1.
 pub(super) const EDGE_DECAY: Param = Param {
     name: "edge_decay",
     position: ParamPosition::Named,
