@@ -76,8 +76,8 @@ impl Transport<RoleServer> for StdioTransport {
     }
 }
 
-/// Passes on the lines of an input, except messages that are refused. A line longer than the maximum length of a message
-/// is passed on without a check, because the SDK drops it.
+/// Passes on the lines of an input, except messages that are refused. A line longer than the maximum length of a
+/// message is passed on without a check, because the SDK drops it.
 async fn check<R: AsyncRead + Unpin>(
     input: R,
     mut to: DuplexStream,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Write a generation of this memory into a backup folder, or into one file: the log of all tenants, settings, agents,
-/// prompts and the prompts and replies of past runs. Files that the folder already has are not copied again, and everything is
-/// read back. Indexes, tokens, sign-in sessions, logs and other profiles are left out.
+/// prompts and the prompts and replies of past runs. Files that the folder already has are not copied again, and
+/// everything is read back. Indexes, tokens, sign-in sessions, logs and other profiles are left out.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backup {

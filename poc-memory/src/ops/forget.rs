@@ -153,8 +153,8 @@ fn or_abandon(forgotten: Result<ForgetReport>, erasure: Option<Erasure<'_>>) -> 
     }
 }
 
-/// Returns an error, before anything is deleted, if a file prevents an erasure of messages. There is none if all of them
-/// were deleted before.
+/// Returns an error, before anything is deleted, if a file prevents an erasure of messages. There is none if all of
+/// them were deleted before.
 fn check_erasable(ctx: &Ctx<'_>, ids: &[MessageId]) -> Result<()> {
     let mut texts = None;
     for &id in ids {

@@ -1,5 +1,5 @@
-//! The headers that make a change depend on the version of a note (RFC 9110, section 13.1): `If-Match` with the `ETag` of
-//! an earlier answer, or `*` for a note that must exist, and `If-None-Match: *` for a note that must not exist yet.
+//! The headers that make a change depend on the version of a note (RFC 9110, section 13.1): `If-Match` with the `ETag`
+//! of an earlier answer, or `*` for a note that must exist, and `If-None-Match: *` for a note that must not exist yet.
 //! Versions are mapped to the field `if_version`.
 
 use axum::http::HeaderMap;

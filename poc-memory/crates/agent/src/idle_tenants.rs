@@ -152,8 +152,8 @@ impl IdleTenants {
 }
 
 /// A text that differs if anything differs that decides what is found in a tenant, except the task and the tenant: the
-/// program, its settings, and the embedder. The settings also decide whether the models of an agent are language models,
-/// which read notes again that were visited without one. Saved pipelines are part of the version of an agent.
+/// program, its settings, and the embedder. The settings also decide whether the models of an agent are language
+/// models, which read notes again that were visited without one. Saved pipelines are part of the version of an agent.
 fn settings_of(memory: &Memory) -> String {
     let (version, settings) = (env!("CARGO_PKG_VERSION"), memory.config.fingerprint());
     format!("{FORMAT} of version {version} with settings {settings} and embedder {}", memory.embedder.name())

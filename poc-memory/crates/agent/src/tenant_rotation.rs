@@ -61,8 +61,8 @@ fn last_turn(row: &Run) -> Option<LastTurn> {
     Some(LastTurn { tenant: row.tenant.clone(), is_over })
 }
 
-/// Why nothing is left today of the budget that the agent has for a tenant; `None` if there is something left. `zone` is
-/// that of agents without one; `None` is the machine's.
+/// Why nothing is left today of the budget that the agent has for a tenant; `None` if there is something left. `zone`
+/// is that of agents without one; `None` is the machine's.
 ///
 /// # Errors
 /// Those of the store.

@@ -80,7 +80,8 @@ fn config_of(git: &Path) -> Option<String> {
     Some(text_of(&folder.join("config")).unwrap_or_default())
 }
 
-/// The text of a regular file; `None` if it cannot be read. Pipes are not opened, because a hook must not wait for them.
+/// The text of a regular file; `None` if it cannot be read. Pipes are not opened, because a hook must not wait for
+/// them.
 fn text_of(path: &Path) -> Option<String> {
     String::from_utf8(regular_file::read(path).ok()?).ok()
 }

@@ -171,8 +171,8 @@ fn extended_row(tx: &Transaction<'_>, row: &Run, first: Timestamp, last: Timesta
     }))
 }
 
-/// Marks the run of an agent as interrupted if no process works on it any more. Returns whether the agent still has a live
-/// run.
+/// Marks the run of an agent as interrupted if no process works on it any more. Returns whether the agent still has a
+/// live run.
 fn interrupt_orphaned_run(
     memory: &Memory,
     dead: &DeadProcesses,

@@ -1,7 +1,7 @@
 //! Conversations with an assistant: each turn becomes a note.
 //!
-//! A turn consists of a prompt of a person and all answers up to the next prompt. One note holds both, so that a question
-//! is found together with its answer.
+//! A turn consists of a prompt of a person and all answers up to the next prompt. One note holds both, so that a
+//! question is found together with its answer.
 
 use super::foreign::ForeignNote;
 use super::options::ImportOptions;
@@ -60,8 +60,8 @@ pub(super) struct TurnMessage {
 }
 
 impl TurnMessage {
-    /// A message. The text is trimmed, NUL characters are removed, and bytes after the first [`MAX_MESSAGE_BYTES`] are left
-    /// out and counted in `skipped`.
+    /// A message. The text is trimmed, NUL characters are removed, and bytes after the first [`MAX_MESSAGE_BYTES`] are
+    /// left out and counted in `skipped`.
     pub(super) fn new(
         answer: bool,
         at: Option<Timestamp>,
@@ -110,7 +110,8 @@ impl Conversation {
         format!("{}/{}/{subagent}", self.format, short(&self.id))
     }
 
-    /// The note of a turn; `None` if the turn has no text. Unless the options allow secrets, they are replaced and counted.
+    /// The note of a turn; `None` if the turn has no text. Unless the options allow secrets, they are replaced and
+    /// counted.
     pub(super) fn note(
         &self,
         turn: &Turn,

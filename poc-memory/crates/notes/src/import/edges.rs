@@ -95,8 +95,8 @@ impl Import<'_> {
     }
 
     /// The notes by the names that links use. The kinds of names, in increasing order of precedence, are other names,
-    /// last parts of keys, aliases of the files that were read, and names of these files. A name of several notes is left
-    /// out, unless it is the name of a file.
+    /// last parts of keys, aliases of the files that were read, and names of these files. A name of several notes is
+    /// left out, unless it is the name of a file.
     fn names(&self, pending: &[(SourceLocation, PendingEdges)]) -> NotesByName {
         let view = self.memory.store.view();
         let (mut others, mut last_parts, mut aliases) =

@@ -38,8 +38,8 @@ fn private_keys(text: &str, secrets: &mut Vec<DetectedSecret>) {
     }
 }
 
-/// The length in bytes of a block without an end: whole lines of base64 or headers such as `Proc-Type: 4,ENCRYPTED`, where a
-/// line ends with `\n` or, in a quoted text, with the two characters `\n`.
+/// The length in bytes of a block without an end: whole lines of base64 or headers such as `Proc-Type: 4,ENCRYPTED`,
+/// where a line ends with `\n` or, in a quoted text, with the two characters `\n`.
 fn unclosed(body: &str) -> usize {
     let is_key =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '\\' | '\r' | ',' | ':' | '-');

@@ -145,8 +145,8 @@ impl VaultSync<'_> {
         Ok(())
     }
 
-    /// Divides the changes into chunks of about [`CHUNK_NOTES`] notes. If a file goes from one note to another, both are
-    /// in the same chunk, so that no transaction leaves a note without the records of its files.
+    /// Divides the changes into chunks of about [`CHUNK_NOTES`] notes. If a file goes from one note to another, both
+    /// are in the same chunk, so that no transaction leaves a note without the records of its files.
     fn in_chunks(&self, changes: Vec<NameChange>) -> Vec<Vec<NameChange>> {
         let places: HashMap<NodeId, usize> = changes
             .iter()

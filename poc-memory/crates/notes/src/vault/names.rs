@@ -186,8 +186,8 @@ pub(super) fn assign(
     Ok(given)
 }
 
-/// Takes a name from a retired, replaced or renamed note of the vault, so that `node` can have it. Returns that name, or
-/// another free one if the name belongs to any other note.
+/// Takes a name from a retired, replaced or renamed note of the vault, so that `node` can have it. Returns that name,
+/// or another free one if the name belongs to any other note.
 fn claim(
     tx: &mut Transaction<'_>,
     name: &str,

@@ -146,7 +146,8 @@ pub fn sync(
     Ok(report)
 }
 
-/// The error for a folder that lost all its files. It may be a disk that is not mounted. `known` is the number of notes.
+/// The error for a folder that lost all its files. It may be a disk that is not mounted. `known` is the number of
+/// notes.
 fn emptied(vault: &VaultBinding, known: usize) -> Error {
     let (folder, name) = (vault.folder.display(), quoted(&vault.name));
     Error::conflict(format!("the folder `{folder}` is empty, but {known} notes come from its files")).hint(format!(

@@ -25,8 +25,8 @@ pub struct RetrievalHit {
     pub by_key: bool,
     /// The passage of the node that is nearest to the text; `None` if the node has no vector.
     pub near: Option<VectorHit>,
-    /// The likelihood, 0 to 1, that the node answers the text, if a cross-encoder has scored it. Retrieval itself leaves
-    /// it `None`.
+    /// The likelihood, 0 to 1, that the node answers the text, if a cross-encoder has scored it. Retrieval itself
+    /// leaves it `None`.
     pub likelihood: Option<f64>,
 }
 
