@@ -50,21 +50,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         None => Error::not_found(format!("there is no change {seq}"))
             .hint("`poc-memory changes` shows the latest with their numbers"),
     })?;
-    if let Some(run) = txn.cause.run {
-        return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
-            .hint(format!("undo the run: `poc-memory undo {run}`")));
-    }
-    // The repair may have re-created all notes whose changes were lost, and an undo would delete them.
-    if txn.cause.op == REPAIR_OP {
-        return Err(Error::conflict(format!(
-            "change {seq} was written by a repair, in place of lost changes"
-        ))
-        .hint("`poc-memory repair --undo` reverts the repair"));
-    }
-    require_only_notes(seq, &txn)?;
-    if !changes_notes(&txn) {
-        return Err(Error::conflict(format!("change {seq} (`{}`) changed no note", txn.cause.op)));
-    }
+    require_revertible(seq, &txn)?;
     let began = memory.cause("manual", "undo");
     let parts = history::of_call(memory, seq, &txn.cause)?;
     // A sync also changes, by other transactions, what its store knows about the remote.
@@ -139,6 +125,27 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         refused = reverted;
     }
     Ok(UndoReport { seq: last, items: done.into_iter().chain(refused).collect() })
+}
+
+/// Fails if an undo of change `seq` by its number is not possible: it belongs to a run, was written by a repair, or
+/// changed no note or more than notes.
+fn require_revertible(seq: u64, txn: &LoggedTransaction) -> Result<()> {
+    if let Some(run) = &txn.cause.run {
+        return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
+            .hint(format!("undo the run: `poc-memory undo {run}`")));
+    }
+    // The repair may have re-created all notes whose changes were lost, and an undo would delete them.
+    if txn.cause.op == REPAIR_OP {
+        return Err(Error::conflict(format!(
+            "change {seq} was written by a repair, in place of lost changes"
+        ))
+        .hint("`poc-memory repair --undo` reverts the repair"));
+    }
+    require_only_notes(seq, txn)?;
+    if !changes_notes(txn) {
+        return Err(Error::conflict(format!("change {seq} (`{}`) changed no note", txn.cause.op)));
+    }
+    Ok(())
 }
 
 /// Fails if a transaction of the call with change `seq` has changed more than notes.

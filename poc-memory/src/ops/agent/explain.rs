@@ -7,10 +7,10 @@ use super::list::{self, AgentRow};
 use crate::ops::text::{minute, plural};
 use crate::ops::{Access, Ctx, Op, Route, Terminal};
 use poc_agent::definition::TenantBudget;
-use poc_agent::ledger::{self, StatusReason};
+use poc_agent::ledger::{self, AgentState, StatusReason};
 use poc_agent::run::{self, RunOptions};
 use poc_agent::tenant_rotation::{self, TenantsWithNotes};
-use poc_agent::{Definition, due_slots, selection};
+use poc_agent::{CatalogEntry, Definition, due_slots, selection};
 use poc_graph::error::Result;
 use poc_notes::Memory;
 use poc_search::query::{Explanation, Pipeline};
@@ -214,7 +214,7 @@ impl Op for AgentExplain {
         let catalog = ctx.host.catalog()?;
         let entry = catalog.entry(&self.agent)?;
         let (memory, name) = (ctx.memory, &self.agent);
-        let (state, now) = (ledger::state(memory, name)?, memory.now());
+        let state = ledger::state(memory, name)?;
         let mut explained = AgentExplainOutput {
             agent: list::row(ctx, name, entry)?,
             would_run: false,
@@ -241,34 +241,8 @@ impl Op for AgentExplain {
             return Ok(explained);
         };
         explained.pause_after = definition.failure.pause_after;
-        if !definition.enabled {
-            explained.block(StatusReason::Disabled, "`enabled = false`: its schedule is ignored");
-        }
         explained.tenants = Some(ScheduledTenants::of(memory, definition)?);
-        if !definition.schedule.tenants.matches(memory.store.tuple()) {
-            let (tenant, patterns) = (memory.store.tuple(), &definition.schedule.tenants);
-            let why = format!("`schedule.tenants` ({patterns}) does not match this tenant ({tenant})");
-            explained.obstacles.push(Obstacle { reason: OTHER_TENANTS.to_owned(), why });
-        }
-        if let Some(paused) = entry.paused(&state, now) {
-            explained.block(StatusReason::Paused, paused.line(name));
-        }
-        if !memory.config.daemon.runs_agents.includes(name) {
-            explained.block(StatusReason::Elsewhere, "`runs-agents` in `[daemon]` does not include it");
-        }
-        if let Some(run) = ledger::current_run(memory, name, &state)? {
-            explained.block(
-                StatusReason::Overlap,
-                format!("it is running, since {} (run {})", minute(Some(run.started)), run.id),
-            );
-        }
-        if let Some(until) = due_slots::cooldown_until(definition, &state, now) {
-            let (cooldown, until) = (definition.schedule.cooldown, minute(Some(until)));
-            explained.block(
-                StatusReason::Cooldown,
-                format!("its last run ended less than {cooldown} ago: until {until}"),
-            );
-        }
+        explained.add_schedule_obstacles(memory, entry, definition, &state)?;
         let options =
             RunOptions { models: ctx.host.models(), cancellation: ctx.host.calls(), ..RunOptions::default() };
         let forecast = run::forecast(memory, definition, &options)?;
@@ -389,5 +363,44 @@ impl TenantCosts {
 impl AgentExplainOutput {
     fn block(&mut self, reason: StatusReason, why: impl Into<String>) {
         self.obstacles.push(Obstacle { reason: reason.name().to_owned(), why: why.into() });
+    }
+
+    /// Adds the obstacles that follow from its schedule, `[daemon]`, a pause and its latest run.
+    fn add_schedule_obstacles(
+        &mut self,
+        memory: &Memory,
+        entry: &CatalogEntry,
+        definition: &Definition,
+        state: &AgentState,
+    ) -> Result<()> {
+        let (name, now) = (&definition.name, memory.now());
+        if !definition.enabled {
+            self.block(StatusReason::Disabled, "`enabled = false`: its schedule is ignored");
+        }
+        if !definition.schedule.tenants.matches(memory.store.tuple()) {
+            let (tenant, patterns) = (memory.store.tuple(), &definition.schedule.tenants);
+            let why = format!("`schedule.tenants` ({patterns}) does not match this tenant ({tenant})");
+            self.obstacles.push(Obstacle { reason: OTHER_TENANTS.to_owned(), why });
+        }
+        if let Some(paused) = entry.paused(state, now) {
+            self.block(StatusReason::Paused, paused.line(name));
+        }
+        if !memory.config.daemon.runs_agents.includes(name) {
+            self.block(StatusReason::Elsewhere, "`runs-agents` in `[daemon]` does not include it");
+        }
+        if let Some(run) = ledger::current_run(memory, name, state)? {
+            self.block(
+                StatusReason::Overlap,
+                format!("it is running, since {} (run {})", minute(Some(run.started)), run.id),
+            );
+        }
+        if let Some(until) = due_slots::cooldown_until(definition, state, now) {
+            let (cooldown, until) = (definition.schedule.cooldown, minute(Some(until)));
+            self.block(
+                StatusReason::Cooldown,
+                format!("its last run ended less than {cooldown} ago: until {until}"),
+            );
+        }
+        Ok(())
     }
 }

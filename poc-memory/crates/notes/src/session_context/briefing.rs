@@ -72,10 +72,9 @@ pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing>
         if !view.is_visible(ix, visibility) || view.is_confirmed_question(ix) || !projects.admits(ix) {
             continue;
         }
-        let standing = view.trust(ix) == Trust::Pinned || view.category(ix) == Category::Core;
         match projects.membership(ix) {
             membership if membership == wanted => candidates.own.push(ix),
-            Membership::Unlabelled if standing => candidates.standing.push(ix),
+            Membership::Unlabelled if is_standing(&view, ix) => candidates.standing.push(ix),
             _ => {}
         }
     }
@@ -83,10 +82,7 @@ pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing>
     let since = latest.first().map_or(Timestamp(0), |&ix| view.modified(ix));
     let mut turns = Vec::new();
     for ix in latest {
-        // Deleted since the view was taken.
-        if let Some(node) = view.id(ix).map(|id| memory.store.node(id)).transpose()?.flatten() {
-            turns.push((ix, node));
-        }
+        turns.extend(node_at(memory, &view, ix)?.map(|node| (ix, node)));
     }
     let last = turns.iter().find(|(_, turn)| turn_text::has_content(turn)).map(|(ix, _)| *ix);
     let language = &memory.config.write.language;
@@ -103,10 +99,7 @@ pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing>
     ] {
         let mut notes = Vec::new();
         for ix in candidates.take(part, last, since) {
-            // Deleted since the view was taken.
-            let Some(node) = view.id(ix).map(|id| memory.store.node(id)).transpose()?.flatten() else {
-                continue;
-            };
+            let Some(node) = node_at(memory, &view, ix)? else { continue };
             let text = match part {
                 BriefingPart::LastSession => end_of(&node),
                 _ => start_of(&node),
@@ -119,8 +112,7 @@ pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing>
             _ => None,
         };
         if let Some(kind) = kind {
-            let shown = briefing.parts.first().filter(|(part, _)| *part == BriefingPart::LastSession);
-            let shown = shown.and_then(|(_, notes)| notes.first()).map_or("", |note| note.text.as_str());
+            let shown = briefing.last_session_text();
             for (turn, statements) in &stated {
                 let texts = statements.iter().filter(|(stated, _)| *stated == kind);
                 let texts = texts.map(|(_, text)| text.as_str()).filter(|text| !shown.contains(*text));
@@ -133,6 +125,24 @@ pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing>
         }
     }
     Ok(briefing)
+}
+
+impl Briefing {
+    /// The text of the last turn of the last session; empty if there is none.
+    fn last_session_text(&self) -> &str {
+        let last = self.parts.first().filter(|(part, _)| *part == BriefingPart::LastSession);
+        last.and_then(|(_, notes)| notes.first()).map_or("", |note| note.text.as_str())
+    }
+}
+
+/// The note at a slot of the view; `None` if it was deleted since the view was taken.
+fn node_at(memory: &Memory, view: &View, ix: Ix) -> Result<Option<Node>> {
+    Ok(view.id(ix).map(|id| memory.store.node(id)).transpose()?.flatten())
+}
+
+/// Whether a note is pinned or of the category `core`.
+fn is_standing(view: &View, ix: Ix) -> bool {
+    view.trust(ix) == Trust::Pinned || view.category(ix) == Category::Core
 }
 
 /// Adds what a turn states to the notes of a part, if there is room and the turn is not among them.
@@ -181,8 +191,7 @@ impl Candidates<'_> {
         let view = self.view;
         if part == BriefingPart::Standing {
             let mut standing = std::mem::take(&mut self.standing);
-            let own = |ix: &Ix| view.trust(*ix) == Trust::Pinned || view.category(*ix) == Category::Core;
-            standing.extend(self.own.extract_if(.., |ix| own(ix)));
+            standing.extend(self.own.extract_if(.., |ix| is_standing(view, *ix)));
             return latest(view, standing);
         }
         let has = |ix: Ix, words: &[&str]| {
