@@ -1,7 +1,7 @@
 //! Review: a person's decisions about proposals.
 
 use super::action_executor::{self, ActionExecutor};
-use super::action_group::{self, ActionStep};
+use super::action_group::{self, ActionOutcome, ActionStep};
 use super::apply;
 use super::judge::Judge;
 use super::ledger::{self, ActionState, NodeVersion, Run};
@@ -51,17 +51,11 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
         let mut steps = Vec::new();
         for (proposal, note) in &ready {
             let stale = outdated_reason(memory, tx, tx.view(), proposal)?;
-            steps.push(ActionStep {
-                index: usize::from(proposal.index),
-                part_of: proposal.part_of.map(usize::from),
-                summary: &proposal.summary,
-                permitted: &proposal.permitted,
-                ready: match stale {
-                    Some(why) => Err(RefusalReason::ChangedSinceRead.because(why)),
-                    None => note.as_ref().map(Option::as_ref).map_err(Refusal::clone),
-                },
-                proposal: Some(proposal),
-            });
+            let note = match stale {
+                Some(why) => Err(RefusalReason::ChangedSinceRead.because(why)),
+                None => note.as_ref().map(Option::as_ref).map_err(Refusal::clone),
+            };
+            steps.push(step(proposal, note));
         }
         let mut items = Vec::new();
         for ((proposal, _), outcome) in ready.iter().zip(action_group::execute(&executor, tx, &steps)?) {
@@ -72,16 +66,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
                 proposal.close(tx)?;
             }
             if let Some(entry) = entry(row, proposal) {
-                match &outcome {
-                    Ok(done) => {
-                        entry.state = ActionState::Applied;
-                        (entry.seq, entry.writes) = (Some(seq), done.writes);
-                    }
-                    Err(refusal) => {
-                        entry.state = ActionState::Outdated;
-                        entry.detail = Some(short(&refusal.detail));
-                    }
-                }
+                record_outcome(entry, &outcome, seq);
             }
             let refused = outcome.err().map(|refusal| refusal.detail);
             items.push(UndoItem { summary: proposal.summary.clone(), refused });
@@ -98,6 +83,32 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
         undone.for_each(|item| item.refused = Some(format!("{why}; if it is applied again, it stays")));
     }
     Ok(items)
+}
+
+/// The step that applies a proposal and closes it.
+fn step<'a>(proposal: &'a Proposal, note: Result<Option<&'a PreparedNote>, Refusal>) -> ActionStep<'a> {
+    ActionStep {
+        index: usize::from(proposal.index),
+        part_of: proposal.part_of.map(usize::from),
+        summary: &proposal.summary,
+        permitted: &proposal.permitted,
+        ready: note,
+        proposal: Some(proposal),
+    }
+}
+
+/// Writes the outcome of an action into the row of its run. `seq` is the number of the transaction that applied it.
+fn record_outcome(action: &mut ledger::ActionRecord, outcome: &ActionOutcome, seq: u64) {
+    match outcome {
+        Ok(done) => {
+            action.state = ActionState::Applied;
+            (action.seq, action.writes) = (Some(seq), done.writes);
+        }
+        Err(refusal) => {
+            action.state = ActionState::Outdated;
+            action.detail = Some(short(&refusal.detail));
+        }
+    }
 }
 
 /// Converts a replacement that only changes the key to a renaming, because earlier releases proposed

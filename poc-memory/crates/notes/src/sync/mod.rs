@@ -304,18 +304,8 @@ impl Sync<'_> {
             (self.callbacks.check_cancelled)()
         })?;
 
-        self.write_local(&plan.deletes, |tx, &NoteDeletion { id, hash }| {
-            // A note that was edited since the plan was made is kept.
-            if let Some(node) = tx.node(id)?.filter(|node| node.content_hash == hash) {
-                let message = message::of(tx, id, node.source.as_deref())?;
-                derivation::source_deleted(tx, id, self.local.now())?;
-                tx.delete_node(id)?;
-                binding::unmark(tx, self.tenant, id)?;
-                if let Some((_, message)) = message {
-                    transfer::forget_emptied(tx, &message, &self.remote.store)?;
-                }
-                counts.borrow_mut().deleted += 1;
-            }
+        self.write_local(&plan.deletes, |tx, deletion| {
+            counts.borrow_mut().deleted += u64::from(self.delete_local(tx, deletion)?);
             Ok(())
         })?;
         progress(plan.deletes.len());
@@ -346,6 +336,24 @@ impl Sync<'_> {
         let retired = links::follow_retired(self, &own, &other)?;
         (self.callbacks.progress)("edges", 1, 1);
         Ok(SyncReport { links, retired, ..counts.into_inner() })
+    }
+
+    /// Deletes a note of the local memory, and returns whether it did. A note that was edited since the plan was made is
+    /// kept.
+    fn delete_local(
+        &self,
+        tx: &mut Transaction<'_>,
+        &NoteDeletion { id, hash }: &NoteDeletion,
+    ) -> Result<bool> {
+        let Some(node) = tx.node(id)?.filter(|node| node.content_hash == hash) else { return Ok(false) };
+        let message = message::of(tx, id, node.source.as_deref())?;
+        derivation::source_deleted(tx, id, self.local.now())?;
+        tx.delete_node(id)?;
+        binding::unmark(tx, self.tenant, id)?;
+        if let Some((_, message)) = message {
+            transfer::forget_emptied(tx, &message, &self.remote.store)?;
+        }
+        Ok(true)
     }
 
     /// Records that the remote has a text of a note, under the id `remote_id`. If the note was edited after it was read

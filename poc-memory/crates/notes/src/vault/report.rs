@@ -60,6 +60,19 @@ impl VaultReport {
             > 0
             || !self.renamed.is_empty()
     }
+
+    /// The part of the report that is stored. `at` is the time when the sync ended, `seq` the last transaction that it
+    /// has seen.
+    pub(super) fn summary(&self, at: Timestamp, seq: u64) -> SyncSummary {
+        SyncSummary {
+            at,
+            files: self.files,
+            refused: self.refused.clone(),
+            ambiguous: self.ambiguous.clone(),
+            unresolved: self.unresolved.clone(),
+            seq,
+        }
+    }
 }
 
 /// A file with another path.

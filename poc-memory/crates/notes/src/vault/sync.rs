@@ -94,24 +94,7 @@ pub fn sync(
     let reader = FileReader { memory, vault: &vault, scan: &scan, before: &record, began, records: &records };
     let read = reader.read_all(&mut report)?;
     let is_changed = has_changed(&records, &read.files);
-    let mut sync = VaultSync {
-        memory,
-        vault,
-        began: memory.now(),
-        start: records.clone(),
-        records,
-        files: read.files,
-        plan: VaultSyncPlan::default(),
-        desired_names: BTreeMap::new(),
-        names: HashMap::new(),
-        before: HashMap::new(),
-        notes_of_all_vaults: HashSet::new(),
-        files_elsewhere: HashMap::new(),
-        unnamed: HashSet::new(),
-        written: BTreeMap::new(),
-        report,
-        progress,
-    };
+    let mut sync = VaultSync::new(memory, vault, records, read.files, report, progress);
     if is_changed {
         record.begin(memory, &sync.vault)?;
         sync.apply()?;
@@ -134,14 +117,7 @@ pub fn sync(
     found.extend(written.iter().map(|(path, stat)| (path.clone(), *stat)));
     record.set_files(settled, found, began);
     record.is_unfinished = false;
-    record.last = Some(SyncSummary {
-        at: memory.now(),
-        files: report.files,
-        refused: report.refused.clone(),
-        ambiguous: report.ambiguous.clone(),
-        unresolved: report.unresolved.clone(),
-        seq: memory.store.published_seq(),
-    });
+    record.last = Some(report.summary(memory.now(), memory.store.published_seq()));
     record.write(memory, &vault)?;
     Ok(report)
 }
@@ -287,7 +263,36 @@ fn has_changed(records: &VaultFiles, files: &Digests) -> bool {
         || files.iter().any(|(path, digest)| recorded.get(path).is_none_or(|bytes| **bytes != digest.bytes))
 }
 
-impl VaultSync<'_> {
+impl<'a> VaultSync<'a> {
+    /// A sync that has read the files and not changed anything yet.
+    fn new(
+        memory: &'a Memory,
+        vault: VaultBinding,
+        records: VaultFiles,
+        files: Digests,
+        report: VaultReport,
+        progress: &'a dyn Fn(u64, u64),
+    ) -> VaultSync<'a> {
+        VaultSync {
+            memory,
+            vault,
+            began: memory.now(),
+            start: records.clone(),
+            records,
+            files,
+            plan: VaultSyncPlan::default(),
+            desired_names: BTreeMap::new(),
+            names: HashMap::new(),
+            before: HashMap::new(),
+            notes_of_all_vaults: HashSet::new(),
+            files_elsewhere: HashMap::new(),
+            unnamed: HashSet::new(),
+            written: BTreeMap::new(),
+            report,
+            progress,
+        }
+    }
+
     /// Whether links or replacements may be possible now that were not at the end of the last sync.
     fn may_link_more(&self, last: Option<&SyncSummary>) -> bool {
         let Some(last) = last else { return true };
