@@ -338,8 +338,8 @@ impl Sync<'_> {
         Ok(SyncReport { links, retired, ..counts.into_inner() })
     }
 
-    /// Deletes a note of the local memory, and returns whether it did. A note that was edited since the plan was made is
-    /// kept.
+    /// Deletes a note of the local memory, and returns whether it did. A note that was edited since the plan was made
+    /// is kept.
     fn delete_local(
         &self,
         tx: &mut Transaction<'_>,

@@ -17,7 +17,7 @@ use crate::regular_file;
 use poc_config::files;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
-use poc_graph::{EdgeKind, NodeId, cancellation};
+use poc_graph::{EdgeKind, NodeId, View, cancellation};
 use poc_store::Records as _;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{ErrorKind, Write as _};
@@ -28,17 +28,7 @@ impl VaultSync<'_> {
     /// require.
     pub(super) fn write_back(&mut self, edges: &DesiredEdges) -> Result<()> {
         let view = self.memory.store.view();
-        let mut paths: HashMap<NodeId, String> = HashMap::new();
-        for (path, record) in self.records.iter().filter(|(_, record)| is_stored_source(record)) {
-            let now = self.current(record.node);
-            // The successor of a replaced note may be the note of another file. Then it has the path of that file.
-            if now == record.node {
-                paths.insert(now, path.clone());
-            } else {
-                paths.entry(now).or_insert_with(|| path.clone());
-            }
-        }
-        paths.retain(|node, _| view.find(*node).is_some_and(|ix| view.is_live(ix)));
+        let paths = self.paths_of_notes(&view);
         let mut writes = Vec::new();
         // The note of a refused file does not have the text of the file.
         let refused: HashSet<&str> =
@@ -60,26 +50,10 @@ impl VaultSync<'_> {
             let mut declined = state.declined.clone();
             let removed = state.written.iter().filter(|(_, name)| !written.links.contains(name));
             declined.extend(removed.map(|(node, _)| *node));
-            let mut links: BTreeMap<String, NodeId> = BTreeMap::new();
-            let edges_of_note = match is_of_note {
-                true => self.memory.store.edges_from(now, &[EdgeKind::Link])?,
-                false => Vec::new(),
+            let links = match is_of_note {
+                true => self.links_of_others(now, &declined, &paths, edges)?,
+                false => BTreeMap::new(),
             };
-            for edge in edges_of_note {
-                let target = self.current(edge.dst);
-                let is_own = edges.get(&now).is_some_and(|own| own.contains_key(&(EdgeKind::Link, target)));
-                let is_foreign = !edge.provenance.starts_with(PROVENANCE);
-                if let Some(name) = paths.get(&target).map(|path| without_extension(path))
-                    && !name.contains(['[', ']', '|'])
-                    && !is_attachment(name)
-                    && is_foreign
-                    && !is_own
-                    && target != now
-                    && !declined.contains(&target)
-                {
-                    links.insert(name.to_owned(), target);
-                }
-            }
             let replacement =
                 state.replaced.or((now != record.node).then_some(now)).filter(|node| *node == now);
             let name_of = |node: NodeId| view.find(node).map(|ix| view.key(ix).to_owned());
@@ -98,6 +72,50 @@ impl VaultSync<'_> {
             self.write_properties(&path, &properties, state)?;
         }
         Ok(())
+    }
+
+    /// The path of the file of each live note that has one.
+    fn paths_of_notes(&self, view: &View) -> HashMap<NodeId, String> {
+        let mut paths: HashMap<NodeId, String> = HashMap::new();
+        for (path, record) in self.records.iter().filter(|(_, record)| is_stored_source(record)) {
+            let now = self.current(record.node);
+            // The successor of a replaced note may be the note of another file. Then it has the path of that file.
+            if now == record.node {
+                paths.insert(now, path.clone());
+            } else {
+                paths.entry(now).or_insert_with(|| path.clone());
+            }
+        }
+        paths.retain(|node, _| view.find(*node).is_some_and(|ix| view.is_live(ix)));
+        paths
+    }
+
+    /// The links that agents and people made from a note to notes with a file: their targets by the name that a link
+    /// in a file gives. Links that the file itself requires and links to `declined` targets are not among them.
+    fn links_of_others(
+        &self,
+        from: NodeId,
+        declined: &[NodeId],
+        paths: &HashMap<NodeId, String>,
+        edges: &DesiredEdges,
+    ) -> Result<BTreeMap<String, NodeId>> {
+        let mut links = BTreeMap::new();
+        for edge in self.memory.store.edges_from(from, &[EdgeKind::Link])? {
+            let target = self.current(edge.dst);
+            let is_own = edges.get(&from).is_some_and(|own| own.contains_key(&(EdgeKind::Link, target)));
+            let is_foreign = !edge.provenance.starts_with(PROVENANCE);
+            if let Some(name) = paths.get(&target).map(|path| without_extension(path))
+                && !name.contains(['[', ']', '|'])
+                && !is_attachment(name)
+                && is_foreign
+                && !is_own
+                && target != from
+                && !declined.contains(&target)
+            {
+                links.insert(name.to_owned(), target);
+            }
+        }
+        Ok(links)
     }
 
     fn write_properties(
