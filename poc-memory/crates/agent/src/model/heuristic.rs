@@ -81,51 +81,33 @@ impl Model for Heuristic {
         let is_facts = extracts_facts(request.actions, request.shows_derived);
         let (mut inserted, mut superseded) = (Vec::new(), Vec::new());
         if supersedes && !is_facts {
-            let found = near_duplicate::find(&self.settings, &nodes);
-            excluded = found.iter().map(|pair| pair.duplicate.name.as_str()).collect();
-            counts.push((found.len(), "supersession"));
-            superseded.extend(found.iter().map(|pair| {
-                json!({"reason": pair.reason(), "node": pair.duplicate.name, "by": pair.original.name,
-                       "key": "", "title": "", "body": ""})
-            }));
-        }
-        if supersedes && inserts && !is_facts {
             let near_duplicates = near_duplicate::find(&self.settings, &nodes);
-            let is_in_pair = |name: &str| {
-                near_duplicates.iter().any(|pair| pair.original.name == name || pair.duplicate.name == name)
-            };
-            let mut found = split::find(&self.settings, &nodes, request.max_chars);
-            found.retain(|split| !is_in_pair(&split.whole.name));
-            counts.push((found.len(), "note to split"));
-            for split in found {
-                let node = &split.whole.node;
-                let reason = format!("`{}` has headings that divide it", node.key);
-                inserted.extend(split.parts.iter().map(|part| {
-                    json!({"reason": format!("part of `{}`, along its headings", node.key), "key": part.key,
-                           "title": part.title, "body": part.body, "keywords": node.keywords,
-                           "sources": [split.whole.name]})
-                }));
-                superseded.push(json!({"reason": reason, "node": split.whole.name, "by": "", "key": "",
-                                       "title": node.title, "body": split.overview}));
-                excluded.insert(split.whole.name.as_str());
+            excluded = near_duplicates.iter().map(|pair| pair.duplicate.name.as_str()).collect();
+            counts.push((near_duplicates.len(), "supersession"));
+            superseded.extend(near_duplicates.iter().map(|pair| pair.supersession()));
+            if inserts {
+                let is_in_pair = |name: &str| {
+                    near_duplicates
+                        .iter()
+                        .any(|pair| pair.original.name == name || pair.duplicate.name == name)
+                };
+                let mut splits = split::find(&self.settings, &nodes, request.max_chars);
+                splits.retain(|split| !is_in_pair(&split.whole.name));
+                counts.push((splits.len(), "note to split"));
+                inserted.extend(splits.iter().flat_map(|split| split.insertions()));
+                superseded.extend(splits.iter().map(|split| split.supersession()));
+                excluded.extend(splits.iter().map(|split| split.whole.name.as_str()));
             }
         }
         if inserts && !supersedes {
             let found = transfer::find(&self.settings, &self.cosines, &nodes, request.text, request.agent);
             counts.push((found.len(), "overview"));
-            inserted.extend(found.iter().map(|group| {
-                let names: Vec<&str> = group.episodes.iter().map(|handle| handle.name.as_str()).collect();
-                json!({"reason": group.reason(), "key": "", "title": group.title(),
-                       "body": group.body(request.text, request.max_chars), "keywords": [], "sources": names})
-            }));
+            inserted.extend(found.iter().map(|group| group.insertion(request.text, request.max_chars)));
         }
         if request.actions == [ActionKind::Supersede] && request.selection.pairs.is_empty() {
             let found = rename::find(&nodes, request.text);
             counts.push((found.len(), "new key"));
-            superseded.extend(found.iter().map(|rename| {
-                json!({"reason": rename.reason(), "node": rename.node.name, "by": "",
-                       "key": rename.key, "title": "", "body": ""})
-            }));
+            superseded.extend(found.iter().map(|rename| rename.supersession()));
         }
         if supersedes {
             reply.insert("supersede".into(), superseded.into());
@@ -141,11 +123,8 @@ impl Model for Heuristic {
                 false => link::find(&self.settings, &nodes, (request.text, rare), &excluded),
             };
             counts.push((found.len(), "link"));
-            let rows = found.iter().map(|link| {
-                json!({"reason": link.reason(), "from": link.from.name, "to": link.to.name,
-                       "strength": self.settings.link_strength})
-            });
-            reply.insert("link-add".into(), rows.collect());
+            let links = found.iter().map(|link| link.addition(self.settings.link_strength));
+            reply.insert("link-add".into(), links.collect());
         }
         if may(ActionKind::Weight) {
             reply.insert("weight".into(), json!([]));

@@ -7,6 +7,7 @@ use crate::selection::Handle;
 use poc_graph::{EdgeKind, Ix, Neighbor, View};
 use poc_index::TextIndex;
 use poc_rank::lookalike::are_lookalikes;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of names in a reason.
@@ -20,7 +21,12 @@ pub(super) struct LinkProposal<'a> {
 }
 
 impl LinkProposal<'_> {
-    pub(super) fn reason(&self) -> String {
+    /// The action of a reply that adds the link with the given strength.
+    pub(super) fn addition(&self, strength: f64) -> Value {
+        json!({"reason": self.reason(), "from": self.from.name, "to": self.to.name, "strength": strength})
+    }
+
+    fn reason(&self) -> String {
         let names: Vec<String> =
             self.names.iter().take(MAX_NAMES).map(|name| format!("`{}`", name.name)).collect();
         format!("both mention {}", names.join(", "))

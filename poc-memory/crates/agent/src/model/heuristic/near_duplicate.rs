@@ -5,6 +5,7 @@ use super::words::sentences;
 use crate::selection::{Handle, HandlePair};
 use poc_graph::{Node, NodeType};
 use poc_rank::lookalike::identifiers;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// For texts with fewer words, the titles have to be equal as well.
@@ -20,7 +21,13 @@ pub(super) struct NearDuplicate<'a> {
 }
 
 impl NearDuplicate<'_> {
-    pub(super) fn reason(&self) -> String {
+    /// The action of a reply that supersedes the duplicate.
+    pub(super) fn supersession(&self) -> Value {
+        json!({"reason": self.reason(), "node": self.duplicate.name, "by": self.original.name,
+               "key": "", "title": "", "body": ""})
+    }
+
+    fn reason(&self) -> String {
         let same = sentences(&self.original.node.body) == sentences(&self.duplicate.node.body);
         let more = if same { "" } else { " and more" };
         format!(

@@ -13,6 +13,7 @@ use poc_graph::{ChunkRef, Node, NodeType};
 use poc_index::{MentionIndex, TextIndex};
 use poc_rank::lookalike::is_identifier;
 use poc_search::query::{is_generated, is_id};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Minimum number of characters of a key that counts as generated, as in the filter `generated-key`.
@@ -39,8 +40,10 @@ pub(super) struct Rename<'a> {
 }
 
 impl Rename<'_> {
-    pub(super) fn reason(&self) -> String {
-        "the key is generated; these words name what the note is about".to_owned()
+    /// The action of a reply that gives the note its new key.
+    pub(super) fn supersession(&self) -> Value {
+        json!({"reason": "the key is generated; these words name what the note is about",
+               "node": self.node.name, "by": "", "key": self.key, "title": "", "body": ""})
     }
 }
 

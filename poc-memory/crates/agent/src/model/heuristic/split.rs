@@ -5,6 +5,7 @@ use super::part_key::ProposedKeys;
 use crate::selection::Handle;
 use poc_graph::time::calendar_names::is_day_or_month;
 use poc_graph::{ChunkRef, NodeType};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// First words of headings whose sections must be read in order, such as steps.
@@ -27,6 +28,26 @@ pub(super) struct Part {
     pub(super) key: String,
     pub(super) title: String,
     pub(super) body: String,
+}
+
+impl Split<'_> {
+    /// The actions of a reply that insert the parts.
+    pub(super) fn insertions(&self) -> impl Iterator<Item = Value> {
+        let node = &self.whole.node;
+        self.parts.iter().map(move |part| {
+            json!({"reason": format!("part of `{}`, along its headings", node.key), "key": part.key,
+                   "title": part.title, "body": part.body, "keywords": node.keywords,
+                   "sources": [self.whole.name]})
+        })
+    }
+
+    /// The action of a reply that replaces the note by the overview.
+    pub(super) fn supersession(&self) -> Value {
+        let node = &self.whole.node;
+        let reason = format!("`{}` has headings that divide it", node.key);
+        json!({"reason": reason, "node": self.whole.name, "by": "", "key": "", "title": node.title,
+               "body": self.overview})
+    }
 }
 
 /// Splits of chosen notes with headings, in their order, within the limit on the number of parts. Episodes and

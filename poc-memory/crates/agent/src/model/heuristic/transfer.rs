@@ -7,6 +7,7 @@ use crate::selection::{Handle, LinkCandidate};
 use poc_graph::{Ix, NodeType, View, provenance};
 use poc_index::{MentionIndex, TextIndex};
 use poc_rank::lookalike::identifiers;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -191,19 +192,26 @@ fn has_overview(settings: &poc_config::HeuristicConfig, view: &View, group: &Epi
 }
 
 impl EpisodeGroup<'_> {
-    pub(super) fn title(&self) -> String {
+    /// The action of a reply that inserts the overview. Its text has at most `max` characters.
+    pub(super) fn insertion(&self, text: &TextIndex, max: usize) -> Value {
+        let names: Vec<&str> = self.episodes.iter().map(|handle| handle.name.as_str()).collect();
+        json!({"reason": self.reason(), "key": "", "title": self.title(), "body": self.body(text, max),
+               "keywords": [], "sources": names})
+    }
+
+    fn title(&self) -> String {
         let words: Vec<&str> = self.words.iter().take(WORDS_NAMED).map(String::as_str).collect();
         format!("{}: what {} sessions say", words.join(", "), self.sessions)
     }
 
-    pub(super) fn reason(&self) -> String {
+    fn reason(&self) -> String {
         let words: Vec<String> =
             self.words.iter().take(WORDS_NAMED).map(|word| format!("`{word}`")).collect();
         format!("{} similar sessions mention {}", self.sessions, words.join(", "))
     }
 
     /// A quoted sentence of each episode that contains the words; at most `max` characters.
-    pub(super) fn body(&self, text: &TextIndex, max: usize) -> String {
+    fn body(&self, text: &TextIndex, max: usize) -> String {
         let mut body = String::from("Quoted from sessions that have these words in common:\n");
         for handle in &self.episodes {
             let node = &handle.node;
