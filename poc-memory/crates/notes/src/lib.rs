@@ -202,10 +202,7 @@ impl Memory {
             vec![text_by_tenant.clone(), vectors_by_tenant.clone(), mentions_by_tenant.clone()];
         let store = match log.clone() {
             Some(log) => {
-                let start = match config.store.begin_with {
-                    CopyStartSetting::Snapshot => CopyStart::Snapshot,
-                    CopyStartSetting::History => CopyStart::History,
-                };
+                let start = copy_start(config.store.begin_with);
                 Store::open_shared(&directory, embedder.name(), followers, log, start)?
             }
             None => Store::open(&directory, embedder.name(), followers)?,
@@ -337,6 +334,14 @@ impl Memory {
             revisit_on_change: false,
             reader: None,
         }
+    }
+}
+
+/// Where a new copy of the shared log starts.
+fn copy_start(setting: CopyStartSetting) -> CopyStart {
+    match setting {
+        CopyStartSetting::Snapshot => CopyStart::Snapshot,
+        CopyStartSetting::History => CopyStart::History,
     }
 }
 

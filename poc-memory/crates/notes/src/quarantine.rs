@@ -130,11 +130,7 @@ fn restore_tenant(
             })?;
         }
     }
-    let mut embedded = Vec::with_capacity(lacking.len());
-    for batch in lacking.chunks(BATCH) {
-        let vectors = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
-        embedded.extend(batch.iter().zip(vectors));
-    }
+    let embedded = embed(memory, &lacking)?;
     let mut accepted = AcceptedRecords::default();
     let mut edge_groups = own.edges.chunks(MAX_EDGES);
     let mut record_groups = groups(&own.records, length).into_iter().peekable();
@@ -152,27 +148,17 @@ fn restore_tenant(
         let records = record_groups.next_if(fit).unwrap_or_default();
         let edges: &[Edge] = if is_last { edge_groups.next().unwrap_or_default() } else { &[] };
         let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
-            let (mut outcomes, mut accepted) = (Vec::new(), accepted.clone());
-            for (node, vectors) in group {
-                let conflict = conflict(tx, node)?;
-                if conflict.is_none() {
-                    accepted.versions.insert(node.id, node.version);
-                    if !dry_run {
-                        tx.put_node(node)?;
-                        tx.put_vectors(node.id, memory.embedder.name(), vectors)?;
-                    }
-                }
-                outcomes.push(conflict);
-            }
+            let mut accepted = accepted.clone();
+            let conflicts = restore_notes(memory, tx, group, &mut accepted, dry_run)?;
             let edges = restore_edges(tx, edges, &accepted, dry_run)?;
             let counts = restore_records(tx, records, &mut accepted, dry_run)?;
             if !dry_run {
                 tx.record_name(memory.store.tuple())?;
             }
-            Ok((outcomes, accepted, edges, counts))
+            Ok((conflicts, accepted, edges, counts))
         })?;
-        let (outcomes, now_accepted, edges, counts) = stored.value;
-        for ((node, _), conflict) in group.iter().zip(outcomes) {
+        let (conflicts, now_accepted, edges, counts) = stored.value;
+        for ((node, _), conflict) in group.iter().zip(conflicts) {
             match conflict {
                 None => report.restored.push(node.key.clone()),
                 Some(conflict) => report.conflicts.push(conflict),
@@ -198,6 +184,39 @@ fn restore_tenant(
         report.add(counts);
     }
     Ok(())
+}
+
+/// The notes with their vectors.
+fn embed<'a>(memory: &Memory, notes: &'a [Node]) -> Result<Vec<(&'a Node, Vec<Vec<f32>>)>> {
+    let mut embedded = Vec::with_capacity(notes.len());
+    for batch in notes.chunks(BATCH) {
+        let vectors = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
+        embedded.extend(batch.iter().zip(vectors));
+    }
+    Ok(embedded)
+}
+
+/// Restores notes and adds them to `accepted`. Returns for each note why it cannot be restored; `None` if it can.
+fn restore_notes(
+    memory: &Memory,
+    tx: &mut Transaction<'_>,
+    notes: &[(&Node, Vec<Vec<f32>>)],
+    accepted: &mut AcceptedRecords,
+    dry_run: bool,
+) -> Result<Vec<Option<String>>> {
+    let mut conflicts = Vec::with_capacity(notes.len());
+    for (node, vectors) in notes {
+        let conflict = conflict(tx, node)?;
+        if conflict.is_none() {
+            accepted.versions.insert(node.id, node.version);
+            if !dry_run {
+                tx.put_node(node)?;
+                tx.put_vectors(node.id, memory.embedder.name(), vectors)?;
+            }
+        }
+        conflicts.push(conflict);
+    }
+    Ok(conflicts)
 }
 
 /// The notes and runs that were restored so far.
