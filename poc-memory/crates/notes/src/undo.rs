@@ -11,7 +11,7 @@ use super::sync::SYNC_OP;
 use super::{Memory, history, quarantine};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
-use poc_store::{Commit, LoggedTransaction, REPAIR_OP, Table, Transaction, Write};
+use poc_store::{Cause, Commit, LoggedTransaction, REPAIR_OP, Table, Transaction, Write};
 use restore::is_kept;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -60,9 +60,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         }
     }
     let is_single = parts.len() == 1;
-    let (mut undone, mut first, mut refused) = (ChangeSummary::default(), None, Vec::new());
-    let mut last = None;
-    let mut reverted = Vec::new();
+    let mut progress = UndoProgress::default();
     let mut notes_of_call: Option<HashSet<NodeId>> = None;
     for &part in &parts {
         let Some(txn) = revertible(memory, part)?.filter(changes_notes) else { continue };
@@ -78,14 +76,13 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             Ok(refused)
         })?;
         if value.is_none() {
-            undone.prepend(summary);
-            (first, last) = (Some(txn.cause), Some(seq));
+            progress.add_undone(&txn.cause, seq, summary);
             continue;
         }
         let has_units = [IMPORT_OP, SYNC_OP].contains(&txn.cause.op.as_str());
         let units = if has_units { Units::of(&txn) } else { None };
         let Some(units) = units else {
-            refused.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
+            progress.refused.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
             continue;
         };
         let notes = match &notes_of_call {
@@ -100,31 +97,70 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             Ok(outcomes)
         })?;
         if outcomes.iter().all(|outcome| matches!(outcome, UnitOutcome::Reverted)) {
-            reverted.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
-            continue;
+            progress.reverted.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
+        } else {
+            progress.add_units(memory, &txn.cause, seq, units.writes().zip(outcomes))?;
         }
-        let mut summary = ChangeSummary::default();
-        for (writes, outcome) in units.writes().zip(outcomes) {
+    }
+    Ok(progress.report())
+}
+
+/// What the undo of a call has done so far. It undoes the transactions of the call from the last to the first.
+#[derive(Default)]
+struct UndoProgress {
+    /// The changes that were undone.
+    undone: ChangeSummary,
+    /// The cause of the first transaction of the call that was undone, at least in part.
+    first: Option<Cause>,
+    /// Number of the last transaction of the undo.
+    last: Option<u64>,
+    /// What was not undone.
+    refused: Vec<UndoItem>,
+    /// Transactions all of whose records were already as before them.
+    reverted: Vec<UndoItem>,
+}
+
+impl UndoProgress {
+    /// Adds changes of a transaction with this cause, which transaction `seq` undid.
+    fn add_undone(&mut self, cause: &Cause, seq: u64, summary: ChangeSummary) {
+        self.undone.prepend(summary);
+        (self.first, self.last) = (Some(cause.clone()), Some(seq));
+    }
+
+    /// Adds the outcomes of the units of a transaction, with their writes.
+    fn add_units<'w>(
+        &mut self,
+        memory: &Memory,
+        cause: &Cause,
+        seq: u64,
+        units: impl Iterator<Item = (&'w [Write], UnitOutcome)>,
+    ) -> Result<()> {
+        let mut undone: Option<ChangeSummary> = None;
+        for (writes, outcome) in units {
             match outcome {
-                UnitOutcome::Undone => {
-                    summary.add(memory, writes)?;
-                    (first, last) = (Some(txn.cause.clone()), Some(seq));
-                }
+                UnitOutcome::Undone => undone.get_or_insert_default().add(memory, writes)?,
                 UnitOutcome::Reverted => {}
                 UnitOutcome::Left(reason) => {
                     let mut left = ChangeSummary::default();
                     left.add(memory, writes)?;
-                    refused.push(UndoItem { summary: left.text(&txn.cause), refused: Some(reason) });
+                    self.refused.push(UndoItem { summary: left.text(cause), refused: Some(reason) });
                 }
             }
         }
-        undone.prepend(summary);
+        if let Some(summary) = undone {
+            self.add_undone(cause, seq, summary);
+        }
+        Ok(())
     }
-    let done = first.map(|cause| UndoItem { summary: undone.undone_text(&cause), refused: None });
-    if done.is_none() && refused.is_empty() {
-        refused = reverted;
+
+    fn report(self) -> UndoReport {
+        let UndoProgress { undone, first, last, mut refused, reverted } = self;
+        let done = first.map(|cause| UndoItem { summary: undone.undone_text(&cause), refused: None });
+        if done.is_none() && refused.is_empty() {
+            refused = reverted;
+        }
+        UndoReport { seq: last, items: done.into_iter().chain(refused).collect() }
     }
-    Ok(UndoReport { seq: last, items: done.into_iter().chain(refused).collect() })
 }
 
 /// Fails if an undo of change `seq` by its number is not possible: it belongs to a run, was written by a repair, or
