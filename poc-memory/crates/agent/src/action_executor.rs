@@ -105,21 +105,9 @@ impl ActionExecutor<'_> {
                 if !is_part && let Some(refusal) = self.refuse_derived(tx, draft, sources)? {
                     return Ok(Err(refusal));
                 }
-                match insert::apply(tx, note()?, now) {
-                    Ok(made) if made.duplicate => {
-                        return Ok(Err(present("a note with this text already exists")));
-                    }
-                    Ok(made) if is_part => sources
-                        .iter()
-                        .try_for_each(|&to| {
-                            link::add(tx, &self.link(made.id, to, link::STRENGTH, reason), now).map(|_| ())
-                        })
-                        .map(|()| vec![made.id]),
-                    Ok(made) => {
-                        let provenance = provenance::of_agent(self.agent);
-                        derivation::add_sources(tx, made.id, sources, &provenance, reason, now)
-                            .map(|()| vec![made.id])
-                    }
+                match self.insert(tx, note()?, sources, reason, is_part) {
+                    Ok(None) => return Ok(Err(present("a note with this text already exists"))),
+                    Ok(Some(id)) => Ok(vec![id]),
                     Err(error) => Err(error),
                 }
             }
@@ -131,6 +119,31 @@ impl ActionExecutor<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Stores a new note, and links it to its sources if it is a part of them; otherwise it is derived from them.
+    /// Returns its id, or `None` if a note with its text exists.
+    fn insert(
+        &self,
+        tx: &mut Transaction<'_>,
+        note: &PreparedNote,
+        sources: &[NodeId],
+        reason: &str,
+        is_part: bool,
+    ) -> Result<Option<NodeId>> {
+        let made = insert::apply(tx, note, self.now)?;
+        if made.duplicate {
+            return Ok(None);
+        }
+        if is_part {
+            for &source in sources {
+                link::add(tx, &self.link(made.id, source, link::STRENGTH, reason), self.now)?;
+            }
+        } else {
+            let provenance = provenance::of_agent(self.agent);
+            derivation::add_sources(tx, made.id, sources, &provenance, reason, self.now)?;
+        }
+        Ok(Some(made.id))
     }
 
     /// Transfers data from a split note to its parts.
