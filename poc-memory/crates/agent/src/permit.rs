@@ -255,64 +255,71 @@ impl<'a> Permit<'a> {
         if self.replaced.contains(&old.node.id) {
             return Err(RefusalReason::AlreadyPresent.because("the reply replaces this note twice"));
         }
-        let reason = action.reason.clone();
         let has_new = [&action.key, &action.title, &action.body].iter().any(|text| !text.trim().is_empty());
         match (action.by.trim().is_empty(), has_new) {
-            (false, false) => {
-                let new = self.handle(&action.by)?;
-                if new.node.id == old.node.id {
-                    return Err(
-                        RefusalReason::SelfLink.because(format!("{} cannot replace itself", action.node))
-                    );
-                }
-                if self.replaced.contains(&new.node.id) {
-                    let why = format!("the reply itself replaces {}", action.by);
-                    return Err(RefusalReason::InvalidValue.because(why));
-                }
-                Ok(PermittedAction::Replace { old: old.node.id, new: new.node.id, reason })
-            }
-            (true, true) => {
-                let (was, id) = (&old.node, old.node.id);
-                // Empty fields of the reply keep the old value.
-                let kept = |text: &str, was: &str| {
-                    if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
-                };
-                self.check_length(&action.title, &[], &action.body)?;
-                let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
-                let draft = self.draft(&action.key, &title, body)?;
-                if let Some(renaming) = PermittedAction::renaming(was, &draft) {
-                    return check_short_key(action.key.trim()).map(|()| renaming);
-                }
-                // The source of a chunk is its position in a message, so another note must not inherit it.
-                let source =
-                    was.source.clone().filter(|source| ChunkRef::from_source(Some(source)).is_none());
-                let draft = Draft {
-                    author: was.author.clone(),
-                    source,
-                    expires: was.expires,
-                    node_type: Some(was.node_type.0.clone()),
-                    category: Some(was.category),
-                    keywords: Some(was.keywords.clone()),
-                    emotion: Some(was.emotion),
-                    created: Some(was.created),
-                    weight: Some(old.weight),
-                    supersedes: Some(id),
-                    ..draft
-                };
-                let draft = Box::new(draft);
-                // A note that was not derived from others stays one of its own.
-                if self.selection.view.sources(old.ix).next().is_some() {
-                    let mut sources = self.sources(&action.sources)?;
-                    sources.retain(|source| *source != id);
-                    if !sources.is_empty() {
-                        self.check_min_sources(&sources)?;
-                        return Ok(PermittedAction::Revise { old: id, draft, sources, reason });
-                    }
-                }
-                Ok(PermittedAction::Rewrite { old: id, draft })
-            }
+            (false, false) => self.replace(action, old),
+            (true, true) => self.rewrite(action, old),
             _ => Err(RefusalReason::InvalidValue.because("give either `by` or the text of a new note")),
         }
+    }
+
+    /// The permitted replacement of a note by the existing note `by`.
+    fn replace(&self, action: &Supersede, old: &Handle) -> Verdict<PermittedAction> {
+        let new = self.handle(&action.by)?;
+        if new.node.id == old.node.id {
+            return Err(RefusalReason::SelfLink.because(format!("{} cannot replace itself", action.node)));
+        }
+        if self.replaced.contains(&new.node.id) {
+            let why = format!("the reply itself replaces {}", action.by);
+            return Err(RefusalReason::InvalidValue.because(why));
+        }
+        Ok(PermittedAction::Replace { old: old.node.id, new: new.node.id, reason: action.reason.clone() })
+    }
+
+    /// The permitted replacement of a note by a new one, or its renaming if only its key is new.
+    fn rewrite(&self, action: &Supersede, old: &Handle) -> Verdict<PermittedAction> {
+        let (was, id) = (&old.node, old.node.id);
+        // Empty fields of the reply keep the old value.
+        let kept = |text: &str, was: &str| {
+            if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
+        };
+        self.check_length(&action.title, &[], &action.body)?;
+        let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
+        let draft = self.draft(&action.key, &title, body)?;
+        if let Some(renaming) = PermittedAction::renaming(was, &draft) {
+            return check_short_key(action.key.trim()).map(|()| renaming);
+        }
+        // The source of a chunk is its position in a message, so another note must not inherit it.
+        let source = was.source.clone().filter(|source| ChunkRef::from_source(Some(source)).is_none());
+        let draft = Draft {
+            author: was.author.clone(),
+            source,
+            expires: was.expires,
+            node_type: Some(was.node_type.0.clone()),
+            category: Some(was.category),
+            keywords: Some(was.keywords.clone()),
+            emotion: Some(was.emotion),
+            created: Some(was.created),
+            weight: Some(old.weight),
+            supersedes: Some(id),
+            ..draft
+        };
+        let draft = Box::new(draft);
+        // A note that was not derived from others stays one of its own.
+        if self.selection.view.sources(old.ix).next().is_some() {
+            let mut sources = self.sources(&action.sources)?;
+            sources.retain(|source| *source != id);
+            if !sources.is_empty() {
+                self.check_min_sources(&sources)?;
+                return Ok(PermittedAction::Revise {
+                    old: id,
+                    draft,
+                    sources,
+                    reason: action.reason.clone(),
+                });
+            }
+        }
+        Ok(PermittedAction::Rewrite { old: id, draft })
     }
 
     /// Checks the length of a new note: its body, and its title and keywords.

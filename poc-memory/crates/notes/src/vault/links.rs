@@ -42,13 +42,18 @@ struct LinkNames<'a> {
 impl VaultSync<'_> {
     /// Creates and removes edges so that they match the links of all files.
     pub(super) fn link(&mut self) -> Result<()> {
-        let memory = self.memory;
-        let vault = self.vault.clone();
-        self.records = binding::files(&memory.store, &vault)?;
+        self.records = binding::files(&self.memory.store, &self.vault)?;
         let (desired_edges, ambiguous, unresolved) = desired_edges(self)?;
         self.report.ambiguous = ambiguous;
         self.report.unresolved = unresolved;
-        let provenance = vault.provenance();
+        let changes = self.edge_changes(&desired_edges)?;
+        self.apply_edge_changes(&changes)?;
+        if self.vault.write_back { self.write_back(&desired_edges) } else { Ok(()) }
+    }
+
+    /// The edges to write, with `true`, and those to delete, with `false`.
+    fn edge_changes(&self, desired_edges: &DesiredEdges) -> Result<Vec<(Edge, bool)>> {
+        let (memory, provenance) = (self.memory, self.vault.provenance());
         let strength = memory.config.write.structural_weight;
         let mut changes: Vec<(Edge, bool)> = Vec::new();
         let now = memory.now();
@@ -90,6 +95,12 @@ impl VaultSync<'_> {
                 .filter(|(key, edge)| edge.provenance == provenance && !desired_edges.contains_key(key));
             changes.extend(outdated.map(|(_, edge)| (edge, false)));
         }
+        Ok(changes)
+    }
+
+    /// Writes and deletes edges, apart from those that others have made since or whose notes were deleted.
+    fn apply_edge_changes(&mut self, changes: &[(Edge, bool)]) -> Result<()> {
+        let (memory, provenance) = (self.memory, self.vault.provenance());
         for chunk in changes.chunks(memory.config.import.chunk.max(1) * 4) {
             let (added, removed) = self.transact("vault link", |tx, _| {
                 let (mut added, mut removed) = (0, 0);
@@ -110,7 +121,7 @@ impl VaultSync<'_> {
             self.report.links_added += added;
             self.report.links_removed += removed;
         }
-        if self.vault.write_back { self.write_back(&desired_edges) } else { Ok(()) }
+        Ok(())
     }
 }
 
