@@ -248,7 +248,7 @@ impl Op for Night {
             text.push_str("\nwaiting for your decision\n");
         }
         for WaitingProposals { run, agent, tenant, count, stale } in &output.waiting {
-            let too_late = if *stale > 0 { format!(", {stale} too late") } else { String::new() };
+            let too_late = if *stale > 0 { format!(", {stale} too late to apply") } else { String::new() };
             let proposals = format!("{}{too_late}", plural(*count as u64, "proposal"));
             // Writing to a string cannot fail.
             let _ = writeln!(

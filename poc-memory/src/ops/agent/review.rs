@@ -154,7 +154,7 @@ impl Op for AgentReview {
                     let _ = writeln!(text, "     rejected: {note}");
                 }
                 if let Some(stale) = &one.stale {
-                    let _ = writeln!(text, "     too late: {stale}");
+                    let _ = writeln!(text, "     too late to apply: {stale}");
                 }
             }
         }

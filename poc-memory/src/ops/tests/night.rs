@@ -153,5 +153,5 @@ fn proposals_whose_notes_have_changed_are_counted_as_too_late() {
     json(&memory, "insert --key insurance --body 'Nothing is claimed any more.' --update");
     assert_eq!((&waiting()["count"], &waiting()["stale"]), (&json!(1), &json!(1)));
     let text = text_output(&memory, "night");
-    assert!(text.contains("linker: 1 proposal, 1 too late: `poc-memory agent review "), "{text}");
+    assert!(text.contains("linker: 1 proposal, 1 too late to apply: `poc-memory agent review "), "{text}");
 }
