@@ -114,7 +114,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     if let Some(previous) = position.and_then(|position| position.previous.as_deref()) {
         import.continue_session(&read.conversation, previous)?;
     }
-    import.take_transcript(&file, read)?;
+    import.add_transcript(&file, read)?;
     let report = import.finish()?;
     let conflict = report.failed.iter().any(|(_, error)| error.code == Code::Conflict);
     if let Some(next) = next.filter(|_| !conflict) {

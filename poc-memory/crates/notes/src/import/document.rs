@@ -35,7 +35,7 @@ impl Import<'_> {
         let parts = parts(&text, MAX_PART_BYTES);
         if parts.is_empty() {
             let error = Error::invalid("the document has no text").hint("leave it out");
-            return self.take(file.location(), 0, Err(error));
+            return self.add_note(file.location(), 0, Err(error));
         }
         let is_divided = parts.len() > 1;
         let name = title.or_else(|| title_of(&text)).unwrap_or_else(|| file.name.clone());
@@ -53,7 +53,7 @@ impl Import<'_> {
                 note.session = file.key().map(|key| format!("document: {key}"));
             }
             let place = if is_divided { file.item("part", number) } else { file.location() };
-            self.take(place, part.len(), Ok(ParsedNote::Foreign(Box::new(note))))?;
+            self.add_note(place, part.len(), Ok(ParsedNote::Foreign(Box::new(note))))?;
         }
         Ok(())
     }

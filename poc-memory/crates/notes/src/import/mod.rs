@@ -161,7 +161,7 @@ impl<'a> Import<'a> {
     }
 
     /// Adds a note of `bytes` bytes, or its error. Stores the pending chunk when it is full.
-    pub(super) fn take(
+    pub(super) fn add_note(
         &mut self,
         location: SourceLocation,
         bytes: usize,
@@ -185,20 +185,20 @@ impl<'a> Import<'a> {
     }
 
     /// Adds the turns of a transcript.
-    pub(super) fn take_transcript(&mut self, file: &SourceFile<'_>, read: Transcript) -> Result<()> {
+    pub(super) fn add_transcript(&mut self, file: &SourceFile<'_>, read: Transcript) -> Result<()> {
         let Transcript { conversation, turns, abandoned, skipped, failed, .. } = read;
         self.report.skipped.merge(&skipped);
         self.detached.extend(abandoned.iter().map(|turn| conversation.key(turn)));
         for (line, error) in failed {
-            self.take(file.line(line), 0, Err(error))?;
+            self.add_note(file.line(line), 0, Err(error))?;
         }
         turns
             .iter()
-            .try_for_each(|placed| self.take_turn(file.line(placed.place.line), &conversation, &placed.turn))
+            .try_for_each(|placed| self.add_turn(file.line(placed.place.line), &conversation, &placed.turn))
     }
 
     /// Adds a turn of a conversation.
-    pub(super) fn take_turn(
+    pub(super) fn add_turn(
         &mut self,
         location: SourceLocation,
         conversation: &Conversation,
@@ -209,7 +209,7 @@ impl<'a> Import<'a> {
             return Ok(());
         };
         let bytes = note.draft.body.as_deref().map_or(0, str::len);
-        self.take(location, bytes, Ok(ParsedNote::Foreign(Box::new(note))))
+        self.add_note(location, bytes, Ok(ParsedNote::Foreign(Box::new(note))))
     }
 
     /// Adds a turn that is already stored, so that the next turn is linked to it.
@@ -241,9 +241,9 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Maximum number of bytes of a note in its source: JSON needs up to six bytes for one byte of text;
-    /// edges and visits are added to that.
-    pub(super) fn longest(&self) -> u64 {
+    /// Maximum number of bytes of a note in its source. JSON needs up to six bytes for one byte of text, and the note
+    /// may have edges and visits.
+    pub(super) fn max_note_bytes(&self) -> u64 {
         self.memory.config.insert.max_node_bytes.saturating_mul(8) as u64
     }
 
@@ -260,8 +260,9 @@ impl<'a> Import<'a> {
         &self.cause.actor
     }
 
-    /// Refuses a second note with the same key, which would silently replace the first. `None` if two files of the same
-    /// text have different keys of one note, as an import of equal files leaves them.
+    /// Refuses a second note with the same key, which would silently replace the first. Returns `None` for a note that
+    /// is not stored again: an earlier one has the same text and another key of the same stored note, as after an
+    /// import of two equal files.
     fn check_key(&mut self, location: &SourceLocation, read: ParsedNote) -> Result<Option<ParsedNote>> {
         let (key, content) = match &read {
             ParsedNote::Exported(note) => (Some(note.key.clone()), None),
@@ -312,9 +313,9 @@ impl<'a> Import<'a> {
         MarkdownFrame { imported: Properties::of(&node), ..frame.clone() }.put(tx, id)
     }
 
-    /// Replaces a note that an import of a folder below made from the same file, and that has the text which the
-    /// note of the file gets now. A copy that cannot be replaced stays, and the note is reported if its text is then
-    /// that of another note.
+    /// An earlier import of a subfolder may have made another note from the same file. If that copy has the text that
+    /// the note of the file gets now, the note replaces it. A copy that cannot be replaced stays, and the note is then
+    /// reported as having the text of another note.
     fn replace_copy(
         &self,
         tx: &mut Transaction<'_>,

@@ -51,7 +51,7 @@ impl ImportSource {
                 import.total = Some(lines.len() as u64);
                 lines.iter().try_for_each(|(number, line)| {
                     let note = json_lines::read_line(line, import.options, import.provenance());
-                    import.take(SourceLocation::Line(*number), line.len(), note)
+                    import.add_note(SourceLocation::Line(*number), line.len(), note)
                 })
             }
             ImportSource::Path(path) if path.is_dir() => read_folder(path, forced, import),
@@ -61,8 +61,9 @@ impl ImportSource {
                 let file = SourceFile::at(path, import.name_of(name))?;
                 // A file that cannot be read is an error even if the format is forced.
                 let sample = file.sample()?;
-                let format =
-                    forced.or_else(|| format::recognize(&sample)).ok_or_else(|| unknown(path, &sample))?;
+                let format = forced
+                    .or_else(|| format::recognize(&sample))
+                    .ok_or_else(|| unknown_format(path, &sample))?;
                 read_file(&file, format, import)
             }
         }
@@ -75,7 +76,7 @@ fn provenance_of(path: &Path) -> String {
     format!("{PROVENANCE}{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Whether the second frame is that of the same file, from an import of a folder below that of the first.
+/// Whether the second frame is that of the same file, from an import of a subfolder of the folder of the first.
 pub(super) fn is_below(frame: &MarkdownFrame, other: &MarkdownFrame) -> bool {
     let folder = frame.path.strip_suffix(other.path.as_str()).and_then(|folder| folder.strip_suffix('/'));
     folder.is_some_and(|folder| provenance_of(Path::new(folder)) == other.provenance)
@@ -87,14 +88,14 @@ fn is_markdown(file: &Path) -> bool {
 }
 
 impl Import<'_> {
-    /// Continues the import of a folder above, if that has read most of the files before: their notes have its keys and
-    /// its provenance. A few files may also be in another folder of the same name. `nearest` is the number of folders
-    /// from `folder` up to the first that counts.
-    fn continue_earlier(&mut self, folder: &Path, nearest: usize, files: &[PathBuf]) -> Result<()> {
+    /// If an earlier import of a parent folder has read most of these files, continues that import: the notes get its
+    /// keys and its provenance. A few files alone do not show this, because another folder of the same name may have
+    /// them, too. Of `folder` and its parents, the first `skipped` are not considered.
+    fn continue_earlier(&mut self, folder: &Path, skipped: usize, files: &[PathBuf]) -> Result<()> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         // A folder that cannot be read is reported when its files are.
         let Ok(folder) = folder.canonicalize() else { return Ok(()) };
-        for above in folder.ancestors().skip(nearest).filter(|above| above.file_name().is_some()) {
+        for above in folder.ancestors().skip(skipped).filter(|above| above.file_name().is_some()) {
             let below = folder.strip_prefix(above).unwrap_or(&folder);
             let provenance = provenance_of(above);
             let (mut read, mut unread) = (0usize, 0usize);
@@ -131,7 +132,7 @@ impl Import<'_> {
 }
 
 /// The error for a file of an unknown format.
-fn unknown(path: &Path, sample: &Sample) -> Error {
+fn unknown_format(path: &Path, sample: &Sample) -> Error {
     if let Some(error) = format::malformed(sample) {
         return error.file(path.display().to_string());
     }
@@ -160,13 +161,13 @@ fn read_file(file: &SourceFile<'_>, format: &dyn Format, import: &mut Import<'_>
         Err(error)
             if matches!(error.code, Code::InvalidArgument | Code::NotFound) || file.is_unreadable(&error) =>
         {
-            import.take(file.location(), 0, Err(error))
+            import.add_note(file.location(), 0, Err(error))
         }
         result => result,
     }
 }
 
-/// Reads all files of a folder whose format is known, and counts the others. A folder below it that cannot be read is
+/// Reads all files of a folder whose format is known, and counts the others. A subfolder that cannot be read is
 /// reported as one of its notes.
 fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut Import<'_>) -> Result<()> {
     let found = FolderScan::of(folder).map_err(|error| unreadable(&folder.display().to_string(), &error))?;
@@ -182,7 +183,7 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
         let error = unreadable(&folder.join(&relative).display().to_string(), &error);
         let name = import.name_of(&relative);
         import.unread_folders.push(PathBuf::from(&name));
-        import.take(SourceLocation::File(name), 0, Err(error))?;
+        import.add_note(SourceLocation::File(name), 0, Err(error))?;
     }
     let mut files: Vec<(SourceFile<'_>, &'static dyn Format)> = Vec::new();
     for relative in &found.files {
@@ -205,7 +206,7 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
                 let kind = format!("files `{}`", extension.as_deref().unwrap_or(&file.name));
                 import.report.skipped.add(&kind, file.size().unwrap_or(0) as usize);
             }
-            Err(error) => import.take(SourceLocation::File(name), 0, Err(error))?,
+            Err(error) => import.add_note(SourceLocation::File(name), 0, Err(error))?,
         }
     }
     if files.is_empty() && import.report.failed.is_empty() {
@@ -235,7 +236,7 @@ struct FolderScan {
     outside: u64,
     /// Number of devices, pipes and sockets.
     special: u64,
-    /// Folders below it that cannot be read, as paths relative to it, with the errors.
+    /// Subfolders that cannot be read, as paths relative to the folder, with the errors.
     unreadable: Vec<(PathBuf, io::Error)>,
 }
 
@@ -244,7 +245,7 @@ impl FolderScan {
     /// links to files are followed only within the folder.
     ///
     /// # Errors
-    /// When the folder itself cannot be read. Folders below it that cannot be read are in the result.
+    /// When the folder itself cannot be read. Subfolders that cannot be read are in the result.
     fn of(folder: &Path) -> io::Result<FolderScan> {
         let root = folder.canonicalize()?;
         let mut scan = FolderScan::default();

@@ -119,21 +119,21 @@ impl<'a> SourceFile<'a> {
         regular_file::open(path).map(BufReader::new).map_err(|error| self.unreadable(&error))
     }
 
-    /// Its bytes, at most `longest`.
-    pub(super) fn bytes(&self, longest: u64) -> Result<Vec<u8>> {
+    /// Its bytes, at most `max_bytes`.
+    pub(super) fn bytes(&self, max_bytes: u64) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let read = self.open()?.take(longest.saturating_add(1)).read_to_end(&mut bytes);
+        let read = self.open()?.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|error| self.unreadable(&error))?;
-        if bytes.len() as u64 > longest {
-            return Err(Error::invalid(format!("the file has more than {longest} bytes"))
+        if bytes.len() as u64 > max_bytes {
+            return Err(Error::invalid(format!("the file has more than {max_bytes} bytes"))
                 .hint("split it into several, one idea each"));
         }
         Ok(bytes)
     }
 
-    /// Its text, at most `longest` bytes.
-    pub(super) fn text(&self, longest: u64) -> Result<String> {
-        String::from_utf8(self.bytes(longest)?).map_err(|error| not_utf8(error.utf8_error()))
+    /// Its text, at most `max_bytes` bytes.
+    pub(super) fn text(&self, max_bytes: u64) -> Result<String> {
+        String::from_utf8(self.bytes(max_bytes)?).map_err(|error| not_utf8(error.utf8_error()))
     }
 
     /// Its beginning.

@@ -34,9 +34,9 @@ impl Format for BasicMemory {
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
-        let text = file.text(import.longest())?;
+        let text = file.text(import.max_note_bytes())?;
         let note = read_note(&text, file, import);
-        import.take(file.location(), text.len(), note)
+        import.add_note(file.location(), text.len(), note)
     }
 }
 

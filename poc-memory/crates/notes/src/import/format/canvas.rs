@@ -71,9 +71,9 @@ impl Format for Canvas {
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
-        let text = file.text(import.longest())?;
+        let text = file.text(import.max_note_bytes())?;
         let note = read_canvas(&text, file, import);
-        import.take(file.location(), text.len(), note)
+        import.add_note(file.location(), text.len(), note)
     }
 }
 

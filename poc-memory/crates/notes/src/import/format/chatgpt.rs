@@ -41,8 +41,8 @@ impl Format for ChatGpt {
         ) {
             Ok((conversation, messages)) => turns(messages)
                 .iter()
-                .try_for_each(|turn| import.take_turn(place.clone(), &conversation, turn)),
-            Err(error) => import.take(place, 0, Err(error)),
+                .try_for_each(|turn| import.add_turn(place.clone(), &conversation, turn)),
+            Err(error) => import.add_note(place, 0, Err(error)),
         })
     }
 }

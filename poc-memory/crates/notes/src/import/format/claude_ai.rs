@@ -41,18 +41,18 @@ impl Format for ClaudeAi {
             let Some(id) = json::text(&value, "uuid") else {
                 let error = Error::invalid("the conversation has no `uuid`")
                     .hint("a conversation of Claude.ai's export has `uuid`, `name` and `chat_messages`");
-                return import.take(place, 0, Err(error));
+                return import.add_note(place, 0, Err(error));
             };
             if let Some(documents) = value.get("docs").and_then(Value::as_array) {
                 return documents.iter().try_for_each(|document| {
                     let note = project_document(&value, document, import);
-                    import.take(place.clone(), text_bytes(Some(document)), note)
+                    import.add_note(place.clone(), text_bytes(Some(document)), note)
                 });
             }
             let Some(messages) = value.get("chat_messages").and_then(Value::as_array) else {
                 let error = Error::invalid("the conversation has no `chat_messages`")
                     .hint("a conversation of Claude.ai's export has `uuid`, `name` and `chat_messages`");
-                return import.take(place, 0, Err(error));
+                return import.add_note(place, 0, Err(error));
             };
             let conversation = Conversation {
                 format: "claude-ai".into(),
@@ -67,7 +67,7 @@ impl Format for ClaudeAi {
                 .into_iter()
                 .filter_map(|message| parse_message(message, skipped))
                 .collect();
-            turns(messages).iter().try_for_each(|turn| import.take_turn(place.clone(), &conversation, turn))
+            turns(messages).iter().try_for_each(|turn| import.add_turn(place.clone(), &conversation, turn))
         })
     }
 }

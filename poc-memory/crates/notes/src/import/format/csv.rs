@@ -50,7 +50,7 @@ impl Format for Csv {
         if let Some(line) = unclosed_quote(file, delimiter)? {
             let error = Error::invalid("a quote in this row is not closed")
                 .hint("close it, or write a quote inside a cell twice; no row was imported");
-            return import.take(file.line(line), 0, Err(error));
+            return import.add_note(file.line(line), 0, Err(error));
         }
         let mut row = csv::ByteRecord::new();
         loop {
@@ -60,13 +60,13 @@ impl Format for Csv {
                 Ok(true) => {
                     let line = row.position().map_or(line, csv::Position::line);
                     let note = note(&row, &names, &columns, has_text, import);
-                    import.take(file.line(line), row.as_slice().len(), note)?;
+                    import.add_note(file.line(line), row.as_slice().len(), note)?;
                 }
                 Err(error) => {
                     if error.is_io_error() {
                         return Err(wrong(&error));
                     }
-                    import.take(file.line(line), 0, Err(wrong(&error)))?;
+                    import.add_note(file.line(line), 0, Err(wrong(&error)))?;
                 }
             }
         }

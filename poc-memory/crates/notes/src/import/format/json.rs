@@ -48,7 +48,7 @@ pub(super) fn each_value<'i>(
                     error.column()
                 ))
                 .hint("write one JSON object per line");
-                import.take(file.line(number), 0, Err(error))?;
+                import.add_note(file.line(number), 0, Err(error))?;
             }
         }
     }

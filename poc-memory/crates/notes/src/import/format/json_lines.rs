@@ -49,26 +49,26 @@ impl Format for JsonLines {
         if file.sample()?.first() == Some('[') {
             return json::each_value(file, "note", import, &mut |import, place, value| {
                 let note = read_value(value, import.options, import.provenance());
-                import.take(place, 0, note)
+                import.add_note(place, 0, note)
             });
         }
-        let (mut input, longest) = (file.open()?, import.longest());
+        let (mut input, max_bytes) = (file.open()?, import.max_note_bytes());
         let mut number = 0;
         loop {
             number += 1;
             let mut line = Vec::new();
             // A read error ends the import of the file, because it would recur at every line.
             let unreadable = |error| file.unreadable(&error);
-            if input.by_ref().take(longest).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            if input.by_ref().take(max_bytes).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
                 return Ok(());
             }
             let place = file.line(number);
             let bytes = line.len();
-            if bytes as u64 == longest && line.last() != Some(&b'\n') {
+            if bytes as u64 == max_bytes && line.last() != Some(&b'\n') {
                 input.skip_until(b'\n').map_err(unreadable)?;
-                let error = Error::invalid(format!("the line has more than {longest} bytes"))
+                let error = Error::invalid(format!("the line has more than {max_bytes} bytes"))
                     .hint("split the note into several, one idea each");
-                import.take(place, 0, Err(error))?;
+                import.add_note(place, 0, Err(error))?;
                 continue;
             }
             let note = match String::from_utf8(line) {
@@ -76,7 +76,7 @@ impl Format for JsonLines {
                 Ok(text) => read_line(&text, import.options, import.provenance()),
                 Err(error) => Err(not_utf8(error.utf8_error())),
             };
-            import.take(place, bytes, note)?;
+            import.add_note(place, bytes, note)?;
         }
     }
 }

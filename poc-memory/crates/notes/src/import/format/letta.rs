@@ -67,7 +67,7 @@ impl Format for Letta {
 /// A memory block: its label is the title.
 fn block(import: &mut Import<'_>, place: SourceLocation, block: &Value, agent: Option<&str>) -> Result<()> {
     let note = read_block(import, block, agent);
-    import.take(place, text_bytes(Some(block)), note)
+    import.add_note(place, text_bytes(Some(block)), note)
 }
 
 fn read_block(import: &mut Import<'_>, block: &Value, agent: Option<&str>) -> Result<ParsedNote> {
@@ -99,7 +99,7 @@ fn agent(import: &mut Import<'_>, place: &SourceLocation, agent: &Value) -> Resu
             let note = ForeignNote::read(Map::new(), Some(&text), key, import.options, import.provenance())?;
             Ok(ParsedNote::Foreign(Box::new(note)))
         });
-        import.take(place.clone(), text_bytes(Some(passage)), note)?;
+        import.add_note(place.clone(), text_bytes(Some(passage)), note)?;
     }
     let name = json::text(agent, "name").unwrap_or("Letta").to_owned();
     let conversation = Conversation {
@@ -115,7 +115,7 @@ fn agent(import: &mut Import<'_>, place: &SourceLocation, agent: &Value) -> Resu
         .zip(items("messages"))
         .filter_map(|(number, message)| parse_message(number, message, skipped))
         .collect();
-    turns(messages).iter().try_for_each(|turn| import.take_turn(place.clone(), &conversation, turn))
+    turns(messages).iter().try_for_each(|turn| import.add_turn(place.clone(), &conversation, turn))
 }
 
 fn parse_message(number: u64, message: &Value, skipped: &mut SkippedCounts) -> Option<IdentifiedMessage> {

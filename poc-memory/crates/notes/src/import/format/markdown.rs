@@ -37,14 +37,14 @@ impl Format for Markdown {
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
-        let text = file.text(import.longest())?;
+        let text = file.text(import.max_note_bytes())?;
         // Editors create an empty file for a note that nobody has written yet.
         if file.is_in_folder() && text.trim().is_empty() {
             import.report.skipped.add("empty files", 0);
             return Ok(());
         }
         let note = read_parts(&text, file, import);
-        import.take(file.location(), text.len(), note)
+        import.add_note(file.location(), text.len(), note)
     }
 }
 

@@ -62,7 +62,7 @@ impl Format for McpMemory {
                         "write {\"type\": \"entity\", \"name\": …, \"entityType\": …, \"observations\": […]} or \
                          {\"type\": \"relation\", \"from\": …, \"to\": …, \"relationType\": …}",
                     );
-                    return import.take(place, 0, Err(error));
+                    return import.add_note(place, 0, Err(error));
                 }
             }
             Ok(())
@@ -73,7 +73,7 @@ impl Format for McpMemory {
                 note.links.extend(links.remove(name).unwrap_or_default());
                 ParsedNote::Foreign(Box::new(note))
             });
-            import.take(place, 0, note)?;
+            import.add_note(place, 0, note)?;
         }
         for (from, relations) in links {
             let place = file.location();

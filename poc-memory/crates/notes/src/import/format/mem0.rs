@@ -41,21 +41,21 @@ impl Format for Mem0 {
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
         json::each_value(file, "memory", import, &mut |import, place, value| {
             let Some(results) = value.get("results").and_then(Value::as_array) else {
-                return take(import, place, &value);
+                return add_memory(import, place, &value);
             };
             for relation in value.get("relations").and_then(Value::as_array).into_iter().flatten() {
                 import.report.skipped.add("relations", text_bytes(Some(relation)));
             }
             (1..)
                 .zip(results)
-                .try_for_each(|(number, memory)| take(import, file.item("memory", number), memory))
+                .try_for_each(|(number, memory)| add_memory(import, file.item("memory", number), memory))
         })
     }
 }
 
-fn take(import: &mut Import<'_>, place: SourceLocation, memory: &Value) -> Result<()> {
+fn add_memory(import: &mut Import<'_>, place: SourceLocation, memory: &Value) -> Result<()> {
     let note = read(memory, import);
-    import.take(place, text_bytes(Some(memory)), note)
+    import.add_note(place, text_bytes(Some(memory)), note)
 }
 
 fn read(memory: &Value, import: &mut Import<'_>) -> Result<ParsedNote> {

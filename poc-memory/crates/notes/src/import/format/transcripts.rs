@@ -42,7 +42,7 @@ impl Format for Transcripts {
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
         let read = read_from(self.assistant, None, file.open()?)?;
         let read = read.ok_or_else(|| Error::internal("a transcript refers to lines before its first"))?;
-        import.take_transcript(file, read)
+        import.add_transcript(file, read)
     }
 }
 
