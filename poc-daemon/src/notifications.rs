@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_secs(5);
 const CHILD_POLL: Duration = Duration::from_millis(20);
 
 /// Minimum time between two messages. It doubles with every failed delivery, up to `every` of the settings.
-const PAUSE: Span = Span::MINUTE;
+const MIN_PAUSE: Span = Span::MINUTE;
 
 /// Maximum number of problems in one message.
 const MAX_PROBLEMS: usize = 50;
@@ -53,15 +53,15 @@ struct Notifier {
     has_undelivered: bool,
 }
 
-/// Whether less than `pause` has passed since `since`. If the clock was set back, the pause is ignored;
-/// otherwise messages could be held back for a long time.
+/// Whether less than `pause` has passed since `since`. If the clock was set back, this is `false`, because messages
+/// could otherwise be delayed for a long time.
 fn is_within(pause: Span, since: Timestamp, now: Timestamp) -> bool {
     since <= now && now < since.plus(pause)
 }
 
 impl Notifier {
-    /// The problems, without numbers, if they are to be sent now: there is one that was not reported in the
-    /// time `every`, or the last one is solved.
+    /// Returns the problems, without numbers, if a message is to be sent now: because a problem was not reported within
+    /// the last `every`, or because the last problem is solved.
     fn due(
         &mut self,
         problems: &[String],
@@ -81,7 +81,7 @@ impl Notifier {
             self.reported.retain(|problem| current.contains(problem));
             return None;
         }
-        let backoff = Backoff { first: PAUSE.std(), max: config.every.std() };
+        let backoff = Backoff { first: MIN_PAUSE.std(), max: config.every.std() };
         let pause = Span(backoff.delay(self.failures).as_millis() as i64);
         if self.last.is_some_and(|last| is_within(pause, last, now)) {
             return None;
@@ -91,7 +91,7 @@ impl Notifier {
     }
 
     /// Records whether a message with these problems was delivered. If not, the problems of the next attempt are sent.
-    fn sent(&mut self, problems: BTreeSet<String>, at: Timestamp, is_delivered: bool) {
+    fn record_delivery(&mut self, problems: BTreeSet<String>, at: Timestamp, is_delivered: bool) {
         if is_delivered {
             self.reported_at.extend(problems.iter().map(|problem| (problem.clone(), at)));
             (self.reported, self.failures, self.has_undelivered) = (problems, 0, false);
@@ -151,13 +151,13 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
             () = state.stopped() => return,
             sent = sending => match sent {
                 Ok(errors) => {
-                    notifier.sent(problems, now, errors.is_empty());
+                    notifier.record_delivery(problems, now, errors.is_empty());
                     for error in errors {
                         tracing::warn!("a notification was not delivered: {error}");
                     }
                 }
                 Err(error) => {
-                    notifier.sent(problems, now, false);
+                    notifier.record_delivery(problems, now, false);
                     tracing::error!("a notification failed: {error}");
                 }
             },
@@ -165,7 +165,7 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
     }
 }
 
-/// Sends a message to the command and to the webhook, as far as the settings name them. Returns what failed.
+/// Sends a message to the command and to the webhook, if the settings name them. Returns the errors.
 fn send(state: &DaemonState, config: &NotifyConfig, problems: &[String]) -> Vec<Error> {
     let store = state.memory.paths.store().display().to_string();
     let message = Notification { problems, store, at: state.memory.now() };
@@ -261,7 +261,7 @@ mod tests {
             let due = notifier.due(&problems, &config, now);
             assert_eq!(due.is_some(), expected, "{minutes} {problems:?}");
             if let Some(due) = due {
-                notifier.sent(due, now, true);
+                notifier.record_delivery(due, now, true);
             }
         };
         check(0, &[], false);
@@ -269,7 +269,7 @@ mod tests {
         check(2, &["4 proposals"], false);
         check(3, &["4 proposals", "a provider is down"], true);
         check(4, &["4 proposals"], false);
-        // It comes again within the hour, and stays.
+        // The problem comes back within the hour, and stays.
         check(5, &["4 proposals", "a provider is down"], false);
         check(62, &["4 proposals", "a provider is down"], false);
         check(63, &["4 proposals", "a provider is down"], true);
@@ -287,7 +287,7 @@ mod tests {
             let due = notifier.due(&["the disk is full".to_owned()], &config, now);
             assert_eq!(due.is_some(), expected, "{minutes}");
             if let Some(due) = due {
-                notifier.sent(due, now, is_delivered);
+                notifier.record_delivery(due, now, is_delivered);
             }
         };
         check(0, true, false);

@@ -248,7 +248,7 @@ impl LocalCommand for RepairStore {
                 .hint("without `--yes`, `poc-memory repair` shows what can be chosen with `--from`")
                 .field("from"));
         }
-        // With invalid settings, the store counts as one of its own, so that it can be repaired nevertheless.
+        // If the settings are invalid, the store is taken for one without a shared log, so that it can be repaired.
         let is_copy = context.config().is_ok_and(|config| !config.store.log.is_empty());
         let Some(repair) = Repair::of(&directory, is_copy)? else {
             return Ok(RepairOutput::NotDamaged { requested: self.from.filter(|_| self.yes) });
@@ -259,7 +259,7 @@ impl LocalCommand for RepairStore {
         };
         let offered: Vec<String> = choices.iter().map(|choice| format!("`{}`", choice.from.name())).collect();
         choices.retain(|choice| choice.from == from);
-        let source = RepairFrom::ALL.into_iter().find_map(|(own, source)| (own == from).then_some(source));
+        let source = RepairFrom::ALL.into_iter().find_map(|(name, source)| (name == from).then_some(source));
         let (Some(choice), Some(source)) = (choices.pop(), source) else {
             let hint = match offered.is_empty() {
                 true => "`poc-memory repair` shows what can be done".to_owned(),
@@ -301,7 +301,7 @@ impl LocalCommand for RepairStore {
                          them\n\n"
                     )
                 });
-                let mut lines: String = choices.iter().map(line).collect();
+                let mut lines: String = choices.iter().map(choice_lines).collect();
                 lines += &lost_notes_lines(lost_notes);
                 lines.extend(backups.iter().map(backup_lines));
                 let unread = unread_backups.iter().map(|path| {
@@ -334,7 +334,7 @@ impl LocalCommand for RepairStore {
                 format!(
                     "the store was repaired:\n{}{}{listed}the replaced files are in `quarantine/{replaced}`\n\
                      {}`poc-memory repair --undo --yes` reverts the repair\n",
-                    line(choice),
+                    choice_lines(choice),
                     lost_notes_lines(lost_notes),
                     restorable_line(choice, replaced, *restorable)
                 )
@@ -355,6 +355,7 @@ impl LocalCommand for RepairStore {
     }
 }
 
+/// The output that lists these choices, when nothing was changed.
 fn choices_output(context: &CommandContext, repair: &Repair, choices: Vec<RepairChoice>) -> RepairOutput {
     let KnownBackups { found, unread } = known_backups(&context.paths);
     let quarantine_advice = if choices.is_empty() { quarantine_advice(&context.paths.store()) } else { None };
@@ -434,6 +435,7 @@ fn fuller_backup(repair: &Repair, backup: KnownBackup, choices: &[RepairChoice])
     })
 }
 
+/// A backup and what it may have that the store lacks, in several lines.
 fn backup_lines(backup: &FullerBackup) -> String {
     let (path, verb) =
         (backup.path.display(), if backup.same_log == Some(true) { "has" } else { "may have" });
@@ -491,6 +493,7 @@ fn forget_verification(context: &CommandContext) {
     }
 }
 
+/// The choices of a person, from the sources of a repair and the readable parts of the store.
 fn choices(options: &[RepairOption], parts: &[ReadablePart]) -> Vec<RepairChoice> {
     let max = |count: fn(&RepairOption) -> u64| options.iter().map(count).max().unwrap_or(0);
     let (notes, links) = (max(|option| option.notes), max(|option| option.links));
@@ -522,7 +525,8 @@ fn choices(options: &[RepairOption], parts: &[ReadablePart]) -> Vec<RepairChoice
     options.iter().filter_map(choice).collect()
 }
 
-fn line(choice: &RepairChoice) -> String {
+/// What one source of a repair keeps and loses, in several lines.
+fn choice_lines(choice: &RepairChoice) -> String {
     let kept = format!(
         "keeps {} and {}, up to change {}{}",
         plural(choice.notes, "note"),
@@ -581,6 +585,7 @@ fn change_word(all: &[(u64, u64)]) -> &'static str {
     if matches!(all, [(from, to)] if from == to) { "change" } else { "changes" }
 }
 
+/// Ranges of changes in words, such as `3, 8 to 10`.
 fn ranges(all: &[(u64, u64)]) -> String {
     let range =
         |(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from} to {to}") };

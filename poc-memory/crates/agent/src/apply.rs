@@ -23,7 +23,8 @@ use std::collections::{HashMap, HashSet};
 const MAX_REFUSED: usize = 100;
 
 /// Applies the actions of a reply and ends the run's row with their outcomes. With `dry`, everything is
-/// executed and discarded: the row shows what would have been applied. `is_read` is whether a language model replied.
+/// executed and discarded: the row shows what would have been applied. `by_language_model` is whether a language model
+/// replied.
 ///
 /// # Errors
 /// `conflict` when the row was ended by another process in the meantime: a late reply is discarded. Nothing is
@@ -35,7 +36,7 @@ pub(super) fn apply(
     answer: &ParsedReply,
     mut row: Run,
     dry: bool,
-    is_read: bool,
+    by_language_model: bool,
 ) -> Result<Run> {
     row.notes.clone_from(&answer.notes);
     let (plan, cut_off) = plan(memory, definition, selection, answer, &mut row)?;
@@ -52,7 +53,8 @@ pub(super) fn apply(
     let waiting = nodes_with_waiting_replacements(memory, definition, selection)?;
     let write = |tx: &mut Transaction<'_>| {
         let (cut_off, waiting, now) = (&cut_off, &waiting, memory.now());
-        let work = ReplyApplication { memory, definition, selection, cut_off, waiting, is_read, now };
+        let work =
+            ReplyApplication { memory, definition, selection, cut_off, waiting, by_language_model, now };
         work.write(tx, &plan, row.clone(), dry)
     };
     if dry { memory.store.preview(write) } else { Ok(memory.store.transact(cause, write)?.value) }
@@ -129,7 +131,7 @@ fn plan(
         action.permitted.nodes().iter().for_each(|id| _ = cut_off.remove(id));
     }
     let mut planned = keep_groups_together(planned, row);
-    leave_out(&mut planned, row);
+    limit_refused(&mut planned, row);
     row.left_out = row.left_out.saturating_add(u32::try_from(answer.unread).unwrap_or(u32::MAX));
     Ok((planned, cut_off))
 }
@@ -180,21 +182,22 @@ fn is_unchanged(selection: &Selection, id: NodeId, since: Timestamp) -> bool {
     selection.by_id(id).is_some_and(|handle| handle.node.modified <= since)
 }
 
-/// Keeps the first refused actions in the row and counts the rest.
-fn leave_out(planned: &mut [PlannedAction], row: &mut Run) {
-    let (mut refused, mut kept, mut places) = (0, Vec::new(), Vec::new());
+/// Keeps the first [`MAX_REFUSED`] refused actions in the row and counts the rest.
+fn limit_refused(planned: &mut [PlannedAction], row: &mut Run) {
+    // `indexes` has the new index of each action, or `None` if the action is left out.
+    let (mut refused, mut kept, mut indexes) = (0, Vec::new(), Vec::new());
     for entry in std::mem::take(&mut row.actions) {
         refused += usize::from(entry.state == ActionState::Refused);
         let stays = entry.state != ActionState::Refused || refused <= MAX_REFUSED;
-        places.push(stays.then_some(kept.len()));
+        indexes.push(stays.then_some(kept.len()));
         kept.extend(stays.then_some(entry));
     }
     row.actions = kept;
     row.left_out = u32::try_from(refused.saturating_sub(MAX_REFUSED)).unwrap_or(u32::MAX);
-    let place = |at: usize| places.get(at).copied().flatten();
+    let new_index = |index: usize| indexes.get(index).copied().flatten();
     for action in planned {
-        action.index = place(action.index).unwrap_or(action.index);
-        action.part_of = action.part_of.and_then(place);
+        action.index = new_index(action.index).unwrap_or(action.index);
+        action.part_of = action.part_of.and_then(new_index);
     }
 }
 
@@ -205,14 +208,14 @@ pub(super) fn status(row: &Run) -> Status {
         action.refusal_code.as_deref().and_then(RefusalReason::parse).is_some_and(RefusalReason::is_failure)
     };
     let waits = any(ActionState::Proposed);
-    let turned_down = any(ActionState::Rejected);
-    let missed = row.left_out > 0 || any(ActionState::Outdated) || row.actions.iter().any(fails);
-    match (row.applied_actions().next().is_some(), missed) {
+    let has_rejected = any(ActionState::Rejected);
+    let is_incomplete = row.left_out > 0 || any(ActionState::Outdated) || row.actions.iter().any(fails);
+    match (row.applied_actions().next().is_some(), is_incomplete) {
         (_, true) => Status::Partial,
-        (true, false) if turned_down && !waits => Status::Partial,
+        (true, false) if has_rejected && !waits => Status::Partial,
         (true, false) => Status::Ok,
         (false, false) if waits => Status::Proposed,
-        (false, false) if turned_down => Status::Rejected,
+        (false, false) if has_rejected => Status::Rejected,
         (false, false) => Status::Noop,
     }
 }
@@ -243,7 +246,7 @@ struct ReplyApplication<'a> {
     /// Nodes whose replacement waits for approval since an earlier run.
     waiting: &'a HashSet<NodeId>,
     /// Whether a language model read the notes.
-    is_read: bool,
+    by_language_model: bool,
     now: Timestamp,
 }
 
@@ -285,7 +288,7 @@ impl ReplyApplication<'_> {
         row.replays = WriteRange { start, end: position(tx)? };
         for &id in &visited {
             let outcome = match touched.contains(&id) {
-                _ if !self.is_read => VisitOutcome::Compared,
+                _ if !self.by_language_model => VisitOutcome::Compared,
                 true => VisitOutcome::Modified,
                 false => VisitOutcome::Processed,
             };
@@ -369,7 +372,7 @@ impl ReplyApplication<'_> {
         let read = handles.chain(selection.read.iter().map(|(id, _)| *id));
         Proposal {
             run,
-            index: place(action.index),
+            index: stored_index(action.index),
             agent: self.definition.name.clone(),
             made: self.now,
             summary: entry.summary.clone(),
@@ -377,7 +380,7 @@ impl ReplyApplication<'_> {
             permitted: action.permitted.clone(),
             versions: action.permitted.nodes().into_iter().filter_map(version).collect(),
             read: read.filter(|_| action.permitted.draft().is_some()).collect(),
-            part_of: action.part_of.map(place),
+            part_of: action.part_of.map(stored_index),
             protect: self.definition.limits.protect.iter().map(ToString::to_string).collect(),
             tenant: self.memory.store.tuple().clone(),
         }
@@ -437,7 +440,7 @@ impl ReplyApplication<'_> {
     }
 }
 
-/// Index of an action as stored; limits keep replies far below `u16::MAX` actions.
-fn place(index: usize) -> u16 {
+/// The index of an action as it is stored. The limits keep replies far below `u16::MAX` actions.
+fn stored_index(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
 }

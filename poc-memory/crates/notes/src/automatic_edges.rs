@@ -53,7 +53,7 @@ pub(super) fn find(
     let prepared = Batch::new(batch);
     let groups: Vec<Result<Vec<_>>> = (0..batch.len())
         .collect::<Vec<usize>>()
-        .par_chunks(GROUP)
+        .par_chunks(NOTES_PER_PASS)
         .map(|group| {
             let vectors = group.iter().filter_map(|&at| batch.get(at)).map(|note| note.vectors.as_slice());
             let cosines = memory.vectors.note_cosines(&vectors.collect::<Vec<_>>())?;
@@ -75,12 +75,12 @@ pub(super) fn find(
 }
 
 /// Number of new notes whose cosines are computed in one pass over the vector index.
-const GROUP: usize = 8;
+const NOTES_PER_PASS: usize = 8;
 
 /// Maximum number of notes with a keyword that a new note is compared with when the vector index uses HNSW. If more
 /// notes have the keyword, only those that got it last and the candidates of similar meaning are compared. A keyword on
 /// every note would otherwise make an insert as slow as a scan of all vectors.
-const KEYWORD_NOTES: usize = 1024;
+const MAX_KEYWORD_NOTES: usize = 1024;
 
 /// The notes of a batch, prepared for comparisons with each other.
 struct Batch<'a> {
@@ -228,12 +228,12 @@ impl Candidates<'_> {
     fn offer_indexed(&self, keyword: u32, pool: &[NearNote<'_>], top: &mut TopK<Ranked<()>>) {
         let has_keyword = |ix| self.view.is_live(ix) && self.view.keywords(ix).contains(&keyword);
         let shares = |id| self.is_indexed(id) && self.view.find(id).is_some_and(has_keyword);
-        let many = self.view.keyword_uses(keyword) as usize > KEYWORD_NOTES;
+        let many = self.view.keyword_uses(keyword) as usize > MAX_KEYWORD_NOTES;
         if many && self.cosines.is_exact() {
             let nearest = self.cosines.best(self.new, self.memory.config.insert.keyword_edges, &shares);
             return nearest.iter().for_each(|hit| top.offer(ranked(hit.id, hit.cosine)));
         }
-        let with_keyword = self.view.nodes_with_keyword(keyword).take(KEYWORD_NOTES);
+        let with_keyword = self.view.nodes_with_keyword(keyword).take(MAX_KEYWORD_NOTES);
         let ids = with_keyword.filter_map(|ix| self.view.id(ix)).filter(|&id| self.is_indexed(id));
         let mut seen = FxHashSet::default();
         for id in ids {

@@ -139,7 +139,7 @@ fn a_keyword_on_every_note_leads_to_near_notes() {
     let memory = TestMemory::with(config);
     let number = |n: usize| format!("{} {}", WORDS[n % 6], ["wind", "rain", "snow", "fog"][n % 4]);
     let drafts: Vec<Draft> =
-        (0..KEYWORD_NOTES + 200).map(|n| some(&format!("{} and page {n}", number(n)), &[0])).collect();
+        (0..MAX_KEYWORD_NOTES + 200).map(|n| some(&format!("{} and page {n}", number(n)), &[0])).collect();
     for chunk in drafts.chunks(200) {
         let prepared = insert::prepare_all(&memory, chunk.to_vec()).unwrap();
         let cause = memory.cause("manual", "insert");
@@ -150,7 +150,7 @@ fn a_keyword_on_every_note_leads_to_near_notes() {
         let () = stored.unwrap().value;
     }
     let view = memory.store.view();
-    assert_eq!(view.keyword_uses(view.keyword_number("k0").unwrap()) as usize, KEYWORD_NOTES + 200);
+    assert_eq!(view.keyword_uses(view.keyword_number("k0").unwrap()) as usize, MAX_KEYWORD_NOTES + 200);
     // The nearest note is older than those that are compared: only the candidates of similar meaning contain it.
     let (text, keywords) = (format!("{} and page 3", number(3)), vec!["k0".to_owned()]);
     let vectors = memory.embedder.embed(&[&text]).unwrap();
