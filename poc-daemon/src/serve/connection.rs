@@ -82,6 +82,7 @@ pub(super) async fn serve(
     if stays_open { from.reunite(to).ok() } else { None }
 }
 
+/// Why no more requests are read from a connection.
 #[derive(Clone, Copy, PartialEq)]
 enum DisconnectReason {
     /// The client closed its side.
@@ -106,7 +107,7 @@ struct Requests {
     state: Arc<DaemonState>,
     answers: mpsc::Sender<Frame>,
     running: JoinSet<()>,
-    /// Stops them when the client is gone.
+    /// Interrupts the requests when the client is gone.
     cancellation: CancellationToken,
 }
 
@@ -226,7 +227,7 @@ async fn answer(
             let origin = CallOrigin { surface: Surface::Socket, actor, may_write: true };
             call(state, origin, def, args, cancellation, progress).await
         }
-        None => Err(unknown(&op)),
+        None => Err(unknown_op(&op)),
     };
     let frame = match result {
         Ok(ok) => Frame::Ok { id, ok },
@@ -235,7 +236,7 @@ async fn answer(
     let _ = answers.send(frame).await;
 }
 
-fn unknown(op: &str) -> Error {
+fn unknown_op(op: &str) -> Error {
     Error::invalid(format!("there is no op `{op}`"))
         .hint("use `poc-memory` and `poc-daemon` of the same version")
         .field("op")
@@ -262,8 +263,8 @@ async fn write_all(
 }
 
 /// Writes a frame. `None` when the client is gone, or takes longer to read it than a connection may be idle. Once the
-/// connection is to be closed or the daemon stops, it waits for the client for `close_timeout` altogether, which becomes
-/// shorter with each wait. A slow client would otherwise keep its place, and the daemon from stopping.
+/// connection is to be closed or the daemon stops, all frames together wait for the client for `close_timeout`, from
+/// which each wait is subtracted. A slow client would otherwise keep its connection open and delay the stop.
 async fn write(
     state: &DaemonState,
     to: &mut OwnedWriteHalf,

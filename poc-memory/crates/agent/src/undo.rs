@@ -34,7 +34,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
     if !replayed && run.applied_actions().all(|action| action.is_undone()) {
         return Err(Error::conflict(format!("the run `{}` is already undone", run.id)));
     }
-    check(run, only)?;
+    require_undoable(run, only)?;
     let is_selected = |at: usize, action: &ActionRecord| {
         let is_named = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
         is_named && action.state == ActionState::Applied
@@ -73,18 +73,18 @@ fn undo_selected(
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let before = transactions_in_effect(&row);
-        let mut items = swap(memory, tx, (&txns, &mut row), &is_selected, ActionState::Undone)?;
+        let mut items = restore_actions(memory, tx, (&txns, &mut row), &is_selected, ActionState::Undone)?;
         let is_undone = any_done(&items);
         if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
             row.status = apply::status(&row);
         }
         if let Some(seq) = row.seq.filter(|_| with_replays(&row)) {
-            let moved = writes(&txns, seq, row.replays);
-            let kept = restore_replay_intervals(tx, moved)?;
+            let replays = writes(&txns, seq, row.replays);
+            let kept = restore_replay_intervals(tx, replays)?;
             if kept > 0 || items.is_empty() {
                 let were = if kept == 1 { "was" } else { "were" };
                 let refused = (kept > 0).then(|| format!("{kept} of them {were} replayed again since"));
-                let summary = format!("replay {}", plural(moved.len() as u64, "note"));
+                let summary = format!("replay {}", plural(replays.len() as u64, "note"));
                 items.push(UndoItem { summary, refused });
             }
             row.replays = WriteRange::default();
@@ -151,10 +151,10 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<UndoReport> {
 fn applied_again(memory: &Memory, run: &Run, seq: u64) -> Result<BTreeSet<u64>> {
     let memory = memory.of(&run.tenant);
     let mut applied = BTreeSet::from([seq]);
-    let later: BTreeSet<u64> = run.actions.iter().filter_map(|action| action.seq).collect();
-    for of in later {
+    let candidates: BTreeSet<u64> = run.actions.iter().filter_map(|action| action.seq).collect();
+    for candidate in candidates {
         // Follows the chain of undos back; every second transaction in it applied the actions.
-        let (mut last, mut is_undo) = (of, false);
+        let (mut last, mut is_undo) = (candidate, false);
         while last > seq {
             let Some(txn) = memory.store.transaction(last)? else { break };
             let Some(&earlier) = txn.cause.undoes.iter().max().filter(|earlier| **earlier < last) else {
@@ -163,7 +163,7 @@ fn applied_again(memory: &Memory, run: &Run, seq: u64) -> Result<BTreeSet<u64>> 
             (last, is_undo) = (earlier, !is_undo);
         }
         if last == seq && !is_undo {
-            applied.insert(of);
+            applied.insert(candidate);
         }
     }
     Ok(applied)
@@ -193,7 +193,7 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
         let mut row = ledger::get(tx, run)?;
         let is_selected = |_, action: &ActionRecord| is_undone_by(action, seq);
         let before = transactions_in_effect(&row);
-        let items = swap(memory, tx, (&txns, &mut row), is_selected, ActionState::Applied)?;
+        let items = restore_actions(memory, tx, (&txns, &mut row), is_selected, ActionState::Applied)?;
         set_undoes(tx, &before, &row);
         let undo = txns.get(&seq).map_or(&[][..], |txn| &txn.writes);
         undo.iter().try_for_each(|write| restore_visit(tx, write))?;
@@ -213,10 +213,10 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
     Ok(UndoReport { seq: done.then_some(committed.seq), items })
 }
 
-/// Restores the records before each selected action, the latest action first, because later writes may depend
-/// on earlier ones. Actions whose records were changed since are kept; the others get the new state, or wait
-/// for a decision again if they were approved proposals.
-fn swap(
+/// Restores the records of each selected action to what they were before it, starting with the latest action, because
+/// later writes may depend on earlier ones. Actions whose records were changed since are kept. The others get the state
+/// `state`, or wait for a decision again if they were approved proposals.
+fn restore_actions(
     memory: &Memory,
     tx: &mut Transaction<'_>,
     (txns, row): (&BTreeMap<u64, LoggedTransaction>, &mut Run),
@@ -306,10 +306,10 @@ fn restore_replay_intervals(tx: &mut Transaction<'_>, moved: &[Write]) -> Result
 }
 
 /// Checks that the numbers are those of actions that can be undone.
-fn check(run: &Run, only: &[u16]) -> Result<()> {
-    let left = numbers(run, |action| action.state == ActionState::Applied);
-    let Some(unknown) = only.iter().find(|wanted| !left.contains(wanted)) else { return Ok(()) };
-    let numbers: Vec<String> = left.iter().map(u16::to_string).collect();
+fn require_undoable(run: &Run, only: &[u16]) -> Result<()> {
+    let undoable = numbers(run, |action| action.state == ActionState::Applied);
+    let Some(unknown) = only.iter().find(|wanted| !undoable.contains(wanted)) else { return Ok(()) };
+    let numbers: Vec<String> = undoable.iter().map(u16::to_string).collect();
     Err(Error::invalid(format!("action {unknown} of the run cannot be undone"))
         .hint(format!("actions that can be undone: {}", numbers.join(", ")))
         .field("only"))
@@ -317,8 +317,8 @@ fn check(run: &Run, only: &[u16]) -> Result<()> {
 
 /// The numbers of the selected actions of a run.
 fn numbers(run: &Run, is_selected: impl Fn(&ActionRecord) -> bool) -> Vec<u16> {
-    let meant = (0..).zip(&run.actions).filter(|(_, action)| is_selected(action));
-    meant.filter_map(|(at, _)| number(at)).collect()
+    let selected = (0..).zip(&run.actions).filter(|(_, action)| is_selected(action));
+    selected.filter_map(|(at, _)| number(at)).collect()
 }
 
 /// Number of an action as shown to people, from its index.

@@ -77,8 +77,7 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
 /// is part of what is copied or is a generation; `locked` during another backup; `read_only` when the store is damaged;
-/// `damaged` when the log or the new copy is damaged. After an error no unfinished
-/// generation remains.
+/// `damaged` when the log or the new copy is damaged. After an error no unfinished generation remains.
 pub fn create(
     store: &Store,
     paths: &Paths,
@@ -244,7 +243,7 @@ impl GenerationWriter<'_> {
         Ok(())
     }
 
-    /// Reads the manifest of earlier generations, newest first.
+    /// The earlier generations with a readable manifest, the newest first.
     fn manifests(&self) -> impl Iterator<Item = (&BackupGeneration, &BackupManifest)> {
         self.earlier.iter().filter_map(|generation| Some((generation, generation.manifest.as_ref().ok()?)))
     }
