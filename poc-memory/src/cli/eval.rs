@@ -113,7 +113,7 @@ impl LocalCommand for Eval {
 
     fn run(self, context: &CommandContext) -> Result<EvalOutput> {
         // The file is read first, so that an invalid one fails before the long run.
-        let earlier = self.compare.as_deref().map(compare::read).transpose()?;
+        let mut earlier = self.compare.as_deref().map(compare::read).transpose()?;
         let set = EvalSet::read(&self.folder)?;
         let foreign = self.foreign.as_deref().map(EvalSet::read).transpose()?;
         let (to_confirm, set) = match self.confirm {
@@ -146,7 +146,6 @@ impl LocalCommand for Eval {
         let mut report = evaluation.ask(&set, op, &progress)?;
         let baselines = if self.baselines { evaluation.baselines(&set, &progress)? } else { Vec::new() };
         let mut agents = BTreeMap::new();
-        let mut earlier = earlier;
         let mut confirmed = None;
         if self.confirm || !definitions.is_empty() {
             if self.confirm {

@@ -108,7 +108,7 @@ fn without_title<'a>(text: &'a str, title: &str) -> &'a str {
 }
 
 /// The beginning of a text, at most `max` characters, and how many characters were left out.
-pub(in crate::ops) fn bounded(text: &str, max: usize) -> (&str, usize) {
+pub(in crate::ops) fn truncated(text: &str, max: usize) -> (&str, usize) {
     match text.char_indices().nth(max) {
         None => (text, 0),
         Some((end, _)) => match text.split_at_checked(end) {

@@ -1,7 +1,7 @@
 //! `query`
 
 use super::argument::TextArgument;
-use super::hit::{NoteRow, bounded, is_zero};
+use super::hit::{NoteRow, is_zero, truncated};
 use super::request::FormerText;
 use super::retrieve::{self, RetrieveRow};
 use super::terminal::{StyledText, Terminal};
@@ -135,7 +135,7 @@ impl Op for Query {
         let note = node.as_ref().map(hit).transpose()?.flatten();
         let GateResult { gate, reason: decided_by, signals, .. } = known;
         let certain = node.as_ref().filter(|_| known.verdict == Verdict::Strong);
-        let body = certain.map(|node| bounded(&node.body, MAX_BODY_CHARS));
+        let body = certain.map(|node| truncated(&node.body, MAX_BODY_CHARS));
         Ok(QueryOutput {
             hit: known.verdict,
             note,

@@ -1,7 +1,7 @@
 //! `recall`
 
 use super::argument::{self, TextArgument};
-use super::hit::{NoteRow, bounded, is_zero, missing_note};
+use super::hit::{NoteRow, is_zero, missing_note, truncated};
 use super::request::FormerText;
 use super::text::{plural, table};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
@@ -145,7 +145,7 @@ impl Op for Recall {
                 "" => &node.title,
                 body => body,
             });
-            let (shown, text_left_out) = bounded(whole, MAX_TEXT_CHARS);
+            let (shown, text_left_out) = truncated(whole, MAX_TEXT_CHARS);
             Ok(RecallRow {
                 note: NoteRow::new(&view, ix, node.as_ref(), None, Some(text))?,
                 text: shown.to_owned(),

@@ -161,17 +161,17 @@ impl Action {
 }
 
 /// Maximum characters of a one-line field, for models with constrained output.
-const MAX_LINE: usize = 300;
+const MAX_LINE_CHARS: usize = 300;
 /// Maximum actions of a kind, and items of a list, for the same models.
 const MAX_ACTIONS: usize = 20;
-const MAX_LIST: usize = 10;
+const MAX_LIST_ITEMS: usize = 10;
 
-/// Type of a field.
+/// The type of a field.
 #[derive(Clone, Copy)]
-enum Shape {
+enum FieldType {
     Line,
     Text,
-    /// A number from this to 1.
+    /// A number from this minimum to 1.
     Number(f64),
     Lines,
     /// A handle of the prompt.
@@ -186,8 +186,8 @@ const SOURCES: &str = "sources";
 
 /// The fields of an action with type and description, in the order a model writes them. The reason comes
 /// first so that the model reasons before it names anything.
-fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
-    use Shape::{Handle, HandleOrNone, Handles, Line, Lines, Number, Text};
+fn fields(kind: ActionKind) -> &'static [(&'static str, FieldType, &'static str)] {
+    use FieldType::{Handle, HandleOrNone, Handles, Line, Lines, Number, Text};
     match kind {
         ActionKind::LinkAdd => &[
             ("reason", Line, "why, in one sentence"),
@@ -220,16 +220,17 @@ fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
     }
 }
 
-/// The fields of an action in the replies of an agent. Only an agent that inserts derived notes gives them other
-/// sources.
-fn offered(
+/// The fields of an action in the replies of an agent that may use `actions`. Only an agent that may insert notes can
+/// give sources.
+fn fields_for(
     actions: &[ActionKind],
     kind: ActionKind,
-) -> impl Iterator<Item = &'static (&'static str, Shape, &'static str)> {
+) -> impl Iterator<Item = &'static (&'static str, FieldType, &'static str)> {
     let has_sources = actions.contains(&ActionKind::Insert);
     fields(kind).iter().filter(move |(name, ..)| has_sources || *name != SOURCES)
 }
 
+/// What an action does, for the prompt and the schema.
 fn purpose(kind: ActionKind) -> &'static str {
     match kind {
         ActionKind::LinkAdd => "links two notes",
@@ -242,41 +243,47 @@ fn purpose(kind: ActionKind) -> &'static str {
 /// The JSON Schema of a reply. It stays within the strict modes of every provider: no unions, enums, patterns
 /// or limits, and every field is required.
 pub fn schema(actions: &[ActionKind]) -> Value {
-    let field = |shape| match shape {
-        Shape::Line | Shape::Text | Shape::Handle | Shape::HandleOrNone => json!({"type": "string"}),
-        Shape::Number(_) => json!({"type": "number"}),
-        Shape::Lines | Shape::Handles => json!({"type": "array", "items": {"type": "string"}}),
+    let field = |field_type| match field_type {
+        FieldType::Line | FieldType::Text | FieldType::Handle | FieldType::HandleOrNone => {
+            json!({"type": "string"})
+        }
+        FieldType::Number(_) => json!({"type": "number"}),
+        FieldType::Lines | FieldType::Handles => json!({"type": "array", "items": {"type": "string"}}),
     };
-    whole(actions, field, |entry| json!({"type": "array", "items": entry}))
+    reply_schema(actions, field, |entry| json!({"type": "array", "items": entry}))
 }
 
 /// A narrower schema for models with constrained output: handles must be one of `handles`, texts have at most
-/// `most_chars` characters, and lists are bounded. Every reply that matches it also matches [`schema`].
-pub fn bounded(actions: &[ActionKind], handles: &[&str], most_chars: usize) -> Value {
-    let line = json!({"type": "string", "maxLength": MAX_LINE});
+/// `max_chars` characters, and lists are bounded. Every reply that matches it also matches [`schema`].
+pub fn bounded_schema(actions: &[ActionKind], handles: &[&str], max_chars: usize) -> Value {
+    let line = json!({"type": "string", "maxLength": MAX_LINE_CHARS});
     let list = |item: Value, max: usize| json!({"type": "array", "items": item, "maxItems": max});
-    let max = if handles.is_empty() { 0 } else { MAX_LIST };
-    let field = |shape| match shape {
-        Shape::Line => line.clone(),
-        Shape::Text => json!({"type": "string", "maxLength": most_chars}),
-        Shape::Number(min) => json!({"type": "number", "minimum": min, "maximum": 1, "multipleOf": 0.01}),
-        Shape::Lines => list(line.clone(), MAX_LIST),
-        Shape::Handle => json!({"enum": handles}),
-        Shape::HandleOrNone => json!({"enum": ([&[""], handles].concat())}),
+    let max = if handles.is_empty() { 0 } else { MAX_LIST_ITEMS };
+    let field = |field_type| match field_type {
+        FieldType::Line => line.clone(),
+        FieldType::Text => json!({"type": "string", "maxLength": max_chars}),
+        FieldType::Number(min) => json!({"type": "number", "minimum": min, "maximum": 1, "multipleOf": 0.01}),
+        FieldType::Lines => list(line.clone(), MAX_LIST_ITEMS),
+        FieldType::Handle => json!({"enum": handles}),
+        FieldType::HandleOrNone => json!({"enum": ([&[""], handles].concat())}),
         // The list must be empty, so the type of its items does not matter.
-        Shape::Handles if handles.is_empty() => list(line.clone(), max),
-        Shape::Handles => list(json!({"enum": handles}), max),
+        FieldType::Handles if handles.is_empty() => list(line.clone(), max),
+        FieldType::Handles => list(json!({"enum": handles}), max),
     };
     let none = |field: &Value| field.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty);
-    whole(actions, field, |entry| match entry.get("properties").and_then(Value::as_object) {
+    reply_schema(actions, field, |entry| match entry.get("properties").and_then(Value::as_object) {
         // Without handles, actions that need one must be empty lists.
         Some(fields) if fields.values().any(none) => list(line.clone(), 0),
         _ => list(entry, MAX_ACTIONS),
     })
 }
 
-/// Builds the schema of a reply from functions for fields and lists.
-fn whole(actions: &[ActionKind], field: impl Fn(Shape) -> Value, list: impl Fn(Value) -> Value) -> Value {
+/// Builds the schema of a reply from functions that give the schema of a field and that of a list of entries.
+fn reply_schema(
+    actions: &[ActionKind],
+    field: impl Fn(FieldType) -> Value,
+    list: impl Fn(Value) -> Value,
+) -> Value {
     let object = |properties: Map<String, Value>| {
         let required: Vec<&String> = properties.keys().collect();
         json!({
@@ -292,12 +299,14 @@ fn whole(actions: &[ActionKind], field: impl Fn(Shape) -> Value, list: impl Fn(V
         }
         schema
     };
-    let notes = described(field(Shape::Line), "what was done and why, in a sentence or two");
+    let notes = described(field(FieldType::Line), "what was done and why, in a sentence or two");
     let mut properties = Map::from_iter([("notes".to_owned(), notes)]);
     for &kind in actions {
-        let fields = offered(actions, kind);
+        let fields = fields_for(actions, kind);
         let entry = object(
-            fields.map(|(name, shape, says)| ((*name).to_owned(), described(field(*shape), says))).collect(),
+            fields
+                .map(|(name, field_type, says)| ((*name).to_owned(), described(field(*field_type), says)))
+                .collect(),
         );
         properties.insert(kind.name().to_owned(), described(list(entry), purpose(kind)));
     }
@@ -310,14 +319,14 @@ pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
     for &kind in actions {
         let max = limits.max(kind).min(limits.max_actions);
         let _ = write!(text, "- `{}`: list of at most {max}; each {}: {{", kind.name(), purpose(kind));
-        for (index, (name, shape, says)) in offered(actions, kind).enumerate() {
-            let shape = match shape {
-                Shape::Line | Shape::Text | Shape::Handle | Shape::HandleOrNone => "text",
-                Shape::Number(_) => "number",
-                Shape::Lines | Shape::Handles => "list of texts",
+        for (index, (name, field_type, says)) in fields_for(actions, kind).enumerate() {
+            let field_type = match field_type {
+                FieldType::Line | FieldType::Text | FieldType::Handle | FieldType::HandleOrNone => "text",
+                FieldType::Number(_) => "number",
+                FieldType::Lines | FieldType::Handles => "list of texts",
             };
             let comma = if index == 0 { "" } else { ", " };
-            let _ = write!(text, "{comma}\"{name}\": {shape} ({says})");
+            let _ = write!(text, "{comma}\"{name}\": {field_type} ({says})");
         }
         text.push('}');
         let _ = match kind {

@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         let budget = self.budget(&root.section("budget"));
         let retry = self.retry(&root.section("retry"));
         let failure = self.failure(&root.section("failure"));
-        self.bounded(&root, execution.as_ref(), budget.as_ref());
+        self.require_run_limit(&root, execution.as_ref(), budget.as_ref());
         let tests = self.tests(&root);
         let prompt = prompt?;
         let (query, limits) = (query?, limits?);
@@ -373,7 +373,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Requires a daily run limit for `on-change` agents, because they may trigger each other endlessly.
-    fn bounded(&self, root: &TomlSection<'a>, execution: Option<&Execution>, budget: Option<&Budget>) {
+    fn require_run_limit(
+        &self,
+        root: &TomlSection<'a>,
+        execution: Option<&Execution>,
+        budget: Option<&Budget>,
+    ) {
         let by_changes = execution.is_some_and(|execution| execution.schedule == Schedule::OnChange);
         if let (true, Some(0)) = (by_changes, budget.map(|budget| budget.runs_per_day)) {
             let section = root.section("budget");

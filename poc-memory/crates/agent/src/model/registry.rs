@@ -110,7 +110,7 @@ impl ModelRegistry {
         let built = self.0.factory.build(settings, &provider.retry_after);
         let model = Arc::new(GuardedModel {
             inner: built.map_err(|help| not_callable(name, help))?,
-            name: settings.model.provider.clone(),
+            provider_name: settings.model.provider.clone(),
             provider: provider.clone(),
             concurrency: settings.provider.concurrency,
             suspension: config.calls.leave_alone,
@@ -181,14 +181,14 @@ enum MissingSetting {
 }
 
 fn find<'a>(config: &'a Config, name: &'a str) -> Result<ModelSettings<'a>, MissingSetting> {
-    let model = config.models.get(name).ok_or_else(|| MissingSetting::Model(unknown(config, name)))?;
+    let model = config.models.get(name).ok_or_else(|| MissingSetting::Model(unknown_model(config, name)))?;
     let provider = config.providers.get(&model.provider).ok_or_else(|| {
         MissingSetting::Provider(format!("add a section `[providers.{}]` to config.toml", model.provider))
     })?;
     Ok(ModelSettings { config, name, model, provider })
 }
 
-fn unknown(config: &Config, name: &str) -> Error {
+fn unknown_model(config: &Config, name: &str) -> Error {
     let near = similar::closest(name, config.models.keys().map(String::as_str));
     let line = format!("`models.{name} = {{ provider = \"…\", id = \"…\" }}` at the top of config.toml");
     Error::config(format!("there is no model `{name}`")).hint(match near {
@@ -223,7 +223,8 @@ impl ModelFactory for HeuristicFactory {
 /// State of a provider in this process.
 #[derive(Default)]
 struct ProviderState {
-    gate: Arc<PrioritySemaphore>,
+    /// Limits the number of calls in progress.
+    semaphore: Arc<PrioritySemaphore>,
     /// The pause it requested.
     retry_after: RetryAfter,
     suspension: Mutex<Option<Suspension>>,
@@ -241,8 +242,8 @@ impl ProviderState {
         let suspension = self.suspension.lock().clone()?;
         let until = suspension.since.plus(span);
         // A suspension that starts in the future was set while the clock was ahead; it does not count.
-        let over = now >= until || now < suspension.since;
-        (!over)
+        let is_over = now >= until || now < suspension.since;
+        (!is_over)
             .then(|| format!("`{provider}` is suspended until {}: {}", local_minute(until), suspension.why))
     }
 
@@ -265,7 +266,8 @@ impl ProviderState {
         max: Option<usize>,
         cancellation: &CancellationToken,
     ) -> Result<Option<SemaphorePermit>, CallError> {
-        let enter = |max| self.gate.enter(max, Priority::Background, cancellation).ok_or(CallError::Stopped);
+        let enter =
+            |max| self.semaphore.enter(max, Priority::Background, cancellation).ok_or(CallError::Stopped);
         max.map(enter).transpose()
     }
 }
@@ -273,8 +275,7 @@ impl ProviderState {
 /// A model that respects the state of its provider.
 struct GuardedModel {
     inner: Box<dyn Model>,
-    /// The provider's name.
-    name: String,
+    provider_name: String,
     provider: Arc<ProviderState>,
     concurrency: Option<usize>,
     /// How long the provider is suspended after it refused the key or has no credit left.
@@ -287,10 +288,10 @@ impl Model for GuardedModel {
         let outcome = self.inner.call(request);
         match &outcome {
             Ok(_) | Err(CallFailure { error: CallError::Refused(_) | CallError::Cut, .. }) => {
-                self.provider.clear_suspension(&self.name);
+                self.provider.clear_suspension(&self.provider_name);
             }
             Err(CallFailure { error: CallError::NoCredit(why) | CallError::KeyRefused(why), .. }) => {
-                let (provider, span) = (&self.name, self.suspension);
+                let (provider, span) = (&self.provider_name, self.suspension);
                 if self.provider.suspend(request.now, why) {
                     let until = "or until its settings or its key change";
                     tracing::warn!(provider, "the provider is suspended for {span}, {until}: {why}");
@@ -326,7 +327,7 @@ impl Model for GuardedModel {
     }
 
     fn suspension(&self, now: Timestamp) -> Option<String> {
-        self.provider.suspension(&self.name, self.suspension, now)
+        self.provider.suspension(&self.provider_name, self.suspension, now)
     }
 }
 

@@ -52,14 +52,14 @@ pub(crate) fn record_among(
     drop(asked);
     drop(models);
     let entry = match kept.into_inner() {
-        Some(recording) => recording.entry(memory, definition).and_then(bounded),
+        Some(recording) => recording.entry(memory, definition).and_then(require_size),
         None => Err(Error::conflict("no model answered, so there is nothing to record")),
     };
     Ok((run, entry))
 }
 
 /// Checks that the entry is small enough for an agent file.
-fn bounded(entry: String) -> Result<String> {
+fn require_size(entry: String) -> Result<String> {
     if entry.len() <= MAX_BYTES {
         return Ok(entry);
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// characters that are allowed in notes.
 pub(super) fn schema(request: &Request<'_>) -> Value {
     let handles: Vec<&str> = request.selection.handles.iter().map(|handle| handle.name.as_str()).collect();
-    let mut schema = action::bounded(request.actions, &handles, request.max_chars);
+    let mut schema = action::bounded_schema(request.actions, &handles, request.max_chars);
     if let Some(schema) = schema.as_object_mut() {
         let form = json!({"whitespace_flexible": false, "json_allowed_escapes": "nt\\\""});
         schema.insert("x-guidance".to_owned(), form);

@@ -39,7 +39,7 @@ enum Alphabet {
 }
 
 impl Alphabet {
-    fn has(self, byte: u8) -> bool {
+    fn contains(self, byte: u8) -> bool {
         match self {
             Alphabet::Hex => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
             Alphabet::Base32 => byte.is_ascii_uppercase() || (b'2'..=b'7').contains(&byte),
@@ -53,7 +53,8 @@ impl Alphabet {
     }
 }
 
-const ANY: usize = usize::MAX;
+/// The maximum number of characters of a form whose tokens may have any length.
+const UNBOUNDED: usize = usize::MAX;
 
 const fn form(
     kind: &'static str,
@@ -75,7 +76,7 @@ const FORMS: &[TokenForm] = &[
         "docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html",
     ),
     form("alibaba-access-key", &["LTAI"], Alphabet::Letters, (20, 20), "gitleaks alibaba-access-key-id"),
-    form("anthropic-key", &["sk-ant-"], Alphabet::Url, (20, ANY), "gitleaks anthropic-api-key"),
+    form("anthropic-key", &["sk-ant-"], Alphabet::Url, (20, UNBOUNDED), "gitleaks anthropic-api-key"),
     form(
         "openrouter-key",
         &["sk-or-v1-"],
@@ -87,14 +88,14 @@ const FORMS: &[TokenForm] = &[
         "openai-key",
         &["sk-proj-", "sk-svcacct-", "sk-admin-"],
         Alphabet::Url,
-        (20, ANY),
+        (20, UNBOUNDED),
         "gitleaks openai-api-key",
     ),
     // Other providers with an interface like OpenAI's use the same prefix.
-    form("api-key", &["sk-"], Alphabet::Letters, (32, ANY), "gitleaks openai-api-key"),
-    form("groq-key", &["gsk_"], Alphabet::Letters, (48, ANY), "console.groq.com/docs/api-reference"),
-    form("xai-key", &["xai-"], Alphabet::Letters, (60, ANY), "docs.x.ai/docs/api-reference"),
-    form("perplexity-key", &["pplx-"], Alphabet::Letters, (40, ANY), "gitleaks perplexity-api-key"),
+    form("api-key", &["sk-"], Alphabet::Letters, (32, UNBOUNDED), "gitleaks openai-api-key"),
+    form("groq-key", &["gsk_"], Alphabet::Letters, (48, UNBOUNDED), "console.groq.com/docs/api-reference"),
+    form("xai-key", &["xai-"], Alphabet::Letters, (60, UNBOUNDED), "docs.x.ai/docs/api-reference"),
+    form("perplexity-key", &["pplx-"], Alphabet::Letters, (40, UNBOUNDED), "gitleaks perplexity-api-key"),
     form(
         "replicate-token",
         &["r8_"],
@@ -113,10 +114,16 @@ const FORMS: &[TokenForm] = &[
         "github-token",
         &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
         Alphabet::Letters,
-        (36, ANY),
+        (36, UNBOUNDED),
         "docs.github.com/authentication: token formats",
     ),
-    form("github-token", &["github_pat_"], Alphabet::Url, (60, ANY), "gitleaks github-fine-grained-pat"),
+    form(
+        "github-token",
+        &["github_pat_"],
+        Alphabet::Url,
+        (60, UNBOUNDED),
+        "gitleaks github-fine-grained-pat",
+    ),
     form(
         "gitlab-token",
         &[
@@ -124,35 +131,35 @@ const FORMS: &[TokenForm] = &[
             "glsoat-", "glffct-", "gloas-",
         ],
         Alphabet::Dotted,
-        (20, ANY),
+        (20, UNBOUNDED),
         "docs.gitlab.com/security/tokens: token prefixes",
     ),
     form(
         "slack-token",
         &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-", "xapp-"],
         Alphabet::Url,
-        (16, ANY),
+        (16, UNBOUNDED),
         "docs.slack.dev/authentication/tokens",
     ),
     form(
         "slack-webhook",
         &["hooks.slack.com/services/", "hooks.slack.com/workflows/"],
         Alphabet::Base64,
-        (30, ANY),
+        (30, UNBOUNDED),
         "gitleaks slack-webhook-url",
     ),
     form(
         "discord-webhook",
         &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"],
         Alphabet::Base64,
-        (40, ANY),
+        (40, UNBOUNDED),
         "discord.com/developers/docs/resources/webhook",
     ),
     form(
         "stripe-key",
         &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_prod_", "rk_prod_", "whsec_"],
         Alphabet::Base64,
-        (16, ANY),
+        (16, UNBOUNDED),
         "docs.stripe.com/keys",
     ),
     form("google-api-key", &["AIza"], Alphabet::Url, (35, 35), "gitleaks gcp-api-key"),
@@ -160,18 +167,18 @@ const FORMS: &[TokenForm] = &[
         "google-oauth-secret",
         &["GOCSPX-"],
         Alphabet::Url,
-        (24, ANY),
+        (24, UNBOUNDED),
         "developers.google.com/identity/protocols/oauth2",
     ),
     form(
         "google-oauth-token",
         &["ya29."],
         Alphabet::Dotted,
-        (20, ANY),
+        (20, UNBOUNDED),
         "developers.google.com/identity/protocols/oauth2",
     ),
-    form("npm-token", &["npm_"], Alphabet::Letters, (36, ANY), "gitleaks npm-access-token"),
-    form("pypi-token", &["pypi-"], Alphabet::Url, (50, ANY), "pypi.org/help: API tokens"),
+    form("npm-token", &["npm_"], Alphabet::Letters, (36, UNBOUNDED), "gitleaks npm-access-token"),
+    form("pypi-token", &["pypi-"], Alphabet::Url, (50, UNBOUNDED), "pypi.org/help: API tokens"),
     form("rubygems-key", &["rubygems_"], Alphabet::Hex, (48, 48), "gitleaks rubygems-api-token"),
     form(
         "crates-io-token",
@@ -184,7 +191,7 @@ const FORMS: &[TokenForm] = &[
         "docker-token",
         &["dckr_pat_", "dckr_oat_"],
         Alphabet::Url,
-        (27, ANY),
+        (27, UNBOUNDED),
         "docs.docker.com/security/access-tokens",
     ),
     form(
@@ -195,7 +202,7 @@ const FORMS: &[TokenForm] = &[
         "gitleaks digitalocean-pat",
     ),
     form("sendgrid-key", &["SG."], Alphabet::Dotted, (60, 70), "gitleaks sendgrid-api-token"),
-    form("sendinblue-key", &["xkeysib-"], Alphabet::Url, (64, ANY), "gitleaks sendinblue-api-token"),
+    form("sendinblue-key", &["xkeysib-"], Alphabet::Url, (64, UNBOUNDED), "gitleaks sendinblue-api-token"),
     form("mailgun-key", &["key-"], Alphabet::Hex, (32, 32), "gitleaks mailgun-private-api-token"),
     form("twilio-key", &["SK"], Alphabet::Hex, (32, 32), "gitleaks twilio-api-key"),
     form(
@@ -205,20 +212,26 @@ const FORMS: &[TokenForm] = &[
         (32, 32),
         "gitleaks shopify-access-token",
     ),
-    form("square-token", &["sq0atp-", "sq0csp-"], Alphabet::Url, (22, ANY), "gitleaks square-access-token"),
-    form("heroku-key", &["HRKU-AA"], Alphabet::Url, (50, ANY), "gitleaks heroku-api-key-v2"),
+    form(
+        "square-token",
+        &["sq0atp-", "sq0csp-"],
+        Alphabet::Url,
+        (22, UNBOUNDED),
+        "gitleaks square-access-token",
+    ),
+    form("heroku-key", &["HRKU-AA"], Alphabet::Url, (50, UNBOUNDED), "gitleaks heroku-api-key-v2"),
     form(
         "vault-token",
         &["hvs.", "hvb.", "hvr."],
         Alphabet::Url,
-        (24, ANY),
+        (24, UNBOUNDED),
         "developer.hashicorp.com/vault/docs/concepts/tokens",
     ),
     form(
         "grafana-token",
         &["glsa_", "glc_"],
         Alphabet::Base64,
-        (32, ANY),
+        (32, UNBOUNDED),
         "gitleaks grafana-service-account-token",
     ),
     form(
@@ -234,14 +247,14 @@ const FORMS: &[TokenForm] = &[
         "atlassian-token",
         &["ATATT3", "ATCTT3"],
         Alphabet::Base64,
-        (50, ANY),
+        (50, UNBOUNDED),
         "gitleaks atlassian-api-token",
     ),
     form(
         "figma-token",
         &["figd_", "figo_"],
         Alphabet::Url,
-        (36, ANY),
+        (36, UNBOUNDED),
         "developers.figma.com/docs/rest-api/authentication",
     ),
     form("databricks-token", &["dapi"], Alphabet::Hex, (32, 32), "gitleaks databricks-api-token"),
@@ -249,7 +262,7 @@ const FORMS: &[TokenForm] = &[
         "supabase-key",
         &["sbp_", "sb_secret_"],
         Alphabet::Url,
-        (30, ANY),
+        (30, UNBOUNDED),
         "supabase.com/docs/guides/api/api-keys",
     ),
     form("postman-key", &["PMAK-"], Alphabet::Url, (59, 59), "gitleaks postman-api-token"),
@@ -257,18 +270,24 @@ const FORMS: &[TokenForm] = &[
         "doppler-token",
         &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa."],
         Alphabet::Dotted,
-        (40, ANY),
+        (40, UNBOUNDED),
         "docs.doppler.com/reference/auth-token-formats",
     ),
     form(
         "fly-token",
         &["FlyV1 fm2_", "fm2_", "fo1_"],
         Alphabet::Base64,
-        (40, ANY),
+        (40, UNBOUNDED),
         "gitleaks flyio-access-token",
     ),
     form("age-key", &["AGE-SECRET-KEY-1"], Alphabet::Letters, (58, 58), "gitleaks age-secret-key"),
-    form("sentry-token", &["sntrys_", "sntryu_"], Alphabet::Base64, (60, ANY), "gitleaks sentry-org-token"),
+    form(
+        "sentry-token",
+        &["sntrys_", "sntryu_"],
+        Alphabet::Base64,
+        (60, UNBOUNDED),
+        "gitleaks sentry-org-token",
+    ),
     form("pulumi-token", &["pul-"], Alphabet::Hex, (40, 40), "gitleaks pulumi-api-token"),
     form(
         "planetscale-token",
@@ -277,17 +296,17 @@ const FORMS: &[TokenForm] = &[
         (32, 64),
         "gitleaks planetscale-api-token",
     ),
-    form("tailscale-key", &["tskey-"], Alphabet::Url, (16, ANY), "tailscale.com/kb/1277/key-prefixes"),
+    form("tailscale-key", &["tskey-"], Alphabet::Url, (16, UNBOUNDED), "tailscale.com/kb/1277/key-prefixes"),
     form(
         "1password-token",
         &["ops_eyJ"],
         Alphabet::Base64,
-        (100, ANY),
+        (100, UNBOUNDED),
         "gitleaks 1password-service-account-token",
     ),
     form("netlify-token", &["nfp_"], Alphabet::Letters, (36, 40), "docs.netlify.com: personal access tokens"),
     form("artifactory-key", &["AKCp"], Alphabet::Letters, (69, 69), "gitleaks artifactory-api-key"),
-    form("dynatrace-token", &["dt0c01."], Alphabet::Dotted, (80, ANY), "gitleaks dynatrace-api-token"),
+    form("dynatrace-token", &["dt0c01."], Alphabet::Dotted, (80, UNBOUNDED), "gitleaks dynatrace-api-token"),
     form(
         "buildkite-token",
         &["bkua_"],
@@ -345,7 +364,7 @@ fn token_at(text: &str, at: usize, first: u8) -> Option<DetectedSecret> {
     forms.iter().find_map(|form| {
         let prefix = form.prefixes.iter().find(|prefix| rest.starts_with(**prefix))?;
         let token = rest.get(prefix.len()..)?;
-        let mut length = token.bytes().take_while(|byte| form.alphabet.has(*byte)).count();
+        let mut length = token.bytes().take_while(|byte| form.alphabet.contains(*byte)).count();
         // A full stop or a dash after a token belongs to the sentence.
         length = token.get(..length)?.trim_end_matches(['.', '-', '=']).len().max(length.min(form.min));
         let secret = token.get(..length)?;
@@ -363,7 +382,7 @@ mod tests {
     /// A token of each form, from a fixed sequence of characters.
     fn example(form: &TokenForm, prefix: &str) -> String {
         const CHARS: &[u8] = b"7fQ2kZ9aB4cX3dM6eW5vT8uS0rP1nL-_hGjYiE.oD";
-        let has = |byte: &&u8| form.alphabet.has(**byte) && byte.is_ascii_alphanumeric();
+        let has = |byte: &&u8| form.alphabet.contains(**byte) && byte.is_ascii_alphanumeric();
         let chars: Vec<char> = CHARS.iter().filter(has).map(|byte| char::from(*byte)).collect();
         let length = form.min.max(24).min(form.max);
         prefix.to_owned() + &chars.iter().cycle().take(length).collect::<String>()

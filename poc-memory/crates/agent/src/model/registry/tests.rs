@@ -21,7 +21,7 @@ fn calls_of_one_provider_share_its_concurrency_limit() {
     let (inside, max) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let model = |limit: Option<usize>, provider: &Arc<ProviderState>| GuardedModel {
         inner: Box::new(Counting(inside.clone(), max.clone())),
-        name: "mock".into(),
+        provider_name: "mock".into(),
         provider: provider.clone(),
         concurrency: limit,
         suspension: Span::HOUR,
