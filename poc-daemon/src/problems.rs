@@ -89,7 +89,7 @@ pub(crate) fn backlog(state: &DaemonState) -> Result<BTreeMap<String, usize>> {
             continue;
         }
         if let Some(count) =
-            tenant_rotation::backlog_at_hand(&state.memory, definition)?.filter(|count| *count > 0)
+            tenant_rotation::backlog_of_scan(&state.memory, definition)?.filter(|count| *count > 0)
         {
             backlog.insert(name.clone(), count);
         }

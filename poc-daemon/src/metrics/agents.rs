@@ -84,7 +84,7 @@ impl AgentMetrics {
             let labels = StateLabels { agent: name.clone(), state: status.name() };
             self.states.get_or_create(&labels).set(1);
             self.failures.get_or_create(&agent).set(i64::from(state.failures()));
-            let backlog = |definition| tenant_rotation::backlog_at_hand(memory, definition);
+            let backlog = |definition| tenant_rotation::backlog_of_scan(memory, definition);
             let backlog = entry.definition.as_deref().map(backlog).transpose()?;
             if let Some(backlog) = backlog.flatten() {
                 self.backlog.get_or_create(&agent).set(backlog as i64);

@@ -71,8 +71,8 @@ impl LocalCommand for HookCall {
 
 /// Runs the command line if it calls `hook`; `None` for all other command lines, including `hook --help`.
 ///
-/// Also an invalid call exits with 0: with 2, Claude Code would block the prompt, which happens when a plugin is newer
-/// than this program.
+/// An invalid call also exits with 0, because Claude Code would block the prompt after an exit with 2. A plugin that is
+/// newer than this program may make invalid calls.
 pub(super) fn run_early(arguments: &[OsString]) -> Option<ExitCode> {
     let EarlyCall { event, profile } = EarlyCall::parse(arguments)?;
     match event {
@@ -107,7 +107,7 @@ impl EarlyCall {
                 (word, _) if word.starts_with("--profile=") => {
                     profile = word.strip_prefix("--profile=").map(str::to_owned);
                 }
-                // They have no effect on a hook.
+                // These options have no effect on a hook.
                 ("--json" | "--quiet" | "-q" | "--verbose" | "-v", _) => {}
                 ("hook", false) => is_hook = true,
                 (_, false) | ("--help" | "-h", true) => return None,
@@ -149,11 +149,11 @@ fn answer(event: HookEvent, profile: Option<String>) {
     let started = Instant::now();
     let Ok(paths) = Paths::from_environment(profile.as_deref()) else { return };
     let (send, receive) = mpsc::channel();
-    let asking = paths.clone();
+    let paths_of_thread = paths.clone();
     // Runs on a thread, because reading and connecting may block forever.
     std::thread::spawn(move || {
         let mut session = String::new();
-        let outcome = ask(event, &asking, &mut session);
+        let outcome = ask(event, &paths_of_thread, &mut session);
         // The receiver has been dropped if the time limit has passed.
         let _ = send.send((session, outcome));
     });
@@ -202,7 +202,7 @@ fn ask(event: HookEvent, paths: &Paths, session: &mut String) -> Result<HookOutp
     };
     let mut client = match connect(paths)? {
         Some(client) => client,
-        None => match started(paths)? {
+        None => match start_and_connect(paths)? {
             Some(client) => client,
             None => return silent("no daemon ran; one was started and is not ready yet"),
         },
@@ -218,7 +218,7 @@ fn connect(paths: &Paths) -> Result<Option<Client>> {
 
 /// Starts a daemon and connects to it; `None` if it needs longer than the limit.
 #[expect(clippy::disallowed_methods, reason = "a socket that appears sends no signal")]
-fn started(paths: &Paths) -> Result<Option<Client>> {
+fn start_and_connect(paths: &Paths) -> Result<Option<Client>> {
     let since = Instant::now();
     daemon::start(paths)?;
     while since.elapsed() < START_LIMIT {

@@ -69,7 +69,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) => {
-            return usage::end(&error, &arguments, &Output::new(&globals, command::takes_tenant)).into();
+            return usage::report(&error, &arguments, &Output::new(&globals, command::takes_tenant)).into();
         }
     };
     let globals = Globals::parsed(&matches);
@@ -91,7 +91,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// A parse error of another command line in the format of this one; `None` for help and the version. `help`
 /// becomes the hint.
 pub fn usage_error(error: &clap::Error, help: &str) -> Option<Error> {
-    usage::of(error, help)
+    usage::parser_error(error, help)
 }
 
 fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<Exit> {

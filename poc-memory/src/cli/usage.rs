@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 /// Prints the parser's message and returns the exit status.
-pub(super) fn end(error: &clap::Error, arguments: &[OsString], output: &Output) -> Exit {
+pub(super) fn report(error: &clap::Error, arguments: &[OsString], output: &Output) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output.page(error);
@@ -154,12 +154,12 @@ fn with_options(text: &str, option: impl Fn(&str) -> Option<String>) -> String {
 /// The command line that prints the help of the intended command.
 fn help_for(arguments: &[OsString]) -> String {
     let top = command::build(&Globals::default());
-    let mut meant = &top;
+    let mut command = &top;
     let mut path = vec![top.get_name()];
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
-        match meant.find_subcommand(word) {
+        match command.find_subcommand(word) {
             Some(found) => {
-                meant = found;
+                command = found;
                 path.push(found.get_name());
             }
             None if word.starts_with('-') => {}
@@ -170,7 +170,7 @@ fn help_for(arguments: &[OsString]) -> String {
 }
 
 /// A parser's message as an error, for `poc-daemon`; `None` for help and the version.
-pub(super) fn of(error: &clap::Error, help: &str) -> Option<Error> {
+pub(super) fn parser_error(error: &clap::Error, help: &str) -> Option<Error> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
         _ => Some(translate(&rendered(error), help)),

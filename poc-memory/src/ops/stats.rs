@@ -10,7 +10,7 @@ use super::shared_log::SharedLogOutput;
 use super::text::{second, size};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_agent::Definition;
-use poc_agent::selection::backlog_at_hand;
+use poc_agent::selection::backlog_of_scan;
 use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
@@ -245,7 +245,7 @@ fn backlog(ctx: &Ctx<'_>) -> Result<BTreeMap<String, Option<usize>>> {
             definition.enabled && definition.schedule.tenants.matches(ctx.memory.store.tuple())
         };
         let definition = entry.definition.as_deref().filter(runs)?;
-        Some((name.clone(), backlog_at_hand(ctx.memory, definition)))
+        Some((name.clone(), backlog_of_scan(ctx.memory, definition)))
     });
     Ok(enabled.collect())
 }

@@ -406,7 +406,7 @@ impl ReplyApplication<'_> {
         let mut visited = Vec::new();
         let is_done =
             |handle: &&Handle| handle.shown != PromptExtent::Named && !self.cut_off.contains(&handle.node.id);
-        for handle in self.selection.chosen().filter(is_done) {
+        for handle in self.selection.selected().filter(is_done) {
             if tx.node(handle.node.id)?.is_some() {
                 visited.push(handle.node.id);
             }

@@ -49,9 +49,9 @@ pub struct Permit<'a> {
 type Verdict<T> = std::result::Result<T, Refusal>;
 
 impl<'a> Permit<'a> {
-    /// Number of chosen nodes that are protected: they may not be superseded.
+    /// Number of selected nodes that are protected: they may not be superseded.
     pub fn protected(&self) -> usize {
-        self.selection.chosen().filter(|handle| self.protected.contains(&handle.node.id)).count()
+        self.selection.selected().filter(|handle| self.protected.contains(&handle.node.id)).count()
     }
 
     /// The rules for a selection. Protection and trust follow from the current graph.

@@ -65,7 +65,7 @@ pub fn render(
             let kept = fitting(memory, &definition, selection, &fence, tokens - limit);
             // The candidates alone may be too long, so they are dropped first.
             is_shorter = kept == 0 && selection.drop_candidates();
-            if !is_shorter && (kept > 0 || selection.chosen().count() > 1) {
+            if !is_shorter && (kept > 0 || selection.selected().count() > 1) {
                 selection.truncate(kept.max(1));
                 is_shorter = true;
             }
@@ -121,7 +121,7 @@ fn fitting(
 ) -> usize {
     let mut read = Vec::new();
     let sizes: Vec<usize> = selection
-        .chosen()
+        .selected()
         .map(|handle| tokens(&variables::node(memory, definition, selection, handle, fence, &mut read)))
         .collect();
     let mut dropped = 0;

@@ -1,6 +1,5 @@
 //! The nodes of one run, with the handles that the prompt gives them.
 
-mod choose;
 mod empty_selection;
 mod excerpt;
 mod handles;
@@ -9,14 +8,17 @@ mod link_candidates;
 mod neighborhood;
 mod next_due;
 mod protection;
+mod select;
 mod staleness;
 
-pub(crate) use choose::outlook;
-pub(super) use choose::stale_among;
-pub use choose::{Choice, FreshnessCounts, Scope, backlog, backlog_at_hand, choose, count_freshness};
 pub(super) use excerpt::Excerpt;
 pub(super) use neighborhood::{MAX_LISTED, hubs, siblings};
 pub(super) use protection::{may_be_read, protected};
+pub(crate) use select::outlook;
+pub(super) use select::stale_among;
+pub use select::{
+    FreshnessCounts, Scope, SelectionOutcome, backlog, backlog_of_scan, count_freshness, select,
+};
 
 use super::definition::Targets;
 use poc_graph::{Ix, Node, NodeId, Trust, View};
@@ -70,7 +72,7 @@ pub enum PromptExtent {
 
 impl Handle {
     /// Whether the pipeline selected it.
-    pub fn is_chosen(&self) -> bool {
+    pub fn is_selected(&self) -> bool {
         self.reach == Targets::Results
     }
 
@@ -128,8 +130,8 @@ impl Selection {
     }
 
     /// The nodes selected by the pipeline.
-    pub fn chosen(&self) -> impl Iterator<Item = &Handle> {
-        self.handles.iter().filter(|handle| handle.is_chosen())
+    pub fn selected(&self) -> impl Iterator<Item = &Handle> {
+        self.handles.iter().filter(|handle| handle.is_selected())
     }
 
     /// The lowest trust of the notes in the prompt, as read and as of now.
@@ -144,9 +146,9 @@ impl Selection {
 
     /// The derived nodes without a source among the selected nodes.
     pub(super) fn known_facts(&self) -> HashSet<Ix> {
-        let chosen: HashSet<Ix> = self.chosen().map(|handle| handle.ix).collect();
+        let selected: HashSet<Ix> = self.selected().map(|handle| handle.ix).collect();
         let derived = self.handles.iter().filter(|handle| handle.is_derived).map(|handle| handle.ix);
-        derived.filter(|&ix| self.view.sources(ix).all(|source| !chosen.contains(&source))).collect()
+        derived.filter(|&ix| self.view.sources(ix).all(|source| !selected.contains(&source))).collect()
     }
 
     /// Removes the nodes that are shown only because they are similar: candidates and known facts. Returns whether
@@ -162,7 +164,7 @@ impl Selection {
 
     /// Lowers the number of characters that the prompt shows of a selected or derived node.
     pub fn cut(&mut self, chars: usize) {
-        for handle in self.handles.iter_mut().filter(|handle| handle.is_chosen() || handle.is_derived) {
+        for handle in self.handles.iter_mut().filter(|handle| handle.is_selected() || handle.is_derived) {
             if handle.shown != PromptExtent::Named {
                 handle.shown = Excerpt::of(&handle.node, chars).shown;
             }
@@ -174,26 +176,26 @@ impl Selection {
         let known = self.known_facts();
         let mut remaining = count;
         self.handles.retain(|handle| {
-            let is_kept = !handle.is_chosen() || remaining > 0;
-            remaining -= usize::from(handle.is_chosen() && remaining > 0);
+            let is_kept = !handle.is_selected() || remaining > 0;
+            remaining -= usize::from(handle.is_selected() && remaining > 0);
             is_kept
         });
-        let chosen: HashSet<String> = self.chosen().map(|handle| handle.name.clone()).collect();
-        self.pairs.retain(|pair| chosen.contains(&pair.a) || chosen.contains(&pair.b));
+        let selected: HashSet<String> = self.selected().map(|handle| handle.name.clone()).collect();
+        self.pairs.retain(|pair| selected.contains(&pair.a) || selected.contains(&pair.b));
         let mut wanted: HashSet<String> = self
-            .chosen()
+            .selected()
             .flat_map(|handle| handle.candidates.iter().map(|candidate| candidate.handle.clone()))
             .collect();
         wanted.extend(self.pairs.iter().flat_map(|pair| [pair.a.clone(), pair.b.clone()]));
         let siblings: HashSet<Ix> = self
-            .chosen()
+            .selected()
             .flat_map(|handle| neighborhood::siblings(&self.view, handle.ix))
             .map(|edge| edge.ix)
             .collect();
         let derived: HashSet<Ix> =
-            self.chosen().flat_map(|handle| self.view.derived_notes(handle.ix)).collect();
+            self.selected().flat_map(|handle| self.view.derived_notes(handle.ix)).collect();
         self.handles.retain(|handle| {
-            handle.is_chosen()
+            handle.is_selected()
                 || wanted.contains(&handle.name)
                 || handle.reach == Targets::Any
                 || (handle.is_derived && (derived.contains(&handle.ix) || known.contains(&handle.ix)))

@@ -193,12 +193,12 @@ pub(crate) fn first(memory: &Memory, definition: &Definition, options: &RunOptio
 const MAX_COUNTED: usize = 200;
 
 /// Number of stale results of an agent: for the default tenant those of all tenants that the agent runs for, for any
-/// other its own. `None` if [`selection::backlog_at_hand`] returns `None` for each of them, or if the agent runs for
+/// other its own. `None` if [`selection::backlog_of_scan`] returns `None` for each of them, or if the agent runs for
 /// more than `MAX_COUNTED` tenants with notes.
 ///
 /// # Errors
 /// Those of the store.
-pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Result<Option<usize>> {
+pub fn backlog_of_scan(memory: &Memory, definition: &Definition) -> Result<Option<usize>> {
     let patterns = &definition.schedule.tenants;
     let mut tenants = match memory.store.tenant().is_default() {
         true => with_notes(memory, patterns)?,
@@ -213,7 +213,7 @@ pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Result<Optio
         }
         tenants.push(Tuple::default());
     }
-    let backlogs = tenants.iter().map(|tenant| selection::backlog_at_hand(&memory.of(tenant), definition));
+    let backlogs = tenants.iter().map(|tenant| selection::backlog_of_scan(&memory.of(tenant), definition));
     Ok(backlogs.flatten().fold(None, |sum, backlog| Some(sum.unwrap_or(0) + backlog)))
 }
 

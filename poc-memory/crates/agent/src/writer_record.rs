@@ -86,7 +86,7 @@ impl WriterRecord {
         let uncommon = (notes / UNCOMMON).max(rare);
         let mut words = NoteWords { memory, selection, max: uncommon, of: BTreeMap::new() };
         let mut offered: BTreeSet<(NodeId, NodeId)> = BTreeSet::new();
-        for handle in selection.chosen() {
+        for handle in selection.selected() {
             let others = handle.candidates.iter().filter_map(|candidate| selection.get(&candidate.handle));
             offered.extend(others.map(|other| unordered(handle.node.id, other.node.id)));
         }

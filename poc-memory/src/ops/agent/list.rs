@@ -191,7 +191,7 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
     let (state, now) = (ledger::state(memory, name)?, memory.now());
     let (last, paused) = (state.last(), entry.paused(&state, now));
     let next = scheduler::next(memory, name, entry, &state, local_zone());
-    let backlog = |definition| tenant_rotation::backlog_at_hand(memory, definition);
+    let backlog = |definition| tenant_rotation::backlog_of_scan(memory, definition);
     let stale = definition.map(backlog).transpose()?.flatten();
     let model = definition.map(|definition| definition.execution.model.clone());
     let blocked = entry.blocked(&memory.config, &ctx.host.models(), now);

@@ -52,7 +52,7 @@ impl Op for RemoteBind {
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteBindOutput> {
         let location = RemoteLocation::parse(&self.remote)?;
         let remote_store = sync::locate(ctx.memory, &location, self.create)?;
-        let trust = self.trust.unwrap_or_else(|| location.usual_trust());
+        let trust = self.trust.unwrap_or_else(|| location.default_trust());
         let binding = Binding { location, trust, bound: ctx.memory.now(), last: None };
         let replaced = sync::bind(ctx.memory, &binding, ctx.actor.name())?;
         Ok(RemoteBindOutput {

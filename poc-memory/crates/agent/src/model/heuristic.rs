@@ -1,7 +1,7 @@
 //! A model that needs no language model: it derives its replies from text similarity and the structure of the
 //! graph.
 //!
-//! - Links: a chosen node is linked to candidates that share an identifier or rare names with it.
+//! - Links: a selected node is linked to candidates that share an identifier or rare names with it.
 //! - Supersessions: a note is superseded by another one that contains all its sentences.
 //!
 //! The permitted actions determine the task. With only `supersede`, it renames notes after the words of their

@@ -32,7 +32,7 @@ pub struct Request<'a> {
     pub text: &'a TextIndex,
     /// The permitted actions.
     pub actions: &'a [ActionKind],
-    /// Whether the prompt lists the notes that were derived from the chosen ones.
+    /// Whether the prompt lists the notes that were derived from the selected ones.
     pub shows_derived: bool,
     /// Maximum characters of a new note's body.
     pub max_chars: usize,

@@ -60,7 +60,7 @@ fn nodes(
 ) -> String {
     let mut text = String::new();
     for handle in selection.handles.iter().filter(|handle| handle.in_text()) {
-        if handle.is_chosen() {
+        if handle.is_selected() {
             text.push_str(&node(memory, definition, selection, handle, fence, read));
             if handle.shown == PromptExtent::Cut {
                 let max = definition.prompt.max_node_chars;
@@ -75,7 +75,7 @@ fn nodes(
     text
 }
 
-/// One chosen node.
+/// One selected node.
 pub(super) fn node(
     memory: &Memory,
     definition: &Definition,
@@ -290,7 +290,7 @@ fn derived(definition: &Definition, selection: &Selection, fence: &Fence) -> Str
 /// The neighbours of each selected node, strongest first.
 fn linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String {
     let mut text = String::new();
-    for handle in selection.chosen() {
+    for handle in selection.selected() {
         let edges = siblings(&selection.view, handle.ix).into_iter();
         let names: Vec<String> = edges
             .map(|edge| format!("{} ({:.2})", name_of(selection, edge.ix, read), edge.strength))

@@ -13,7 +13,7 @@ use crate::model::Request;
 use crate::pause;
 use crate::prompt::{self, Prompt};
 use crate::reply::{self, ParsedReply};
-use crate::selection::{self, Choice, Selection};
+use crate::selection::{self, Selection, SelectionOutcome};
 use poc_graph::Node;
 use poc_graph::error::Result;
 use serde_json::Value;
@@ -69,13 +69,13 @@ impl RunAttempt<'_> {
             return Err(RunEnd::Skipped(StatusReason::NoLanguageModel, Some(why)));
         }
         let context = self.context();
-        let mut selection = match selection::choose(memory, definition, self.scope, context)? {
-            Choice::Chosen(selection) => selection,
-            Choice::Nothing(reason, why) => return Err(RunEnd::Skipped(reason, Some(why))),
+        let mut selection = match selection::select(memory, definition, self.scope, context)? {
+            SelectionOutcome::Selected(selection) => selection,
+            SelectionOutcome::Nothing(reason, why) => return Err(RunEnd::Skipped(reason, Some(why))),
         };
         let prompt = prompt::render(memory, definition, &mut selection, context)?;
         let version = |node: &Node| NodeVersion { id: node.id, version: node.version };
-        row.selected = selection.chosen().map(|handle| version(&handle.node)).collect();
+        row.selected = selection.selected().map(|handle| version(&handle.node)).collect();
         let mut turns = Vec::new();
         let answer = self.request_reply(&selection, &prompt, row, &mut turns);
         // The transcript of a run without a call is not kept, because it would displace the transcripts of

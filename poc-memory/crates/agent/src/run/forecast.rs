@@ -8,7 +8,7 @@ use crate::ledger::{Run, StatusReason};
 use crate::model::Model;
 use crate::permit::Permit;
 use crate::prompt;
-use crate::selection::{self, Choice, PromptExtent, Scope};
+use crate::selection::{self, PromptExtent, Scope, SelectionOutcome};
 use poc_graph::error::Result;
 use poc_notes::Memory;
 use std::cell::RefCell;
@@ -60,13 +60,13 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
     let refusal = budget_status.refuses_a_run().or_else(|| budget_status.used_up_by_tenant());
     forecast.obstacles.extend(refusal.map(|why| (StatusReason::OverBudget, why)));
     let context = attempt.context();
-    match selection::choose(memory, definition, scope, context) {
-        Ok(Choice::Chosen(mut selection)) => {
+    match selection::select(memory, definition, scope, context) {
+        Ok(SelectionOutcome::Selected(mut selection)) => {
             match prompt::render(memory, definition, &mut selection, context) {
                 Ok(prompt) => {
-                    forecast.nodes = selection.chosen().count();
+                    forecast.nodes = selection.selected().count();
                     forecast.cut =
-                        selection.chosen().filter(|handle| handle.shown == PromptExtent::Cut).count();
+                        selection.selected().filter(|handle| handle.shown == PromptExtent::Cut).count();
                     forecast.protected =
                         Permit::new(memory, definition, definition.mode, &selection)?.protected();
                     forecast.tokens = prompt.tokens();
@@ -84,7 +84,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
                 Err(error) => forecast.obstacles.push((StatusReason::InvalidConfig, error.line())),
             }
         }
-        Ok(Choice::Nothing(reason, why)) => forecast.obstacles.push((reason, why)),
+        Ok(SelectionOutcome::Nothing(reason, why)) => forecast.obstacles.push((reason, why)),
         Err(error) => forecast.obstacles.push((StatusReason::InvalidConfig, error.line())),
     }
     Ok(forecast)

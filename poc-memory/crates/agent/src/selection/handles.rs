@@ -53,14 +53,15 @@ impl Handles<'_> {
 
     /// Adds handles for the nodes derived from the selected ones and for known facts that resemble these, if the prompt
     /// shows them.
-    fn add_derived(&mut self, chosen: &[Ix]) -> Result<()> {
+    fn add_derived(&mut self, selected: &[Ix]) -> Result<()> {
         if !self.definition.prompt.shows("DERIVED") {
             return Ok(());
         }
         let view = self.view;
-        let mut derived: Vec<Ix> = chosen.iter().flat_map(|&ix| view.derived_notes(ix)).collect();
+        let mut derived: Vec<Ix> = selected.iter().flat_map(|&ix| view.derived_notes(ix)).collect();
         derived.retain(|&ix| may_be_read(view, ix));
-        let known = known_facts::find(self.memory, self.definition, view, (chosen, &derived), self.similar)?;
+        let known =
+            known_facts::find(self.memory, self.definition, view, (selected, &derived), self.similar)?;
         derived.extend(known);
         for ix in derived {
             let before = self.given.len();
@@ -74,17 +75,17 @@ impl Handles<'_> {
     }
 
     /// Adds handles for nodes that the prompt shows only by key, if the agent may change them.
-    fn add_named(&mut self, chosen: &[Ix]) -> Result<()> {
+    fn add_named(&mut self, selected: &[Ix]) -> Result<()> {
         let (view, shows) = (self.view, |name: &str| self.definition.prompt.shows(name));
         let (siblings, hubs) = (shows("SIBLINGS"), shows("HUBS") || shows("TOPOLOGY"));
         let targets = self.definition.limits.targets;
         if siblings && targets >= Targets::Neighborhood {
-            for edge in chosen.iter().flat_map(|&ix| neighborhood::siblings(view, ix)) {
+            for edge in selected.iter().flat_map(|&ix| neighborhood::siblings(view, ix)) {
                 self.add(edge.ix, Targets::Neighborhood, None)?;
             }
         }
         for ix in hubs.then(|| neighborhood::hubs(view)).into_iter().flatten() {
-            let is_neighbor = chosen.iter().any(|&one| view.are_adjacent(one, ix));
+            let is_neighbor = selected.iter().any(|&one| view.are_adjacent(one, ix));
             let reach = if is_neighbor { Targets::Neighborhood } else { Targets::Any };
             if targets >= reach && targets > Targets::Results {
                 self.add(ix, reach, None)?;
@@ -94,46 +95,46 @@ impl Handles<'_> {
     }
 }
 
-/// The selection of the `chosen` nodes, with the `pairs` that the pipeline found and the given number of link
+/// The selection of the `selected` nodes, with the `pairs` that the pipeline found and the given number of link
 /// candidates for each note, which also bounds the number of known facts.
 pub(super) fn build(
     memory: &Memory,
     definition: &Definition,
     view: Arc<View>,
-    (chosen, pairs): (&[Ix], &[InterferencePair]),
+    (selected, pairs): (&[Ix], &[InterferencePair]),
     candidates: usize,
     now: Timestamp,
 ) -> Result<Selection> {
     let (given, names) = (Vec::new(), HashMap::new());
     let mut handles = Handles { memory, definition, view: &view, now, similar: candidates, given, names };
-    for &ix in chosen {
+    for &ix in selected {
         handles.add(ix, Targets::Results, Some(definition.prompt.max_node_chars))?;
     }
-    handles.add_derived(chosen)?;
+    handles.add_derived(selected)?;
     // Candidates take much space in the prompt and only help agents that may link or merge notes.
     let uses = |kind| definition.execution.actions.contains(&kind);
     let found: Vec<Vec<RankedCandidate>> = if uses(ActionKind::LinkAdd) {
-        let chosen = handles.given.iter().filter(|handle| handle.is_chosen());
-        chosen
+        let selected = handles.given.iter().filter(|handle| handle.is_selected());
+        selected
             .map(|handle| link_candidates::find(memory, &view, handle.ix, candidates))
             .collect::<Result<_>>()?
     } else {
         Vec::new()
     };
-    let some = Some(memory.config.agents.candidate_chars);
+    let max_chars = Some(memory.config.agents.candidate_chars);
     for pair in pairs {
         // Only one node of the pair fits into `query.max-results`, so the other one gets a handle here.
-        let one_chosen = chosen.contains(&pair.a) != chosen.contains(&pair.b);
+        let is_one_selected = selected.contains(&pair.a) != selected.contains(&pair.b);
         for ix in [pair.a, pair.b] {
-            if one_chosen && may_be_read(&view, ix) {
-                handles.add(ix, Targets::Neighborhood, some)?;
+            if is_one_selected && may_be_read(&view, ix) {
+                handles.add(ix, Targets::Neighborhood, max_chars)?;
             }
         }
     }
     for candidate in found.iter().flatten() {
-        handles.add(candidate.ix, Targets::Neighborhood, some)?;
+        handles.add(candidate.ix, Targets::Neighborhood, max_chars)?;
     }
-    handles.add_named(chosen)?;
+    handles.add_named(selected)?;
     let Handles { given: mut handles, names, .. } = handles;
     let all: Vec<Ix> = handles.iter().map(|handle| handle.ix).collect();
     let protected = protection::protected(memory, definition, &view, &all)?;
@@ -157,15 +158,15 @@ pub(super) fn build(
 
 /// The number of the session of each selected node that has neighbours in one. Every session is walked once.
 fn sessions(view: &View, handles: &[Handle]) -> HashMap<Ix, usize> {
-    let (mut of, mut next) = (HashMap::new(), 1);
-    for handle in handles.iter().filter(|handle| handle.is_chosen()) {
-        if of.contains_key(&handle.ix) || view.sequence_neighbors(handle.ix).next().is_none() {
+    let (mut numbers, mut next) = (HashMap::new(), 1);
+    for handle in handles.iter().filter(|handle| handle.is_selected()) {
+        if numbers.contains_key(&handle.ix) || view.sequence_neighbors(handle.ix).next().is_none() {
             continue;
         }
         let session = view.session_nodes(handle.ix);
-        let selected = handles.iter().filter(|other| other.is_chosen() && session.contains(&other.ix));
-        of.extend(selected.map(|other| (other.ix, next)));
+        let selected = handles.iter().filter(|other| other.is_selected() && session.contains(&other.ix));
+        numbers.extend(selected.map(|other| (other.ix, next)));
         next += 1;
     }
-    of
+    numbers
 }

@@ -16,8 +16,8 @@ const MAX: usize = 4;
 /// How many of them are searched for each selected note.
 const PER_NOTE: usize = 3;
 
-/// The notes of the agent that are derived from others and resemble a note of `chosen`, the most similar first, without
-/// those in `listed`. `similar` is the number of similar notes that the prompt may show of each note.
+/// The notes of the agent that are derived from others and resemble a note of `selected`, the most similar first,
+/// without those in `listed`. `similar` is the number of similar notes that the prompt may show of each note.
 ///
 /// # Errors
 /// Those of the vector index.
@@ -25,7 +25,7 @@ pub(super) fn find(
     memory: &Memory,
     definition: &Definition,
     view: &View,
-    (chosen, listed): (&[Ix], &[Ix]),
+    (selected, listed): (&[Ix], &[Ix]),
     similar: usize,
 ) -> Result<Vec<Ix>> {
     let own = definition.provenance();
@@ -42,7 +42,7 @@ pub(super) fn find(
     }
     let min = memory.config.cosines()?.candidate;
     let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
-    for id in chosen.iter().filter_map(|&ix| view.id(ix)) {
+    for id in selected.iter().filter_map(|&ix| view.id(ix)) {
         cancellation::check()?;
         let mut near = cosines(memory, id, &known)?;
         near.retain(|(_, cosine)| *cosine >= min);
@@ -101,11 +101,11 @@ mod tests {
                 let title = format!("Ann has friends near the bridge of {}.", handle.node.key);
                 json!({"reason": "", "key": "", "title": title, "body": "", "keywords": [], "sources": [handle.name]})
             };
-            json!({"notes": "", "insert": request.selection.chosen().map(fact).collect::<Vec<_>>()})
+            json!({"notes": "", "insert": request.selection.selected().map(fact).collect::<Vec<_>>()})
         });
         assert_eq!(world.run(&definition, &model).applied_actions().count(), 6);
         let long = "Ann: the bridge of Faro is closed, and so is that of Braga. ".repeat(200);
-        let chosen =
+        let selected =
             [add("long", &long), add("soup", "Soup."), add("trip", "We go to Porto, to the bridge.")];
         let memory = &world.memory;
         let view = memory.store.view();
@@ -113,7 +113,7 @@ mod tests {
             |id: NodeId| view.find(id).is_some_and(|ix| view.provenance_name(ix) == definition.provenance());
         for similar in [1, 2, 5] {
             let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
-            for &id in &chosen {
+            for &id in &selected {
                 let mut near: BTreeMap<Ix, f64> = BTreeMap::new();
                 for (_, vector) in memory.vectors.of(id).into_iter().take(PASSAGES) {
                     for hit in memory.vectors.search(&vector, 9, &is_known).unwrap() {
@@ -132,8 +132,8 @@ mod tests {
             sort(&mut expected);
             let expected: Vec<Ix> = expected.into_iter().map(|(ix, _)| ix).take(MAX * similar).collect();
             assert!(!expected.is_empty());
-            let chosen: Vec<Ix> = chosen.iter().map(|&id| view.find(id).unwrap()).collect();
-            assert_eq!(find(memory, &definition, &view, (&chosen, &[]), similar).unwrap(), expected);
+            let selected: Vec<Ix> = selected.iter().map(|&id| view.find(id).unwrap()).collect();
+            assert_eq!(find(memory, &definition, &view, (&selected, &[]), similar).unwrap(), expected);
         }
     }
 }

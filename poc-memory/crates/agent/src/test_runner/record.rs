@@ -109,7 +109,7 @@ impl Recorder<'_> {
         let (mut notes, mut near) = (Vec::new(), BTreeSet::new());
         for handle in &request.selection.handles {
             if let Some(note) = read(handle.node.id)? {
-                notes.push((note, handle.is_chosen()));
+                notes.push((note, handle.is_selected()));
             }
             near.extend(view.merged_edges(handle.ix).filter_map(|edge| view.id(edge.ix)));
         }

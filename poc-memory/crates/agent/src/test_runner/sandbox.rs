@@ -112,10 +112,10 @@ struct CannedModel<'a> {
 
 impl Model for CannedModel<'_> {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        let keys = |chosen: bool| {
+        let keys = |only_selected: bool| {
             let handles = request.selection.handles.iter();
             handles
-                .filter(|handle| handle.is_chosen() || !chosen)
+                .filter(|handle| handle.is_selected() || !only_selected)
                 .map(|handle| handle.node.key.clone())
                 .collect()
         };

@@ -157,7 +157,7 @@ fn links_and_weights_of_one_agent_trigger_no_run_of_another() {
     let (world, definition) = world();
     let (first, second) = (named(&definition, "first"), named(&definition, "second"));
     let busy = FnModel(|asked: &Request<'_>| {
-        let notes: Vec<&str> = asked.selection.chosen().map(|one| one.name.as_str()).collect();
+        let notes: Vec<&str> = asked.selection.selected().map(|one| one.name.as_str()).collect();
         let links: Vec<Value> = notes
             .windows(2)
             .map(|pair| json!({"reason": "", "from": pair[0], "to": pair[1], "strength": 0.5}))
@@ -177,7 +177,7 @@ fn links_and_weights_of_one_agent_trigger_no_run_of_another() {
 /// Adds the agent's mark to every note that lacks it.
 fn marks(mark: &'static str) -> impl Model {
     FnModel(move |asked: &Request<'_>| {
-        let open = asked.selection.chosen().filter(|one| !one.node.body.contains(mark)).take(5);
+        let open = asked.selection.selected().filter(|one| !one.node.body.contains(mark)).take(5);
         let rewrite = open.map(|one| {
             json!({"reason": "", "node": one.name, "by": "", "key": "", "title": one.node.title,
                 "body": format!("{} {mark}", one.node.body)})
@@ -203,7 +203,7 @@ fn endless_disagreement_of_two_agents_is_bounded_by_runs_per_day() {
     definition.budget.runs_per_day = 5;
     let (first, second) = (named(&definition, "first"), named(&definition, "second"));
     let restless = FnModel(|asked: &Request<'_>| {
-        let notes = asked.selection.chosen().take(5);
+        let notes = asked.selection.selected().take(5);
         let again = notes.map(|one| {
             json!({"reason": "", "node": one.name, "by": "", "key": "", "title": one.node.title,
                 "body": format!("{}, again by {}", one.node.body, asked.agent)})

@@ -84,7 +84,7 @@ fn writes_made_during_a_model_call_are_kept() {
                     json!({"reason": "", "node": one.name, "by": "", "key": "", "title": title, "body": body})
                 };
                 let weigh = |one: &Handle| json!({"reason": "", "node": one.name, "delta": 0.01});
-                let notes = || asked.selection.chosen();
+                let notes = || asked.selection.selected();
                 json!({"notes": "", "supersede": notes().map(supersede).collect::<Vec<_>>(),
                     "weight": notes().map(weigh).collect::<Vec<_>>()})
             });

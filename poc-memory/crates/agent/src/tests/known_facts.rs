@@ -174,7 +174,7 @@ fn a_model_with_a_short_context_sees_fewer_known_facts() {
             let title = format!("Ann has friends near the bridge of {}.", handle.node.key);
             json!({"reason": "", "key": "", "title": title, "body": "", "keywords": [], "sources": [handle.name]})
         };
-        json!({"notes": "", "insert": request.selection.chosen().map(fact).collect::<Vec<_>>()})
+        json!({"notes": "", "insert": request.selection.selected().map(fact).collect::<Vec<_>>()})
     });
     assert_eq!(world.run(&definition, &model).applied_actions().count(), 4);
     world.clock.advance(Span::DAY);

@@ -184,7 +184,7 @@ fn everything_to_everything(request: &Request<'_>) -> Value {
 
 fn five_hundred_times(request: &Request<'_>) -> Value {
     let mut facts = Vec::new();
-    for handle in request.selection.chosen() {
+    for handle in request.selection.selected() {
         let text = handle.node.body.trim();
         for number in 0..500 {
             let title = match number % 3 {
@@ -200,7 +200,7 @@ fn five_hundred_times(request: &Request<'_>) -> Value {
 
 fn unseen(request: &Request<'_>) -> Value {
     let (mut facts, mut links) = (Vec::new(), Vec::new());
-    let chosen: Vec<_> = request.selection.chosen().collect();
+    let chosen: Vec<_> = request.selection.selected().collect();
     for (at, handle) in chosen.iter().enumerate() {
         let other = &chosen[(at + chosen.len() / 2) % chosen.len()];
         let beyond = format!("N{}", 500 + at);

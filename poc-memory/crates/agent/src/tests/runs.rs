@@ -119,8 +119,9 @@ fn every_refused_action_has_its_reason() {
     definition.limits.link_add_max = 2;
     let seen = parking_lot::Mutex::new(Vec::new());
     let probe = ScriptedModel::doing_nothing(&["link-add", "weight"]).during_call(|request| {
-        seen.lock()
-            .extend(request.selection.handles.iter().map(|handle| (handle.name.clone(), handle.is_chosen())));
+        seen.lock().extend(
+            request.selection.handles.iter().map(|handle| (handle.name.clone(), handle.is_selected())),
+        );
     });
     let dry = RunOptions { dry_run: true, ..RunOptions::default() };
     run_with(&world.memory, &definition, &probe, Trigger::Manual, &dry).unwrap();

@@ -9,7 +9,7 @@ fn linking(count: usize) -> impl Fn(&Request<'_>) -> Value {
     move |request| {
         let link =
             |from: &str, to: &str| json!({"reason": "offered", "from": from, "to": to, "strength": 0.5});
-        let handles = request.selection.chosen();
+        let handles = request.selection.selected();
         let links: Vec<Value> = handles
             .flat_map(|handle| {
                 let candidates = handle.candidates.iter().take(count);

@@ -33,7 +33,9 @@ pub(super) struct TokenVocabulary {
     template: Option<String>,
     /// The token in front of a prompt without a template.
     bos_token: Option<u32>,
+    /// The text of the token that begins a sequence; empty if there is none.
     begin: String,
+    /// The text of the token that ends a sequence; empty if there is none.
     end: String,
 }
 
@@ -53,7 +55,7 @@ pub(super) enum VocabularyError {
     #[error(
         "`{}` has {}: put `tokenizer.json` next to it, or set `tokenizer` of the provider to the path of \
          such a file",
-        path.display(), of_kind(kind.as_deref())
+        path.display(), tokenizer_description(kind.as_deref())
     )]
     NotEmbedded { path: PathBuf, kind: Option<String> },
     /// The tokenizer in a GGUF file.
@@ -75,8 +77,8 @@ pub(super) enum PromptError {
     Empty,
 }
 
-/// Describes the tokenizer of a GGUF file that names the tokenizer kind `kind`.
-fn of_kind(kind: Option<&str>) -> String {
+/// The tokenizer of a GGUF file in words. `kind` is the kind of tokenizer that the file names.
+fn tokenizer_description(kind: Option<&str>) -> String {
     match kind {
         Some(kind) => format!("a tokenizer of the kind `{kind}`, which cannot be read from a GGUF file"),
         None => "no tokenizer".to_owned(),
@@ -153,7 +155,7 @@ impl TokenVocabulary {
             |token: &Option<(u32, String)>| token.as_ref().map(|(_, word)| word.clone()).unwrap_or_default();
         let (first, begin, end) =
             (begin.as_ref().filter(|_| begins).map(|(id, _)| *id), word(&begin), word(&end));
-        let template = text(content, "tokenizer.chat_template").map(str::to_owned);
+        let template = metadata_text(content, "tokenizer.chat_template").map(str::to_owned);
         // Longer ones first: one may be a prefix of another.
         let mut controls: Vec<String> = controls.into_iter().filter(|control| !control.is_empty()).collect();
         controls.sort_by_key(|control| std::cmp::Reverse(control.len()));
@@ -212,7 +214,8 @@ impl TokenVocabulary {
     }
 }
 
-fn text<'a>(content: &'a Content, key: &str) -> Option<&'a str> {
+/// A text among the metadata of a GGUF file.
+fn metadata_text<'a>(content: &'a Content, key: &str) -> Option<&'a str> {
     content.metadata.get(key)?.to_string().ok().map(String::as_str)
 }
 
@@ -296,25 +299,27 @@ fn sentencepiece_tokenizer(content: &Content) -> Result<Tokenizer, String> {
     // Token types: 2 is unknown, 3 control, 4 user-defined.
     let kinds = list("tokenizer.ggml.token_type").map(Vec::as_slice).unwrap_or_default();
     let kind = |value: &Value| value.to_i32().ok().or_else(|| value.to_u32().ok()?.try_into().ok());
-    let of = |wanted: i32| {
+    let of_type = |wanted: i32| {
         let found = pieces.iter().zip(kinds).filter(move |(_, value)| kind(value) == Some(wanted));
         found.map(|(piece, _)| piece.clone()).filter(|piece| !piece.is_empty())
     };
-    if let Some(unknown) = of(2).next() {
+    if let Some(unknown) = of_type(2).next() {
         model = model.unk_token(unknown);
     }
     let failed = |error: tokenizers::Error| error.to_string();
     let mut tokenizer = Tokenizer::new(model.build().map_err(failed)?);
     let mut steps: Vec<NormalizerWrapper> = vec![Replace::new(" ", "▁").map_err(failed)?.into()];
-    let in_front =
+    let adds_space =
         content.metadata.get("tokenizer.ggml.add_space_prefix").and_then(|value| value.to_bool().ok());
-    if in_front.unwrap_or(true) {
+    if adds_space.unwrap_or(true) {
         steps.insert(0, Prepend::new("▁".to_owned()).into());
     }
     tokenizer.with_normalizer(Some(Sequence::new(steps))).map_err(failed)?;
     let special = |piece: String| AddedToken::from(piece, true);
-    tokenizer.add_special_tokens(of(2).chain(of(3)).map(special).collect::<Vec<_>>()).map_err(failed)?;
-    let whole = of(4).map(|piece| AddedToken::from(piece, false).normalized(false));
-    tokenizer.add_tokens(whole.collect::<Vec<_>>()).map_err(failed)?;
+    tokenizer
+        .add_special_tokens(of_type(2).chain(of_type(3)).map(special).collect::<Vec<_>>())
+        .map_err(failed)?;
+    let user_defined = of_type(4).map(|piece| AddedToken::from(piece, false).normalized(false));
+    tokenizer.add_tokens(user_defined.collect::<Vec<_>>()).map_err(failed)?;
     Ok(tokenizer)
 }

@@ -12,9 +12,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 
+// The keys of the records; those that end with a NUL byte are prefixes, which the tenant follows.
 const BINDING: &[u8] = b"remote";
 const IDENTITY: &[u8] = b"identity";
-const POINT: &[u8] = b"remote point\0";
+const POSITION: &[u8] = b"remote point\0";
 const NOTES: &[u8] = b"remote note\0";
 const REMOTE_IDS: &[u8] = b"remote twin\0";
 const LINKS: &[u8] = b"remote link\0";
@@ -51,7 +52,7 @@ impl RemoteLocation {
 
     /// The default trust of pulled notes. A profile contains what its user wrote, but a folder may come from
     /// anybody.
-    pub fn usual_trust(&self) -> Trust {
+    pub fn default_trust(&self) -> Trust {
         match self {
             RemoteLocation::Profile(_) => Trust::User,
             RemoteLocation::Folder(_) => Trust::External,
@@ -114,7 +115,7 @@ impl Binding {
 /// treats every note as never synchronised.
 pub(super) fn forget(tx: &mut Transaction<'_>) -> Result<()> {
     tx.delete::<Binding>(BINDING)?;
-    for (key, _) in tx.raw_range(Table::Meta, POINT)? {
+    for (key, _) in tx.raw_range(Table::Meta, POSITION)? {
         tx.put_raw(Table::Meta, &key, None)?;
     }
     Ok(())
@@ -169,17 +170,17 @@ impl RemotePosition {
 
     /// Whether the marks of a tenant are valid for this remote.
     pub(super) fn matches<R: Records + ?Sized>(local: &R, tenant: Tenant, remote: &Store) -> Result<bool> {
-        let Some(point) = local.record::<RemotePosition>(&of_tenant(POINT, tenant))? else {
+        let Some(position) = local.record::<RemotePosition>(&key_prefix(POSITION, tenant))? else {
             return Ok(false);
         };
         // A checksum that a compaction dropped cannot be compared, so only the id of the store is compared.
-        let is_dropped = remote.history_base().is_some_and(|base| point.seq <= base.seq);
-        let is_same = is_dropped || remote.checksum(point.seq)? == Some(point.checksum);
-        Ok(is_same && StoreId::of(remote)? == Some(point.remote))
+        let is_dropped = remote.history_base().is_some_and(|base| position.seq <= base.seq);
+        let is_same = is_dropped || remote.checksum(position.seq)? == Some(position.checksum);
+        Ok(is_same && StoreId::of(remote)? == Some(position.remote))
     }
 
     pub(super) fn put(&self, tx: &mut Transaction<'_>, tenant: Tenant) -> Result<()> {
-        tx.put(&of_tenant(POINT, tenant), self)
+        tx.put(&key_prefix(POSITION, tenant), self)
     }
 }
 
@@ -210,7 +211,7 @@ impl Record for RemoteId {
 
 /// Every note that both stores had, by its local id.
 pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, SyncedNote>> {
-    let (notes, remote_ids) = (of_tenant(NOTES, tenant), of_tenant(REMOTE_IDS, tenant));
+    let (notes, remote_ids) = (key_prefix(NOTES, tenant), key_prefix(REMOTE_IDS, tenant));
     let mut marks = HashMap::new();
     for (key, SharedHash(hash)) in records.range::<SharedHash>(&notes)? {
         marks.insert(read_id(key.get(notes.len()..))?, SyncedNote { hash, remote_id: None });
@@ -244,7 +245,7 @@ pub(super) fn unmark(tx: &mut Transaction<'_>, tenant: Tenant, id: NodeId) -> Re
 
 /// The edges that both stores had, with local ids.
 pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<BTreeSet<EdgeId>> {
-    let prefix = of_tenant(LINKS, tenant);
+    let prefix = key_prefix(LINKS, tenant);
     let marks = records.raw_range(Table::Meta, &prefix)?;
     marks
         .iter()
@@ -271,14 +272,14 @@ pub(super) fn unmark_link(tx: &mut Transaction<'_>, tenant: Tenant, link: EdgeId
 }
 
 fn key_of(name: &[u8], tenant: Tenant, id: NodeId) -> Vec<u8> {
-    [of_tenant(name, tenant).as_slice(), id.as_bytes()].concat()
+    [key_prefix(name, tenant).as_slice(), id.as_bytes()].concat()
 }
 
 fn link_key(tenant: Tenant, EdgeId { src, kind, dst }: EdgeId) -> Vec<u8> {
-    [of_tenant(LINKS, tenant).as_slice(), src.as_bytes(), &[kind as u8], dst.as_bytes()].concat()
+    [key_prefix(LINKS, tenant).as_slice(), src.as_bytes(), &[kind as u8], dst.as_bytes()].concat()
 }
 
-fn of_tenant(name: &[u8], tenant: Tenant) -> Vec<u8> {
+fn key_prefix(name: &[u8], tenant: Tenant) -> Vec<u8> {
     [name, tenant.0.as_slice()].concat()
 }
 

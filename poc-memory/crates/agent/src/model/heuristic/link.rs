@@ -33,7 +33,7 @@ impl LinkProposal<'_> {
     }
 }
 
-/// Proposed links, within both limits on their number: each chosen node with its candidates. A name in at most `rare`
+/// Proposed links, within both limits on their number: each selected node with its candidates. A name in at most `rare`
 /// notes is rare. `superseded` are the handles of nodes that the same reply supersedes.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
@@ -67,7 +67,7 @@ pub(super) fn find<'a>(
     links
 }
 
-/// Each chosen node with the candidates that share enough with it.
+/// Each selected node with the candidates that share enough with it.
 fn with_candidates<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
@@ -80,7 +80,7 @@ fn with_candidates<'a>(
             || names.len() >= settings.link_names && names.iter().any(|name| is_rare(&name))
     };
     let mut links = Vec::new();
-    for from in nodes.selection.chosen() {
+    for from in nodes.selection.selected() {
         for candidate in &from.candidates {
             let Some(to) = nodes.get(&candidate.handle) else { continue };
             let known = terms_of_common_targets(text, &nodes.selection.view, from.ix, to.ix);

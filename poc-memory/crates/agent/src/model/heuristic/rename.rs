@@ -47,12 +47,12 @@ impl Rename<'_> {
     }
 }
 
-/// New keys for chosen notes. All of them are unused and different from each other.
+/// New keys for selected notes. All of them are unused and different from each other.
 pub(super) fn find<'a>(nodes: &Nodes<'a>, text: &TextIndex) -> Vec<Rename<'a>> {
     let view = &nodes.selection.view;
     let mut proposed: BTreeSet<String> = BTreeSet::new();
     let mut found = Vec::new();
-    for handle in nodes.selection.chosen() {
+    for handle in nodes.selection.selected() {
         let in_session = view.sequence_neighbors(handle.ix).next().is_some();
         if !handle.is_replaceable() || in_session || is_speech(&handle.node) {
             continue;

@@ -50,7 +50,7 @@ impl Split<'_> {
     }
 }
 
-/// Splits of chosen notes with headings, in their order, within the limit on the number of parts. Episodes and
+/// Splits of selected notes with headings, in their order, within the limit on the number of parts. Episodes and
 /// notes that may not be replaced are not split. Parts and overviews have at most `max` characters.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
@@ -60,7 +60,7 @@ pub(super) fn find<'a>(
     let mut room = settings.split_max_parts;
     let mut keys = ProposedKeys::default();
     let mut found = Vec::new();
-    for handle in nodes.selection.chosen().filter(|handle| handle.is_replaceable()) {
+    for handle in nodes.selection.selected().filter(|handle| handle.is_replaceable()) {
         let node = &handle.node;
         let is_episode = NodeType::is_episodic_kind(&node.node_type.0);
         if is_episode || ChunkRef::from_source(node.source.as_deref()).is_some() {

@@ -108,7 +108,7 @@ fn candidates<'a>(
     rare: &RareTerms<'_>,
 ) -> Vec<EpisodeGroup<'a>> {
     let is_episode =
-        |handle: &&Handle| handle.is_chosen() && NodeType::is_episodic_kind(&handle.node.node_type.0);
+        |handle: &&Handle| handle.is_selected() && NodeType::is_episodic_kind(&handle.node.node_type.0);
     let episodes: Vec<&Handle> = nodes.selection.handles.iter().filter(is_episode).collect();
     let all: Vec<Vec<Segment<'_>>> = episodes.iter().map(|handle| segments(&handle.node.body)).collect();
     let mut having: BTreeMap<&str, (BTreeSet<usize>, f64)> = BTreeMap::new();

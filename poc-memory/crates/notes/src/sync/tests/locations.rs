@@ -29,7 +29,7 @@ fn write(memory: &Memory, key: &str, body: &str) {
 }
 
 fn bound(memory: &Memory, location: RemoteLocation) {
-    let trust = location.usual_trust();
+    let trust = location.default_trust();
     bind(memory, &Binding { location, trust, bound: Timestamp(0), last: None }, "manual").unwrap();
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(super) const ALL: [ActionKind; 4] =
     [ActionKind::LinkAdd, ActionKind::Weight, ActionKind::Insert, ActionKind::Supersede];
 
-/// Nodes `N1`, `N2`, … with these texts, all chosen and whole.
+/// Nodes `N1`, `N2`, … with these texts, all selected and whole.
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) nodes: Vec<Node>,

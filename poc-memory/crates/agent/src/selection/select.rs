@@ -14,11 +14,11 @@ use poc_notes::Memory;
 use poc_search::query::{Explanation, Pipeline, ResultSet, Sources};
 use std::collections::HashSet;
 
-/// Result of a selection.
+/// The outcome of a selection.
 #[derive(Debug)]
-pub enum Choice {
+pub enum SelectionOutcome {
     /// The selected nodes.
-    Chosen(Selection),
+    Selected(Selection),
     /// Nothing to do, for this reason, with a message that says what would help.
     Nothing(StatusReason, String),
 }
@@ -73,21 +73,21 @@ pub(crate) fn outlook(memory: &Memory, definition: &Definition, since: Timestamp
     if !outlook.has_work {
         // If the notes before the final sorts and limits are not enough for a run, it does not matter whether time
         // changes their order.
-        let meant = pipeline.without_final_order();
-        let is_meant_idle = meant == *pipeline || !has_work(&query(memory, definition, &view, &meant)?);
-        outlook.due = next_due(definition, if is_meant_idle { &meant } else { pipeline }, &view, now);
+        let unordered = pipeline.without_final_order();
+        let is_idle = unordered == *pipeline || !has_work(&query(memory, definition, &view, &unordered)?);
+        outlook.due = next_due(definition, if is_idle { &unordered } else { pipeline }, &view, now);
     }
     Ok(outlook)
 }
 
 /// Selects the nodes of a run. `context` is the number of tokens that the model can read and write, if known: a small
 /// model gets fewer nodes and candidates.
-pub fn choose(
+pub fn select(
     memory: &Memory,
     definition: &Definition,
     scope: Scope,
     context: Option<usize>,
-) -> Result<Choice> {
+) -> Result<SelectionOutcome> {
     // Wait for indexes that are being built, so that the run does not use incomplete results.
     memory.store.settle();
     let view = memory.store.view();
@@ -98,7 +98,7 @@ pub fn choose(
         Scope::Stale | Scope::Only(_) => &definition.query.pipeline,
     };
     let (mut set, stages) = match scope {
-        Scope::Only(id) => (only(&view, id)?, Explanation::default()),
+        Scope::Only(id) => (single_node(&view, id)?, Explanation::default()),
         Scope::Forced | Scope::Stale => run_pipeline(memory, definition, &view, pipeline)?,
     };
     let results = set.items.len();
@@ -108,7 +108,7 @@ pub fn choose(
     let nothing = EmptySelection { agent, stages: &stages, results, hidden, min };
     let not_stale = |fresh: usize| {
         let window = definition.window().map(|window| window.to_string());
-        Ok(Choice::Nothing(StatusReason::NotStale, nothing.not_stale(fresh, window)))
+        Ok(SelectionOutcome::Nothing(StatusReason::NotStale, nothing.not_stale(fresh, window)))
     };
     if set.items.len() < min {
         // Nodes that the pipeline itself excludes because of visits count as fresh.
@@ -118,19 +118,19 @@ pub fn choose(
                 return not_stale(widened);
             }
         }
-        return Ok(Choice::Nothing(StatusReason::TooFewResults, nothing.too_few()));
+        return Ok(SelectionOutcome::Nothing(StatusReason::TooFewResults, nothing.too_few()));
     }
-    let mut chosen: Vec<Ix> = set.items.iter().map(|item| item.ix).collect();
+    let mut selected: Vec<Ix> = set.items.iter().map(|item| item.ix).collect();
     if scope == Scope::Stale {
         let stale = Staleness::of(memory, definition, now);
-        let stale: HashSet<Ix> = chosen.iter().copied().filter(|&ix| stale.is_stale(&view, ix)).collect();
+        let stale: HashSet<Ix> = selected.iter().copied().filter(|&ix| stale.is_stale(&view, ix)).collect();
         if stale.len() < definition.freshness.min_stale.max(1) {
-            return not_stale(chosen.len() - stale.len());
+            return not_stale(selected.len() - stale.len());
         }
         // If one node of a pair is stale, the other one is read as well.
         let half_stale = set.pairs.iter().filter(|pair| stale.contains(&pair.a) || stale.contains(&pair.b));
-        let beside: HashSet<Ix> = half_stale.flat_map(|pair| [pair.a, pair.b]).collect();
-        chosen.retain(|ix| stale.contains(ix) || beside.contains(ix));
+        let paired: HashSet<Ix> = half_stale.flat_map(|pair| [pair.a, pair.b]).collect();
+        selected.retain(|ix| stale.contains(ix) || paired.contains(ix));
     }
     let settings = &memory.config.agents;
     let is_small = context.is_some_and(|context| context <= settings.small_context);
@@ -140,8 +140,9 @@ pub fn choose(
     };
     // A prompt about pairs has no link candidates, because it asks only about the paired notes.
     let candidates = if set.pairs.is_empty() { candidates } else { 0 };
-    chosen.truncate(definition.query.max_results.min(max));
-    handles::build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
+    selected.truncate(definition.query.max_results.min(max));
+    handles::build(memory, definition, view, (&selected, &set.pairs), candidates, now)
+        .map(SelectionOutcome::Selected)
 }
 
 /// Number of stale results of an agent now, also of those that the final `limit:` of its pipeline leaves for
@@ -185,21 +186,11 @@ pub fn count_freshness(memory: &Memory, definition: &Definition) -> Result<Fresh
     let pipeline = &definition.query.pipeline;
     let (found, stages) = run_pipeline(memory, definition, &view, pipeline)?;
     let stale = Staleness::of(memory, definition, memory.now());
-    let (mut counts, all) = (
-        FreshnessCounts {
-            stages,
-            results: found.items.len(),
-            excluded: 0,
-            never: 0,
-            changed: 0,
-            old: 0,
-            fresh: 0,
-        },
-        found.items.len(),
-    );
+    let results = found.items.len();
     let readable: Vec<Ix> =
         found.items.iter().map(|item| item.ix).filter(|&ix| may_be_read(&view, ix)).collect();
-    counts.excluded = all - readable.len();
+    let excluded = results - readable.len();
+    let mut counts = FreshnessCounts { stages, results, excluded, never: 0, changed: 0, old: 0, fresh: 0 };
     for ix in readable {
         match stale.why(&view, ix) {
             Some(StalenessReason::Never) => counts.never += 1,
@@ -240,11 +231,13 @@ pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &Hash
     Ok(widened != *pipeline && reasons(&query(memory, definition, &view, &widened)?).iter().any(is_changed))
 }
 
-/// Like [`backlog`], if the pipeline is a plain scan; `None` for pipelines that search or walk the graph, and
-/// for pipelines that fail, for example because a node they name was deleted.
-pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Option<usize> {
-    let cheap = Some(definition).filter(|definition| definition.query.pipeline.is_scan());
-    cheap.and_then(|definition| backlog(memory, definition).ok())
+/// Like [`backlog`], if the pipeline is a plain scan, which is cheap. `None` for pipelines that search or walk the
+/// graph, and for pipelines that fail, for example because a node they name was deleted.
+pub fn backlog_of_scan(memory: &Memory, definition: &Definition) -> Option<usize> {
+    if !definition.query.pipeline.is_scan() {
+        return None;
+    }
+    backlog(memory, definition).ok()
 }
 
 /// Runs a pipeline and removes nodes that may not appear in a prompt.
@@ -265,7 +258,8 @@ fn run_pipeline(
     pipeline.run(&Sources { revisit_on_change, reader, quarantined: false, ..memory.sources(view) })
 }
 
-fn only(view: &View, id: NodeId) -> Result<ResultSet> {
+/// The result set of one node, if agents may read it.
+fn single_node(view: &View, id: NodeId) -> Result<ResultSet> {
     let deleted = || Error::not_found(format!("the note `{id}` was deleted"));
     let ix = view.find(id).ok_or_else(deleted)?;
     if !may_be_read(view, ix) {
