@@ -285,7 +285,11 @@ impl WrittenNotes {
 
 /// Waits until a store accepts writes and has the records up to a number.
 fn wait_until_writable(store: &Store, seq: u64, cut: Option<Cut>) {
-    assert!(store.wait_published(seq, WAIT_TIMEOUT), "{cut:?}: it does not catch up: {:?}", store.read_only());
+    assert!(
+        store.wait_published(seq, WAIT_TIMEOUT),
+        "{cut:?}: it does not catch up: {:?}",
+        store.read_only()
+    );
     let deadline = std::time::Instant::now() + WAIT_TIMEOUT;
     while let Some(reason) = store.read_only() {
         assert!(std::time::Instant::now() < deadline, "{cut:?}: it does not recover: {reason:?}");

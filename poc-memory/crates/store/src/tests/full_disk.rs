@@ -368,7 +368,8 @@ fn writing_resumes_without_a_write_attempt() {
         let folder = tempfile::tempdir().unwrap();
         let disk = FailingDisk::default();
         let store =
-            open_in(&folder, StoreOptions { retry_delay: Duration::from_millis(1), ..options(&disk) }).unwrap();
+            open_in(&folder, StoreOptions { retry_delay: Duration::from_millis(1), ..options(&disk) })
+                .unwrap();
         put(&store, 1);
         *disk.0.down.lock() = Some(errno);
         let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
