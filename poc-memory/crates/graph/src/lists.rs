@@ -16,7 +16,7 @@ pub(super) trait Items: Clone + Debug + Default {
     /// The slice at `range`.
     fn slice(&self, range: Range<usize>) -> Option<&Self::Row>;
 
-    /// Replaces the slice at `range` with `row` without spare capacity; returns the length of `row`.
+    /// Replaces the slice at `range` with `row`; returns the length of `row`.
     fn replace(&mut self, range: Range<usize>, row: &Self::Row) -> usize;
 }
 
@@ -29,7 +29,7 @@ impl<T: Copy + Debug> Items for Vec<T> {
     }
 
     fn replace(&mut self, range: Range<usize>, row: &[T]) -> usize {
-        self.reserve_exact(row.len().saturating_sub(range.len()));
+        self.reserve_exact(room(self.len(), self.capacity(), row.len().saturating_sub(range.len())));
         self.splice(range, row.iter().copied());
         row.len()
     }
@@ -44,10 +44,16 @@ impl Items for String {
     }
 
     fn replace(&mut self, range: Range<usize>, row: &str) -> usize {
-        self.reserve_exact(row.len().saturating_sub(range.len()));
+        self.reserve_exact(room(self.len(), self.capacity(), row.len().saturating_sub(range.len())));
         self.replace_range(range, row);
         row.len()
     }
+}
+
+/// The number of items for which a page with `len` items takes memory when it gets `more`. A page that grows item by
+/// item takes some in advance, because it would otherwise be moved for each. Its next copy has no spare room.
+fn room(len: usize, capacity: usize, more: usize) -> usize {
+    if capacity - len >= more { more } else { more.max(len / 16) }
 }
 
 /// One row of any length per node, 64 rows to a page. A row takes its items and about five bytes. A
@@ -109,13 +115,18 @@ impl<S: Items> Lists<S> {
 
     /// Sets the row at `index`. Missing rows before it become empty.
     pub(super) fn set(&mut self, index: usize, row: &S::Row) {
+        if let Some(page) = self.page_mut(index) {
+            page.set(index % ROWS_PER_PAGE, row);
+        }
+    }
+
+    /// The page of the row at `index`, mutable. Missing rows up to it become empty.
+    fn page_mut(&mut self, index: usize) -> Option<&mut Page<S>> {
         self.len = self.len.max(index + 1);
         while self.pages.len() * ROWS_PER_PAGE < self.len {
             self.pages.push(Arc::new(Page { starts: [0; ROWS_PER_PAGE + 1], items: S::default() }));
         }
-        if let Some(page) = self.pages.get_mut(index / ROWS_PER_PAGE) {
-            page.set(index % ROWS_PER_PAGE, row);
-        }
+        self.pages.get_mut(index / ROWS_PER_PAGE)
     }
 
     /// Appends a row.
@@ -129,7 +140,36 @@ impl<S: Items> Lists<S> {
     }
 }
 
+impl<T: Copy + Debug> Page<Vec<T>> {
+    fn insert(&mut self, row: usize, at: usize, item: T) {
+        let Some(range) = self.range(row) else { return };
+        self.items.reserve_exact(room(self.items.len(), self.items.capacity(), 1));
+        self.items.insert((range.start + at).min(range.end), item);
+        for start in self.starts.iter_mut().skip(row + 1) {
+            *start += 1;
+        }
+    }
+}
+
 impl<T: Copy + Debug> Lists<Vec<T>> {
+    /// Inserts an item into the row at `index`, before the item at position `at` of the row, or at its end. Missing
+    /// rows before it become empty.
+    pub(super) fn insert(&mut self, index: usize, at: usize, item: T) {
+        if let Some(page) = self.page_mut(index) {
+            page.insert(index % ROWS_PER_PAGE, at, item);
+        }
+    }
+
+    /// The items of the row at `index`, mutable; `None` if there is no such row.
+    pub(super) fn row_mut(&mut self, index: usize) -> Option<&mut [T]> {
+        if index >= self.len {
+            return None;
+        }
+        let page = self.pages.get_mut(index / ROWS_PER_PAGE)?;
+        let range = page.range(index % ROWS_PER_PAGE)?;
+        page.items.get_mut(range)
+    }
+
     /// Creates rows from concatenated `items`: row `row` is `items[starts[row]..starts[row + 1]]`.
     /// `starts` must ascend.
     pub(super) fn from_rows(starts: &[usize], items: &[T]) -> Self {
@@ -152,6 +192,33 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// The rows equal those of a list of lists, whether they are set as a whole or item by item.
+        #[test]
+        fn single_items_are_inserted_and_replaced(
+            steps in proptest::collection::vec((0usize..200, 0usize..20, any::<u16>(), any::<bool>()), 0..300),
+        ) {
+            let mut lists: Lists<Vec<u16>> = Lists::default();
+            let mut model: Vec<Vec<u16>> = Vec::new();
+            let copy = lists.clone();
+            for (index, at, item, is_new) in steps {
+                if is_new {
+                    lists.insert(index, at, item);
+                    model.resize(model.len().max(index + 1), Vec::new());
+                    let at = at.min(model[index].len());
+                    model[index].insert(at, item);
+                } else {
+                    let slot = model.get_mut(index).and_then(|row| row.get_mut(at));
+                    prop_assert_eq!(lists.row_mut(index).and_then(|row| row.get(at)), slot.as_deref());
+                    if let Some(slot) = slot {
+                        *slot = item;
+                        lists.row_mut(index).unwrap()[at] = item;
+                    }
+                }
+            }
+            prop_assert_eq!(lists.iter().collect::<Vec<_>>(), model.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            prop_assert_eq!(copy.len(), 0);
+        }
+
         /// The rows equal those of a list of lists, and copies do not see later writes.
         #[test]
         fn rows_equal_a_list_of_lists(

@@ -58,8 +58,8 @@ impl KeywordNodes {
         let newest = self.newest_block(word);
         let nodes = self.block(newest);
         if newest != NONE && nodes.len() < BLOCK_CAPACITY {
-            let nodes: Vec<Ix> = nodes.iter().copied().chain([ix]).collect();
-            self.blocks.set(newest as usize, &nodes);
+            let end = nodes.len();
+            self.blocks.insert(newest as usize, end, ix);
             return;
         }
         let block = match self.free.checked_sub(1) {

@@ -14,7 +14,8 @@ impl View {
             self.put_other(a, half);
             return;
         }
-        if self.edges(a).contains(&half) {
+        let edges = self.edges(a);
+        if position(edges, half).is_ok_and(|at| edges.get(at) == Some(&half)) {
             return;
         }
         if !self.are_adjacent(a, b) {
@@ -115,24 +116,27 @@ fn is_graph_edge(kind: EdgeKind, a: Ix, b: Ix) -> bool {
 
 /// Adds one end of an edge; returns whether it is new.
 fn put_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
-    let mut edges = rows.get(at as usize).unwrap_or_default().to_vec();
-    let position = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
+    let position = position(rows.get(at as usize).unwrap_or_default(), edge);
     match position {
         Ok(found) => {
-            if let Some(slot) = edges.get_mut(found) {
+            if let Some(slot) = rows.row_mut(at as usize).and_then(|row| row.get_mut(found)) {
                 *slot = edge;
             }
         }
-        Err(before) => edges.insert(before, edge),
+        Err(before) => rows.insert(at as usize, before, edge),
     }
-    rows.set(at as usize, &edges);
     position.is_err()
+}
+
+/// The position of an edge, in any strength, among those of a node; the error is where it would be.
+fn position(edges: &[Neighbor], edge: Neighbor) -> Result<usize, usize> {
+    edges.binary_search_by(|other| other.order().cmp(&edge.order()))
 }
 
 /// Removes one end of an edge; returns whether it existed.
 pub(super) fn remove_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
     let mut edges = rows.get(at as usize).unwrap_or_default().to_vec();
-    let position = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
+    let position = position(&edges, edge);
     if let Ok(found) = position {
         edges.remove(found);
         rows.set(at as usize, &edges);
