@@ -111,6 +111,15 @@ fn encode_value(value: Option<Vec<u8>>) -> Vec<u8> {
     })
 }
 
+/// Like [`encode_value`], into a buffer that is used again.
+fn encode_value_into(value: Option<&[u8]>, encoded: &mut Vec<u8>) {
+    encoded.clear();
+    if let Some(value) = value {
+        encoded.extend_from_slice(value);
+        encoded.push(1);
+    }
+}
+
 /// The changes in the form in which sled stores them.
 pub(crate) fn encoded(changes: &[Put]) -> Vec<Put> {
     changes.iter().map(|(key, value)| (key.clone(), Some(encode_value(value.clone())))).collect()
@@ -258,17 +267,23 @@ impl LsmEngine {
         let generations = GenerationRange::one(current.newest_generation() + 1);
         let path = self.state.directory.join(generations.file_name());
         let mut writer = TableWriter::create(&path, (recent.len() + changes.len()) as u64)?;
-        let mut sources = MergeIterator::default();
-        sources.add(changes.iter().map(|(key, value)| Ok((key.clone(), encode_value(value.clone())))));
-        sources.add(recent.into_iter().map(Ok));
         let is_oldest = current.tables.is_empty();
-        for record in sources {
-            let (key, value) = record?;
+        let mut push = |key: &[u8], value: &[u8]| match is_oldest && value.is_empty() {
             // A tombstone in the oldest table is not needed, because no older table has a value that it would hide.
-            if !(is_oldest && value.is_empty()) {
-                writer.push(&key, &value)?;
+            true => Ok(()),
+            false => writer.push(key, value),
+        };
+        let mut recent = recent.into_iter().peekable();
+        let mut value = Vec::new();
+        for (key, change) in changes.iter() {
+            while let Some((older, value)) = recent.next_if(|(older, _)| older < key) {
+                push(&older, &value)?;
             }
+            recent.next_if(|(older, _)| older == key);
+            encode_value_into(change.as_deref(), &mut value);
+            push(key, &value)?;
         }
+        recent.try_for_each(|(key, value)| push(&key, &value))?;
         let run = Run { generations, table: Arc::new(writer.finish(watermark)?) };
         let obsolete = current.recent.clone();
         self.state.update(|current| {
