@@ -19,6 +19,7 @@ mod disk_reserve;
 mod empty_store;
 mod encoding_error;
 mod engine;
+mod engine_key;
 mod follower;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;

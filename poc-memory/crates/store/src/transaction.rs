@@ -6,6 +6,7 @@ mod graph_records;
 pub(super) use error::TransactionError;
 
 use super::engine::Engine;
+use super::engine_key::EngineKey;
 use super::index_entries;
 use super::keys::{self, ID};
 use super::logged_transaction::Write;
@@ -17,22 +18,28 @@ use poc_graph::error::Result;
 use poc_graph::{NodeId, Tenant, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// A transaction under construction. It reads and writes only records of its tenant.
 pub struct Transaction<'a> {
-    engine: &'a dyn Engine,
     tenant: Tenant,
-    overlay: &'a Overlay,
-    view: &'a View,
     seq: u64,
+    before: RecordsBefore<'a>,
     writes: Vec<Write>,
     // Indexes in `writes`, by the engine's key.
-    write_indexes: BTreeMap<Vec<u8>, usize>,
+    write_indexes: BTreeMap<EngineKey, usize>,
     // The same for nodes only, by id, because edges look their nodes up.
     own_nodes: FxHashMap<NodeId, usize>,
-    // The nodes that did not exist before this transaction.
-    new_nodes: FxHashSet<NodeId>,
     undoes: Vec<u64>,
+}
+
+/// The records before the transaction.
+struct RecordsBefore<'a> {
+    engine: &'a dyn Engine,
+    overlay: &'a Overlay,
+    view: &'a View,
+    // The nodes that did not exist and that the transaction wrote.
+    new_nodes: FxHashSet<NodeId>,
 }
 
 impl<'a> Transaction<'a> {
@@ -44,20 +51,9 @@ impl<'a> Transaction<'a> {
         overlay: &'a Overlay,
         view: &'a View,
     ) -> Self {
-        let (writes, write_indexes) = (Vec::new(), BTreeMap::new());
-        let (own_nodes, new_nodes) = (FxHashMap::default(), FxHashSet::default());
-        Transaction {
-            engine,
-            tenant,
-            overlay,
-            view,
-            seq,
-            writes,
-            write_indexes,
-            own_nodes,
-            new_nodes,
-            undoes: Vec::new(),
-        }
+        let before = RecordsBefore { engine, overlay, view, new_nodes: FxHashSet::default() };
+        let (writes, write_indexes, own_nodes) = (Vec::new(), BTreeMap::new(), FxHashMap::default());
+        Transaction { tenant, seq, before, writes, write_indexes, own_nodes, undoes: Vec::new() }
     }
 
     /// The writes so far.
@@ -93,7 +89,7 @@ impl<'a> Transaction<'a> {
 
     /// The graph after the last transaction built before this one, without this transaction's own writes.
     pub fn view(&self) -> &'a View {
-        self.view
+        self.before.view
     }
 
     /// The record with a key, including this transaction's own writes.
@@ -127,17 +123,22 @@ impl<'a> Transaction<'a> {
         if table == Table::Changes {
             return Err(TransactionError::DerivedTable.into());
         }
-        let full = table.engine_key(self.tenant, key);
-        if let Some(write) = self.write_indexes.get(&full).and_then(|&at| self.writes.get_mut(at)) {
-            write.after = value;
-            return Ok(());
-        }
-        let before = self.before(table, key, &full)?;
+        let next = self.writes.len();
+        let free = match self.write_indexes.entry(table.engine_key(self.tenant, key).into()) {
+            Entry::Occupied(found) => {
+                if let Some(write) = self.writes.get_mut(*found.get()) {
+                    write.after = value;
+                }
+                return Ok(());
+            }
+            Entry::Vacant(free) => free,
+        };
+        let before = self.before.get(table, key, free.key().as_bytes())?;
         if before != value {
-            self.write_indexes.insert(full, self.writes.len());
+            free.insert(next);
             if let Some(id) = Some(table).filter(|table| *table == Table::Nodes).and(keys::read_id(key).ok())
             {
-                self.own_nodes.insert(id, self.writes.len());
+                self.own_nodes.insert(id, next);
             }
             self.writes.push(Write { table, key: key.to_vec(), before, after: value });
         }
@@ -172,9 +173,11 @@ impl<'a> Transaction<'a> {
     fn own_node(&self, id: NodeId) -> Option<Option<&[u8]>> {
         self.writes.get(*self.own_nodes.get(&id)?).map(|write| write.after.as_deref())
     }
+}
 
-    /// The value before this transaction. `full` is the engine's key.
-    fn before(&self, table: Table, key: &[u8], full: &[u8]) -> Result<Option<Vec<u8>>> {
+impl RecordsBefore<'_> {
+    /// The value of a key. `full` is the engine's key.
+    fn get(&self, table: Table, key: &[u8], full: &[u8]) -> Result<Option<Vec<u8>>> {
         if self.is_absent(table, key) {
             return Ok(None);
         }
@@ -184,8 +187,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Whether it is known, without reading, that no record with this key or prefix existed before this transaction.
-    /// The records of a node are deleted with it, and by a repair that loses it, so a new node has none.
+    /// Whether it is known, without reading, that no record with this key or prefix existed. The records of a node are
+    /// deleted with it, and by a repair that loses it, so a new node has none.
     fn is_absent(&self, table: Table, key: &[u8]) -> bool {
         let id = |bytes: &[u8]| keys::read_id(bytes).ok();
         if table == Table::Nodes {
@@ -198,30 +201,31 @@ impl<'a> Transaction<'a> {
 
 impl Records for Transaction<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let full = table.engine_key(self.tenant, key);
+        let full = EngineKey::from(table.engine_key(self.tenant, key));
         if let Some(write) = self.write_indexes.get(&full).and_then(|&at| self.writes.get(at)) {
             return Ok(write.after.clone());
         }
-        self.before(table, key, &full)
+        self.before.get(table, key, full.as_bytes())
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let full = table.engine_key(self.tenant, prefix);
-        let prefix_length = full.len() - prefix.len();
+        let full = EngineKey::from(table.engine_key(self.tenant, prefix));
+        let prefix_length = full.as_bytes().len() - prefix.len();
         let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         let by_node = !matches!(table, Table::Hashes | Table::Keywords);
-        let is_absent = by_node && prefix.get(..ID).is_some_and(|id| self.is_absent(table, id));
+        let is_absent = by_node && prefix.get(..ID).is_some_and(|id| self.before.is_absent(table, id));
         if !is_absent {
-            self.engine.scan(&full, &mut |key, value| {
+            self.before.engine.scan(full.as_bytes(), &mut |key, value| {
                 found.insert(key.to_vec(), value.to_vec());
                 Ok(())
             })?;
         }
-        let own =
-            self.write_indexes.range(full.clone()..).take_while(|(key, _)| key.starts_with(&full)).map(
-                |(key, &at)| (key.as_slice(), self.writes.get(at).and_then(|write| write.after.as_deref())),
-            );
-        for (key, value) in self.overlay.range(&full).filter(|_| !is_absent).chain(own) {
+        let own = self
+            .write_indexes
+            .range::<EngineKey, _>(&full..)
+            .map(|(key, &at)| (key.as_bytes(), self.writes.get(at).and_then(|write| write.after.as_deref())));
+        let own = own.take_while(|(key, _)| key.starts_with(full.as_bytes()));
+        for (key, value) in self.before.overlay.range(full.as_bytes()).filter(|_| !is_absent).chain(own) {
             match value {
                 Some(value) => found.insert(key.to_vec(), value.to_vec()),
                 None => found.remove(key),

@@ -4,6 +4,7 @@
 //! loses nothing: the log has every change, and an open replays those that the engine lacks.
 
 use super::{Engine, Put, Visitor, Watermark};
+use crate::engine_key::EngineKey;
 use crate::table::{TENANT_PREFIX, split_tenant};
 use crate::watchdog;
 use parking_lot::{Mutex, RwLock};
@@ -12,7 +13,6 @@ use poc_graph::error::Result;
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -61,7 +61,7 @@ impl FrozenBuffer {
 }
 
 struct Buffer {
-    changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    changes: BTreeMap<EngineKey, Option<Vec<u8>>>,
     bytes: usize,
     watermark: Watermark,
 }
@@ -74,9 +74,9 @@ impl Buffer {
     fn add(&mut self, changes: Vec<Put>, watermark: Watermark) {
         for (key, value) in changes {
             self.bytes += key.len() + length(&value);
-            match self.changes.entry(key) {
+            match self.changes.entry(key.into()) {
                 Entry::Occupied(mut old) => {
-                    self.bytes -= old.key().len() + length(old.get());
+                    self.bytes -= old.key().as_bytes().len() + length(old.get());
                     old.insert(value);
                 }
                 Entry::Vacant(free) => {
@@ -87,8 +87,13 @@ impl Buffer {
         self.watermark = watermark;
     }
 
-    fn range(&self, prefix: &[u8]) -> impl Iterator<Item = (&Vec<u8>, &Option<Vec<u8>>)> {
-        let from = self.changes.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded));
+    fn get(&self, key: &[u8]) -> Option<&Option<Vec<u8>>> {
+        self.changes.get(&EngineKey::from(key.to_vec()))
+    }
+
+    fn range(&self, prefix: &[u8]) -> impl Iterator<Item = (&[u8], &Option<Vec<u8>>)> {
+        let from = self.changes.range(EngineKey::from(prefix.to_vec())..);
+        let from = from.map(|(key, value)| (key.as_bytes(), value));
         from.take_while(move |(key, _)| key.starts_with(prefix))
     }
 }
@@ -112,8 +117,8 @@ impl Buffers {
         let mut both = self.both.write();
         let next = Buffer::new(both.active.watermark);
         let Buffer { changes, bytes, watermark } = std::mem::replace(&mut both.active, next);
-        both.frozen =
-            Some(Arc::new(FrozenBuffer { changes: changes.into_iter().collect(), bytes, watermark }));
+        let changes = changes.into_iter().map(|(key, value)| (key.into_bytes(), value)).collect();
+        both.frozen = Some(Arc::new(FrozenBuffer { changes, bytes, watermark }));
     }
 }
 
@@ -149,7 +154,7 @@ impl Engine for BufferedEngine {
             // The buffers are read before the engine: what leaves them in between is then found in the engine.
             let both = self.buffers.both.read();
             let frozen = || both.frozen.as_ref().and_then(|frozen| frozen.get(key));
-            if let Some(value) = both.active.changes.get(key).or_else(frozen) {
+            if let Some(value) = both.active.get(key).or_else(frozen) {
                 return Ok(value.clone());
             }
         }
@@ -162,7 +167,7 @@ impl Engine for BufferedEngine {
             let both = self.buffers.both.read();
             let frozen = both.frozen.iter().flat_map(|frozen| frozen.range(prefix)).cloned();
             changes.extend(frozen);
-            changes.extend(both.active.range(prefix).map(|(key, value)| (key.clone(), value.clone())));
+            changes.extend(both.active.range(prefix).map(|(key, value)| (key.to_vec(), value.clone())));
         }
         let mut changes = changes.into_iter().peekable();
         let mut pass = |key: &[u8], value: Option<&[u8]>| value.map_or(Ok(()), |value| each(key, value));
@@ -183,9 +188,9 @@ impl Engine for BufferedEngine {
         {
             let both = self.buffers.both.read();
             let frozen = both.frozen.iter().flat_map(|frozen| frozen.range(&[TENANT_PREFIX]));
-            let keys = frozen.map(|(key, _)| key);
+            let keys = frozen.map(|(key, _)| key.as_slice());
             let keys = keys.chain(both.active.range(&[TENANT_PREFIX]).map(|(key, _)| key));
-            tenants.extend(keys.filter_map(|key| split_tenant(key)).map(|(tenant, _)| tenant));
+            tenants.extend(keys.filter_map(split_tenant).map(|(tenant, _)| tenant));
         }
         tenants.append(&mut self.buffers.engine.tenants()?);
         Ok(tenants)

@@ -19,7 +19,7 @@ impl Transaction<'_> {
         match self.own_node(id) {
             Some(None) => Ok(false),
             Some(Some(bytes)) => Ok(Node::decode(bytes)?.state.is_live()),
-            None => Ok(self.view.find(id).is_some_and(|ix| self.view.is_live(ix))),
+            None => Ok(self.before.view.find(id).is_some_and(|ix| self.before.view.is_live(ix))),
         }
     }
 
@@ -56,8 +56,8 @@ impl Transaction<'_> {
             }
         }
         let before = self.node(node.id)?;
-        if before.is_none() && self.view.find(node.id).is_none() {
-            self.new_nodes.insert(node.id);
+        if before.is_none() && self.before.view.find(node.id).is_none() {
+            self.before.new_nodes.insert(node.id);
         }
         self.put(node.id.as_bytes(), node)?;
         // Unchanged entries are not written again.
@@ -224,7 +224,7 @@ impl Transaction<'_> {
     fn must_exist(&self, id: NodeId) -> Result<()> {
         let exists = match self.own_node(id) {
             Some(own) => own.is_some(),
-            None => self.view.find(id).is_some(),
+            None => self.before.view.find(id).is_some(),
         };
         if exists { Ok(()) } else { Err(TransactionError::NoNode(id).into()) }
     }
