@@ -141,11 +141,11 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
 
     /// Applies a transaction. `prepare` is called for each live note, and its result is passed to `put`. `remove` is
     /// called for each note that was deleted or is no longer live. Only `put` and `remove` run under the lock.
-    pub(super) fn apply<R>(
+    pub(super) fn apply<'a, R>(
         &self,
         seq: u64,
-        deltas: &[Delta],
-        prepare: impl Fn(&Node) -> R,
+        deltas: &'a [Delta],
+        mut prepare: impl FnMut(&'a Node) -> R,
         put: impl Fn(&mut C, NodeId, R),
         remove: impl Fn(&mut C, NodeId),
     ) {

@@ -28,7 +28,7 @@ pub use scores::{QueryTerms, TextScores};
 pub(crate) use snapshot::saved_again;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokens::Tokenizer;
+use tokens::{TermCache, Tokenizer};
 pub use tokens::{is_name, names, without_possessive};
 
 /// The text index of live nodes.
@@ -204,17 +204,26 @@ impl Index for TextIndex {
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
-        // A title derived from the beginning of the body is not indexed, because its terms would count twice. Other
-        // names are searched like the title.
-        let terms = |node: &Node| {
-            let title: Vec<String> = node.titles().flat_map(|title| self.tokenizer.terms(title)).collect();
-            let sketch = WordProfile::of(&node.text()).sketch();
-            (title, self.tokenizer.terms(&node.body), sketch)
-        };
+        let mut cache = TermCache::default();
         let put = |postings: &mut Postings, id, (title, body, sketch): (Vec<_>, Vec<_>, _)| {
             postings.put(id, &title, &body, sketch);
         };
-        self.content.apply(seq, deltas, terms, put, Postings::remove);
+        self.content.apply(
+            seq,
+            deltas,
+            |node| {
+                // A title derived from the beginning of the body is not indexed, because its terms would count twice.
+                // Other names are searched like the title.
+                let mut title = Vec::new();
+                for text in node.titles() {
+                    title.append(&mut self.tokenizer.cached_terms(text, &mut cache));
+                }
+                let body = self.tokenizer.cached_terms(&node.body, &mut cache);
+                (title, body, WordProfile::of(&node.text()).sketch())
+            },
+            put,
+            Postings::remove,
+        );
         Ok(())
     }
 

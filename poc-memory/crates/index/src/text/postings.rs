@@ -137,7 +137,7 @@ pub(super) struct Postings {
 
 impl Postings {
     /// Adds a node, or replaces its terms.
-    pub(super) fn put(&mut self, id: NodeId, title: &[String], body: &[String], sketch: WordSketch) {
+    pub(super) fn put(&mut self, id: NodeId, title: &[Arc<str>], body: &[Arc<str>], sketch: WordSketch) {
         let mut counts: FxHashMap<&str, (u16, u16)> = FxHashMap::default();
         for term in title {
             let count = counts.entry(term).or_default();
