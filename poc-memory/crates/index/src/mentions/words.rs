@@ -1,6 +1,6 @@
 //! Splits texts into whole, folded words, and judges by their spelling whether they are names.
 
-use crate::text::fold::fold;
+use crate::text::fold::fold_into;
 use crate::text::tokens::{identifiers, names_at, without_possessive};
 use unicode_normalization::char::is_combining_mark;
 
@@ -74,7 +74,7 @@ impl FoldedWords {
     }
 
     fn add(&mut self, word: &str, spelling: Spelling) {
-        self.text.push_str(&fold(word));
+        fold_into(word, &mut self.text);
         self.ends.push((u32::try_from(self.text.len()).unwrap_or(u32::MAX), spelling));
     }
 
@@ -136,7 +136,7 @@ fn word_length(text: &str) -> usize {
 }
 
 fn is_part(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || is_combining_mark(c)
+    c.is_alphanumeric() || c == '_' || !c.is_ascii() && is_combining_mark(c)
 }
 
 /// The names of a note: the words of its titles, and its keys (the present and former ones) and titles if they are

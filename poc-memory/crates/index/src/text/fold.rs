@@ -6,9 +6,23 @@ use unicode_normalization::char::is_combining_mark;
 /// Converts a word to lower case and to compatibility form (NFKC), and drops the diacritics of Latin and Greek
 /// letters. In other scripts a mark makes a different letter (`й` is not `и`), so it is kept.
 pub(crate) fn fold(word: &str) -> String {
-    if word.is_ascii() {
-        return word.to_ascii_lowercase();
+    if word.is_ascii() { word.to_ascii_lowercase() } else { fold_unicode(word) }
+}
+
+/// Like [`fold`]; appends the folded word to a text.
+pub(crate) fn fold_into(word: &str, text: &mut String) {
+    if !word.is_ascii() {
+        text.push_str(&fold_unicode(word));
+        return;
     }
+    let start = text.len();
+    text.push_str(word);
+    if let Some(folded) = text.get_mut(start..) {
+        folded.make_ascii_lowercase();
+    }
+}
+
+fn fold_unicode(word: &str) -> String {
     let mut folded = String::with_capacity(word.len());
     let mut droppable = false;
     for character in word.nfkd().flat_map(char::to_lowercase) {
@@ -61,6 +75,13 @@ mod tests {
         #[test]
         fn folding_twice_changes_nothing(word in "\\w{0,12}") {
             prop_assert_eq!(fold(&fold(&word)), fold(&word));
+        }
+
+        #[test]
+        fn a_word_is_appended_as_it_is_folded(text: String, word in "\\w{0,12}") {
+            let mut appended = text.clone();
+            fold_into(&word, &mut appended);
+            prop_assert_eq!(appended, text + &fold(&word));
         }
     }
 }

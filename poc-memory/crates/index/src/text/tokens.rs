@@ -248,12 +248,16 @@ pub fn without_possessive(name: &str) -> &str {
 }
 
 fn is_word_character(character: char) -> bool {
-    character.is_alphanumeric() || unicode_normalization::char::is_combining_mark(character)
+    character.is_alphanumeric()
+        || !character.is_ascii() && unicode_normalization::char::is_combining_mark(character)
 }
 
 /// Whether a token has the form of a name: it contains a digit, `_`, `/`, `::` or a capital after a small
 /// letter, and is not a quantity.
 pub fn is_name(run: &str) -> bool {
+    if is_plain(run) {
+        return false;
+    }
     let has_inner_capital = || {
         let mut before = run.chars();
         let after = run.chars().skip(1);
