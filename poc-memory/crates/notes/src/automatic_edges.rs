@@ -14,6 +14,7 @@ use poc_store::Transaction;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
+use std::cell::LazyCell;
 
 /// A note of a batch that is being prepared, as the other notes of the batch see it.
 pub(super) struct BatchNote {
@@ -100,7 +101,7 @@ impl<'a> Batch<'a> {
             vectors.filter(|vector| !vector.is_zero()).collect()
         });
         let positions = notes.iter().enumerate().rev().map(|(at, note)| (note.id, at));
-        let sketches = notes.iter().map(|note| WordProfile::of(&note.text).sketch());
+        let sketches = notes.iter().map(|note| WordSketch::of(&note.text));
         Batch {
             notes,
             vectors: vectors.collect(),
@@ -269,8 +270,9 @@ impl Candidates<'_> {
             _ => 0.0,
         };
         let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
-        let own = WordProfile::of(&self.note.text);
-        let own_sketch = own.sketch();
+        // Nearly always, sketches are enough.
+        let own = LazyCell::new(|| WordProfile::of(&self.note.text));
+        let own_sketch = self.batch.sketches.get(self.at).copied().unwrap_or_default();
         for candidate in best.take_while(|candidate| candidate.cosine >= threshold) {
             let sketch = match candidate.batch {
                 Some(other) => self.batch.sketch(other.id),

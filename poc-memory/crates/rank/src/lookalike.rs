@@ -17,6 +17,11 @@ pub fn identifiers(text: &str) -> BTreeSet<&str> {
 
 /// Whether a token is an identifier.
 pub fn is_identifier(token: &str) -> bool {
+    // Nearly all tokens are plain words, so this is checked first.
+    let after_capital = token.strip_prefix(|first: char| first.is_ascii_uppercase()).unwrap_or(token);
+    if is_lower_ascii(after_capital) {
+        return false;
+    }
     let inner = || token.chars().skip(1);
     token.chars().any(char::is_numeric)
         || inner().any(char::is_uppercase)
@@ -33,17 +38,17 @@ pub struct WordProfile<'a> {
 impl<'a> WordProfile<'a> {
     /// The profile of a text.
     pub fn of(text: &'a str) -> WordProfile<'a> {
-        let words = tokens(text).filter(|token| !token.is_empty() && !is_identifier(token));
-        let mut words: Vec<Cow<'a, str>> = words.map(lower).collect();
+        let (mut identifiers, mut words) = (BTreeSet::new(), Vec::new());
+        for token in tokens(text) {
+            if is_identifier(token) {
+                identifiers.insert(token);
+            } else if !token.is_empty() {
+                words.push(lower(token));
+            }
+        }
         words.sort_unstable();
         words.dedup();
-        WordProfile { identifiers: identifiers(text), words }
-    }
-
-    /// The digest of the words.
-    pub fn sketch(&self) -> WordSketch {
-        let bits = self.words.iter().fold(0, |bits, word| bits | sketch_bit(word));
-        WordSketch { words: self.words.len() as u32, bits }
+        WordProfile { identifiers, words }
     }
 
     /// Whether the texts are look-alikes: their identifiers differ, and the Jaccard similarity of their plain words is
@@ -94,6 +99,17 @@ pub struct WordSketch {
 }
 
 impl WordSketch {
+    /// The digest of the plain words of a text, which are those of its [`WordProfile`].
+    pub fn of(text: &str) -> WordSketch {
+        let words = tokens(text).filter(|token| !token.is_empty() && !is_identifier(token)).map(lower);
+        // Hashes are faster to sort than words.
+        let mut words: Vec<(u64, Cow<'_, str>)> = words.map(|word| (hash(&word), word)).collect();
+        words.sort_unstable();
+        words.dedup();
+        let bits = words.iter().fold(0, |bits, (hash, _)| bits | sketch_bit(*hash));
+        WordSketch { words: words.len() as u32, bits }
+    }
+
     /// Whether [`WordProfile::is_lookalike_of`] may hold for the texts. `false` means that it certainly does not;
     /// `true` may be wrong.
     ///
@@ -105,11 +121,14 @@ impl WordSketch {
     }
 }
 
-/// The bit of a word, from its FNV-1a hash (Fowler, Noll and Vo 1991). Digests are stored, so the hash must never
-/// change.
-fn sketch_bit(word: &str) -> u128 {
+/// The FNV-1a hash of a word (Fowler, Noll and Vo 1991).
+fn hash(word: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
-    let hash = word.bytes().fold(0xCBF2_9CE4_8422_2325, step);
+    word.bytes().fold(0xCBF2_9CE4_8422_2325, step)
+}
+
+/// The bit of a word, from its hash. Digests are stored, so neither must ever change.
+fn sketch_bit(hash: u64) -> u128 {
     1 << ((hash ^ (hash >> 32)) & 127)
 }
 
@@ -119,10 +138,14 @@ pub fn are_lookalikes(a: &str, b: &str) -> bool {
 }
 
 fn lower(word: &str) -> Cow<'_, str> {
-    match word.chars().any(|c| !c.is_lowercase()) {
-        true => word.to_lowercase().into(),
-        false => word.into(),
+    match is_lower_ascii(word) || word.chars().all(char::is_lowercase) {
+        true => word.into(),
+        false => word.to_lowercase().into(),
     }
+}
+
+fn is_lower_ascii(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
@@ -192,15 +215,22 @@ mod tests {
                 words.map(|(word, _)| word.as_str()).chain([number.to_string().as_str()]).collect::<Vec<_>>().join(" ")
             };
             let (a, b) = (text(a, 0), text(b, 1));
-            let (a, b) = (WordProfile::of(&a), WordProfile::of(&b));
-            prop_assert!(!a.is_lookalike_of(&b) || a.sketch().may_be_lookalike_of(&b.sketch()));
+            let (sketch_a, sketch_b) = (WordSketch::of(&a), WordSketch::of(&b));
+            prop_assert!(!are_lookalikes(&a, &b) || sketch_a.may_be_lookalike_of(&sketch_b));
+        }
+
+        #[test]
+        fn a_sketch_is_that_of_the_words(text in "([a-cA-C0-1'é_]{0,3}[ \\n.]){0,40}") {
+            let words = WordProfile::of(&text).words;
+            let bits = words.iter().fold(0, |bits, word| bits | sketch_bit(hash(word)));
+            prop_assert_eq!(WordSketch::of(&text), WordSketch { words: words.len() as u32, bits });
         }
 
         #[test]
         fn a_sketch_rules_out_unrelated_texts(a in proptest::collection::btree_set("[a-m]{6}", 40), b in proptest::collection::btree_set("[n-z]{6}", 40)) {
             let text = |words: BTreeSet<String>| words.into_iter().collect::<Vec<_>>().join(" ");
             let (a, b) = (text(a), text(b));
-            let (a, b) = (WordProfile::of(&a).sketch(), WordProfile::of(&b).sketch());
+            let (a, b) = (WordSketch::of(&a), WordSketch::of(&b));
             prop_assert!(!a.may_be_lookalike_of(&b));
             prop_assert!(a.may_be_lookalike_of(&a));
         }

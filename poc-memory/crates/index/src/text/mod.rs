@@ -19,7 +19,7 @@ pub use hit::{TextField, TextHit};
 pub use joined::JoinedScores;
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
-use poc_rank::lookalike::{WordProfile, WordSketch};
+use poc_rank::lookalike::WordSketch;
 use poc_store::NoteDigests;
 use poc_store::atomic_file::Fingerprint;
 use postings::{Parameters, Postings, TextScope};
@@ -219,7 +219,7 @@ impl Index for TextIndex {
                     title.append(&mut self.tokenizer.cached_terms(text, &mut cache));
                 }
                 let body = self.tokenizer.cached_terms(&node.body, &mut cache);
-                (title, body, WordProfile::of(&node.text()).sketch())
+                (title, body, WordSketch::of(&node.text()))
             },
             put,
             Postings::remove,

@@ -41,7 +41,7 @@ fn ids(hits: &[TextHit]) -> Vec<NodeId> {
 #[test]
 fn a_word_sketch_matches_the_current_text_also_after_an_open() {
     let folder = tempfile::tempdir().unwrap();
-    let sketch = |note: &Node| Some(WordProfile::of(&note.text()).sketch());
+    let sketch = |note: &Node| Some(WordSketch::of(&note.text()));
     let (first, second) =
         (note(1, "Pumps", "Three pumps failed"), note(1, "Pumps", "Four valves were replaced"));
     let index = open(folder.path());
