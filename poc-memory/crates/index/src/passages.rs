@@ -10,6 +10,9 @@ use unicode_segmentation::UnicodeSegmentation;
 pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
     let words = words.max(1);
     let stride = stride.clamp(1, words);
+    if most_words(body) <= words {
+        return Some(body.trim()).filter(|whole| !whole.is_empty()).into_iter().collect();
+    }
     let units = units(body, stride);
     // The number of words before each unit.
     let mut before = Vec::with_capacity(units.len());
@@ -41,6 +44,19 @@ pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
         start = next;
     }
     passages
+}
+
+/// A number that the words of a text do not exceed: each contains a run of ASCII letters and digits, which are never
+/// separated, or another character. It is found much faster than the words themselves.
+fn most_words(text: &str) -> usize {
+    let (mut count, mut is_within) = (0, false);
+    for byte in text.bytes() {
+        let is_part = byte.is_ascii_alphanumeric();
+        // The bytes of a character after the first begin with the bits 10.
+        count += usize::from(is_part && !is_within || byte >= 0b1100_0000);
+        is_within = is_part;
+    }
+    count
 }
 
 /// The smallest unit of a passage: a sentence, a line of a list or of code, or a piece of one.
@@ -155,6 +171,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_short_body_is_not_searched_for_sentences(body in "([a-cA-C0-9é日. '_\n:,-]|\\PC){0,40}") {
+            let bound = most_words(&body);
+            prop_assert!(body.unicode_words().count() <= bound);
+            prop_assert!(units(&body, usize::MAX).iter().map(|unit| unit.words).sum::<usize>() <= bound);
+            let whole: Vec<&str> = Some(body.trim()).filter(|whole| !whole.is_empty()).into_iter().collect();
+            prop_assert_eq!(passages(&body, bound, bound), whole);
+        }
+
         #[test]
         fn every_word_is_in_a_passage_and_none_is_too_long(
             body in "([a-z]{1,4}[ .\n#-]{1,3}){0,80}",
