@@ -49,7 +49,7 @@ pub use structure::{
     StructureOptions, StructureSource, clustering,
 };
 pub use tenant::{Tenant, Tuple};
-pub use title::{DERIVED_TITLE_CHARS, one_line, title_of};
+pub use title::{DERIVED_TITLE_CHARS, is_title_of, one_line, title_of};
 pub use view::{
     Builder, Ix, MergedEdge, Neighbor, OptionalTimestampCursor, Representation, View, Visibility,
 };

@@ -1,5 +1,5 @@
 //! The passages of a note, each with a vector of its own.
-use poc_graph::{Node, title_of};
+use poc_graph::{Node, is_title_of};
 use poc_index::passages;
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(super) fn embedding_text<'a>(
 
 /// The text that is embedded for each passage.
 pub(super) fn embedding_texts<'a>(node: &'a Node, config: &poc_config::VectorsConfig) -> Vec<Cow<'a, str>> {
-    let is_named = title_of(&node.body).as_ref() != Some(&node.title);
+    let is_named = !is_title_of(&node.title, &node.body);
     let texts = texts(node, config).into_iter().enumerate();
     texts
         .map(|(passage, text)| match passage > 0 && is_named {
