@@ -116,7 +116,12 @@ pub(super) fn read_change(key: &[u8]) -> Result<u64> {
 
 /// Parses a key or value that consists of a node id.
 pub(super) fn read_id(bytes: &[u8]) -> Result<NodeId> {
-    id(bytes).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id).ok_or_else(|| damaged("a node"))
+    find_id(bytes).ok_or_else(|| damaged("a node"))
+}
+
+/// Like [`read_id`]; `None` if it is anything else.
+pub(super) fn find_id(bytes: &[u8]) -> Option<NodeId> {
+    id(bytes).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id)
 }
 
 /// Parses a key that consists of a tenant.

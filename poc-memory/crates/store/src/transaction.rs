@@ -136,7 +136,8 @@ impl<'a> Transaction<'a> {
         let before = self.before.get(table, key, free.key().as_bytes())?;
         if before != value {
             free.insert(next);
-            if let Some(id) = Some(table).filter(|table| *table == Table::Nodes).and(keys::read_id(key).ok())
+            if table == Table::Nodes
+                && let Some(id) = keys::find_id(key)
             {
                 self.own_nodes.insert(id, next);
             }
@@ -190,12 +191,13 @@ impl RecordsBefore<'_> {
     /// Whether it is known, without reading, that no record with this key or prefix existed. The records of a node are
     /// deleted with it, and by a repair that loses it, so a new node has none.
     fn is_absent(&self, table: Table, key: &[u8]) -> bool {
-        let id = |bytes: &[u8]| keys::read_id(bytes).ok();
         if table == Table::Nodes {
-            return id(key).is_some_and(|id| self.view.find(id).is_none());
+            return keys::find_id(key).is_some_and(|id| self.view.find(id).is_none());
         }
         // Only the value of a name's entry, which is not read, shows to which node the name belongs.
-        index_entries::owners(table, key, &[]).filter_map(id).any(|id| self.new_nodes.contains(&id))
+        index_entries::owners(table, key, &[])
+            .filter_map(keys::find_id)
+            .any(|id| self.new_nodes.contains(&id))
     }
 }
 
