@@ -341,20 +341,22 @@ pub(super) fn create(
     now: Timestamp,
 ) -> Result<EdgeCounts> {
     let mut made = EdgeCounts::default();
+    let mut record = Edge {
+        src,
+        dst: src,
+        kind: EdgeKind::Semantic,
+        strength: 0.0,
+        created: now,
+        touched: now,
+        provenance: provenance.to_owned(),
+        reason: String::new(),
+    };
     for edge in edges {
-        if !tx.is_live(edge.dst)? {
+        (record.dst, record.kind, record.strength) = (edge.dst, edge.kind, strength(edge.cosine));
+        record.reason.clone_from(&edge.reason);
+        if !tx.put_edge_to_live(&record)? {
             continue;
         }
-        tx.put_edge(&Edge {
-            src,
-            dst: edge.dst,
-            kind: edge.kind,
-            strength: strength(edge.cosine),
-            created: now,
-            touched: now,
-            provenance: provenance.to_owned(),
-            reason: edge.reason.clone(),
-        })?;
         match edge.kind {
             EdgeKind::Keyword => made.keyword += 1,
             _ => made.semantic += 1,

@@ -174,7 +174,9 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
     let mut counts = automatic_edges::EdgeCounts::default();
     if let Some(text) = &planned.text {
         tx.put_vectors(node.id, &text.embedder, &text.vectors)?;
-        automatic_edges::delete(tx, node.id)?;
+        if planned.replaces.is_some() {
+            automatic_edges::delete(tx, node.id)?;
+        }
         counts = automatic_edges::create(tx, node.id, &text.edges, &prepared.provenance, now)?;
         samples::add(tx, SampleKind::Insert, &text.embedder, &text.cosines)?;
         if planned.replaces.is_some() {

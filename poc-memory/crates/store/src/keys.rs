@@ -12,9 +12,16 @@ pub(super) const ID: usize = 16;
 /// the number of the table instead.
 const ENTRY_PREFIX: [u8; 16] = [0; 16];
 
+/// The length of an edge's key in bytes.
+pub(super) const EDGE: usize = 2 * ID + 1;
+
 /// The key of an edge under its source. The key of its mirror has source and target swapped.
-pub(super) fn edge(from: NodeId, kind: EdgeKind, to: NodeId) -> Vec<u8> {
-    [from.as_bytes().as_slice(), &[kind as u8], to.as_bytes()].concat()
+pub(super) fn edge(from: NodeId, kind: EdgeKind, to: NodeId) -> [u8; EDGE] {
+    let mut key = [kind as u8; EDGE];
+    let (source, rest) = key.split_at_mut(ID);
+    source.copy_from_slice(from.as_bytes());
+    rest.split_at_mut(1).1.copy_from_slice(to.as_bytes());
+    key
 }
 
 /// The edge that has a key. The key of its mirror gives the reversed edge.
@@ -172,7 +179,7 @@ mod tests {
     #[test]
     fn a_key_of_the_wrong_length_is_an_error() {
         let (a, b) = (node(1).id, node(2).id);
-        let long = [edge(a, EdgeKind::Link, b), vec![0]].concat();
+        let long = [edge(a, EdgeKind::Link, b).as_slice(), &[0]].concat();
         assert!(read_edge(&long).is_err() && read_edge(&long[..32]).is_err());
         assert!(read_vector(&a.as_bytes()[..]).is_err());
         assert!(read_id(&long).is_err() && read_change(a.as_bytes()).is_err());

@@ -27,11 +27,19 @@ impl View {
                 _ => {}
             }
         }
+        // The source of the last edge; edges usually come grouped by source.
+        let mut source: Option<(NodeId, Ix)> = None;
         for delta in deltas {
             match delta {
                 Delta::Activity(id, activity) => self.put_activity(*id, activity),
                 Delta::ActivityDeleted(id) => self.reset_activity(*id),
-                Delta::Edge(edge) => self.put_edge(edge),
+                Delta::Edge(edge) => {
+                    let known = source.filter(|(id, _)| *id == edge.src);
+                    source = known.or_else(|| Some((edge.src, self.find(edge.src)?)));
+                    if let Some((_, ix)) = source {
+                        self.put_edge_from(ix, edge);
+                    }
+                }
                 Delta::EdgeDeleted(EdgeId { src, kind, dst }) => self.remove_edge(*src, *kind, *dst),
                 Delta::Visit(agent, id, visit) => self.put_visit(agent, *id, Some(*visit)),
                 Delta::VisitDeleted(agent, id) => self.put_visit(agent, *id, None),

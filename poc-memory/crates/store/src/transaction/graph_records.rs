@@ -170,6 +170,20 @@ impl Transaction<'_> {
     pub fn put_edge(&mut self, edge: &Edge) -> Result<()> {
         self.must_exist(edge.src)?;
         self.must_exist(edge.dst)?;
+        self.write_edge(edge)
+    }
+
+    /// Writes an edge and its mirror if the target is live, and returns whether it is. The source must exist.
+    pub fn put_edge_to_live(&mut self, edge: &Edge) -> Result<bool> {
+        let is_live = self.is_live(edge.dst)?;
+        if is_live {
+            self.must_exist(edge.src)?;
+            self.write_edge(edge)?;
+        }
+        Ok(is_live)
+    }
+
+    fn write_edge(&mut self, edge: &Edge) -> Result<()> {
         self.put(&keys::edge(edge.src, edge.kind, edge.dst), edge)?;
         self.put_raw(Table::EdgesIn, &keys::edge(edge.dst, edge.kind, edge.src), Some(Vec::new()))
     }

@@ -8,7 +8,14 @@ use crate::{Edge, EdgeKind, NodeId};
 
 impl View {
     pub(in crate::view) fn put_edge(&mut self, edge: &Edge) {
-        let (Some(a), Some(b)) = (self.find(edge.src), self.find(edge.dst)) else { return };
+        if let Some(source) = self.find(edge.src) {
+            self.put_edge_from(source, edge);
+        }
+    }
+
+    /// Adds an edge whose source has the index `a`.
+    pub(super) fn put_edge_from(&mut self, a: Ix, edge: &Edge) {
+        let Some(b) = self.find(edge.dst) else { return };
         let half = Neighbor::outgoing(b, edge.kind, edge.graph_strength());
         if !is_graph_edge(edge.kind, a, b) {
             self.put_other(a, half);
