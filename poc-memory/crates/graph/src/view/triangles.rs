@@ -67,11 +67,7 @@ pub(super) fn bump(column: &mut Column<u32>, ix: Ix, by: i32) {
 }
 
 /// Calls `each` with the elements that two ascending lists have in common.
-pub(super) fn common(
-    left: impl Iterator<Item = Ix>,
-    right: impl Iterator<Item = Ix>,
-    mut each: impl FnMut(Ix),
-) {
+fn common(left: impl Iterator<Item = Ix>, right: impl Iterator<Item = Ix>, mut each: impl FnMut(Ix)) {
     let (mut left, mut right) = (left.peekable(), right.peekable());
     while let (Some(&x), Some(&y)) = (left.peek(), right.peek()) {
         match x.cmp(&y) {

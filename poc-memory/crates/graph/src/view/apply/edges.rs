@@ -2,7 +2,7 @@
 
 use crate::lists::Lists;
 use crate::structure::StructureCell;
-use crate::view::triangles::{bump, common};
+use crate::view::triangles::bump;
 use crate::view::{Ix, Neighbor, View};
 use crate::{Edge, EdgeKind, NodeId};
 
@@ -77,9 +77,7 @@ impl View {
     /// Adds (`sign` 1) or removes (−1) one merged edge in the counts of its ends and of their common neighbours. Only
     /// live neighbours count, but nodes in any state have counts.
     fn count_merged_edge(&mut self, a: Ix, b: Ix, sign: i32) {
-        let mut shared = Vec::new();
-        let neighbors = |ix| self.all_merged_edges(ix).map(|edge| edge.ix);
-        common(neighbors(a), neighbors(b), |ix| shared.push(ix));
+        let shared = self.common_neighbors(a, b);
         let (is_live_a, is_live_b) = (self.is_live(a), self.is_live(b));
         bump(&mut self.degrees, a, sign * i32::from(is_live_b));
         bump(&mut self.degrees, b, sign * i32::from(is_live_a));
@@ -89,6 +87,19 @@ impl View {
             bump(&mut self.triangles, b, sign * i32::from(is_live_a && is_live_c));
             bump(&mut self.triangles, c, sign * i32::from(is_live_a && is_live_b));
         }
+    }
+
+    /// The nodes in any state that have edges to both nodes, ascending. The time is nearly proportional to the smaller
+    /// number of their edges.
+    fn common_neighbors(&self, a: Ix, b: Ix) -> Vec<Ix> {
+        let (mut fewer, mut more) = (self.edges(a), self.edges(b));
+        if fewer.len() > more.len() {
+            (fewer, more) = (more, fewer);
+        }
+        let is_common = |ix: &Ix| more.binary_search_by_key(ix, |edge| edge.target()).is_ok();
+        let mut common: Vec<Ix> = fewer.iter().map(|edge| edge.target()).filter(is_common).collect();
+        common.dedup();
+        common
     }
 
     /// Adds a node that has become live to the counts of its neighbours.
@@ -106,9 +117,8 @@ impl View {
     fn count_as_neighbor(&mut self, ix: Ix, sign: i32) {
         let neighbors: Vec<Ix> = self.all_merged_edges(ix).map(|edge| edge.ix).collect();
         for neighbor in neighbors {
-            let mut pairs = 0;
-            let live = |ix| self.merged_edges(ix).map(|edge| edge.ix);
-            common(live(ix), live(neighbor), |_| pairs += 1);
+            let common = self.common_neighbors(ix, neighbor);
+            let pairs = common.into_iter().filter(|&other| self.is_live(other)).count() as i32;
             bump(&mut self.degrees, neighbor, sign);
             bump(&mut self.triangles, neighbor, sign * pairs);
         }
