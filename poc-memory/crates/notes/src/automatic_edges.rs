@@ -51,7 +51,7 @@ pub(super) fn find(
     view: &View,
     batch: &[BatchNote],
 ) -> Result<Vec<(Vec<AutomaticEdge>, Histogram)>> {
-    let prepared = Batch::new(batch);
+    let prepared = Batch::new(batch, view);
     let groups: Vec<Result<Vec<_>>> = (0..batch.len())
         .collect::<Vec<usize>>()
         .par_chunks(NOTES_PER_PASS)
@@ -92,10 +92,12 @@ struct Batch<'a> {
     sketches: Vec<WordSketch>,
     /// The first position of each note.
     positions: FxHashMap<NodeId, usize>,
+    /// Whether any of the notes is in the view, so that it is an update.
+    has_stored: bool,
 }
 
 impl<'a> Batch<'a> {
-    fn new(notes: &'a [BatchNote]) -> Batch<'a> {
+    fn new(notes: &'a [BatchNote], view: &View) -> Batch<'a> {
         let vectors = notes.iter().map(|note| {
             let vectors = note.vectors.iter().map(|vector| MeasuredVector::of(vector));
             vectors.filter(|vector| !vector.is_zero()).collect()
@@ -107,6 +109,7 @@ impl<'a> Batch<'a> {
             vectors: vectors.collect(),
             sketches: sketches.collect(),
             positions: positions.collect(),
+            has_stored: notes.iter().any(|note| view.find(note.id).is_some()),
         }
     }
 
@@ -176,9 +179,9 @@ impl Candidates<'_> {
         Ok((edges, cosines))
     }
 
-    /// Whether a note is another one whose current text is in the index.
+    /// Whether a note of the view is another one whose current text is in the index.
     fn is_indexed(&self, id: NodeId) -> bool {
-        id != self.note.id && self.batch.before(self.at, id).is_none()
+        !self.batch.has_stored || id != self.note.id && self.batch.before(self.at, id).is_none()
     }
 
     /// The notes nearest in meaning, best first; equal cosines are ordered by id.
@@ -319,6 +322,12 @@ fn ranked(id: NodeId, score: f64) -> Ranked<()> {
 /// The `k` nearest notes, best first; equal cosines are ordered by id.
 fn best<'a>(near: impl Iterator<Item = NearNote<'a>>, k: usize) -> Vec<NearNote<'a>> {
     let mut near: Vec<NearNote<'_>> = near.collect();
+    // Most notes are dropped before the others are sorted.
+    if k < near.len() {
+        let mut cosines: Vec<f64> = near.iter().map(|near| near.cosine).collect();
+        let (_, least, _) = cosines.select_nth_unstable_by(k, |a, b| b.total_cmp(a));
+        near.retain(|near| near.cosine.total_cmp(least).is_ge());
+    }
     near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
     near.truncate(k);
     near
