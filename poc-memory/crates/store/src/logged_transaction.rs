@@ -85,6 +85,14 @@ impl Write {
         Some(NodeId::from_bytes(*self.key.first_chunk()?))
     }
 
+    /// About the number of bytes that it takes in an encoded transaction.
+    fn encoded_length(&self) -> usize {
+        /// The names of the fields, and the lengths of the values.
+        const OVERHEAD_BYTES: usize = 40;
+        let length = |image: &Option<Vec<u8>>| image.as_ref().map_or(0, Vec::len);
+        OVERHEAD_BYTES + self.key.len() + length(&self.before) + length(&self.after)
+    }
+
     /// The edge if this writes one or its mirror.
     pub fn edge_id(&self) -> Option<EdgeId> {
         let read = || keys::read_edge(&self.key).ok();
@@ -161,8 +169,9 @@ impl LoggedTransaction {
 
     /// Encodes the transaction as MessagePack with named fields, compressed if that is shorter.
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
-        let plain =
-            rmp_serde::to_vec_named(self).map_err(|error| EncodingError::new("a transaction", error))?;
+        let mut plain = Vec::with_capacity(self.writes.iter().map(Write::encoded_length).sum());
+        rmp_serde::encode::write_named(&mut plain, self)
+            .map_err(|error| EncodingError::new("a transaction", error))?;
         // A transaction that is too long for the log is rejected, even if it would compress well.
         if !(COMPRESSION_MIN_BYTES..=MAX_RECORD).contains(&plain.len()) {
             return Ok(plain);
