@@ -13,6 +13,7 @@
 mod directory;
 mod earlier_layout;
 mod merge;
+mod merge_cursor;
 mod merge_iterator;
 mod recent_records;
 mod table_files;

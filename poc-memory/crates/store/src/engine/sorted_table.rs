@@ -270,15 +270,16 @@ pub(super) struct TableCursor {
     table: Arc<SortedTable>,
     /// The index of the next block, after the one that may contain `from`.
     next: usize,
-    /// Records with smaller keys are skipped.
+    /// Records with smaller keys are skipped. It is empty after the first record.
     from: Vec<u8>,
-    /// The current block, at its current record; `None` before the first block and between blocks.
+    /// The current block, at its current record; `None` before the first record and after the last.
     records: Option<BlockReader<Arc<Block>>>,
     has_started: bool,
 }
 
 impl TableCursor {
-    fn next_record(&mut self) -> Result<Option<StoredRecord>, EngineError> {
+    /// Advances to the next record; `false` if there is none.
+    pub(super) fn advance(&mut self) -> Result<bool, EngineError> {
         if !self.has_started {
             // Most scans read a few records. The blocks after the first one are not cached, because a full scan would
             // evict others.
@@ -288,15 +289,23 @@ impl TableCursor {
         loop {
             if let Some(records) = &mut self.records {
                 while records.advance()? {
-                    if records.key() >= self.from.as_slice() {
-                        return Ok(Some((records.key().to_vec(), records.value().to_vec())));
+                    if self.from.is_empty() || records.key() >= self.from.as_slice() {
+                        // All later keys are greater.
+                        self.from.clear();
+                        return Ok(true);
                     }
                 }
             }
-            let Some((_, block)) = self.table.block(self.next)? else { return Ok(None) };
+            self.records = None;
+            let Some((_, block)) = self.table.block(self.next)? else { return Ok(false) };
             self.next += 1;
             self.records = Some(BlockReader::new(Arc::new(block)));
         }
+    }
+
+    /// The key and the stored value of the current record; `None` before the first record and after the last.
+    pub(super) fn record(&self) -> Option<(&[u8], &[u8])> {
+        self.records.as_ref().map(|records| (records.key(), records.value()))
     }
 }
 
@@ -304,7 +313,10 @@ impl Iterator for TableCursor {
     type Item = Result<StoredRecord, EngineError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_record().transpose()
+        match self.advance() {
+            Ok(_) => self.record().map(|(key, value)| Ok((key.to_vec(), value.to_vec()))),
+            Err(error) => Some(Err(error)),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Merges tables into longer ones.
 
-use super::merge_iterator::MergeIterator;
+use super::merge_cursor::MergeCursor;
 use super::table_files::GenerationRange;
 use super::{LsmState, Run, Version};
 use crate::engine::CHECK_RECORDS;
@@ -56,11 +56,10 @@ impl LsmState {
         let generations = GenerationRange { first: oldest.generations.first, last: newest.generations.last };
         let max_records = merged.iter().map(|run| run.table.records()).sum();
         let mut writer = TableWriter::create(&self.directory.join(generations.file_name()), max_records)?;
-        let mut sources = MergeIterator::default();
-        merged.iter().for_each(|run| sources.add(run.table.cursor_from(&[])));
+        let tables = merged.iter().map(|run| run.table.cursor_from(&[]));
+        let mut records = self.check_damage(MergeCursor::new(tables))?;
         let mut read = 0u64;
-        for record in sources {
-            let (key, value) = self.check_damage(record)?;
+        while let Some((key, value)) = records.record() {
             if self.must_stop() {
                 return Ok(());
             }
@@ -70,8 +69,9 @@ impl LsmState {
             }
             // Tombstones are kept unless the oldest table is included: without them, an older value would reappear.
             if !value.is_empty() || !older.is_empty() {
-                writer.push(&key, &value)?;
+                writer.push(key, value)?;
             }
+            self.check_damage(records.advance())?;
         }
         if self.must_stop() {
             return Ok(());
