@@ -14,7 +14,14 @@ pub fn quantize(vector: &[f32]) -> Option<Vec<i8>> {
         return None;
     }
     // The division comes first, because 127 / greatest may overflow.
-    Some(vector.iter().map(|value| (value / greatest * MAX).round() as i8).collect())
+    Some(vector.iter().map(|value| nearest(value / greatest * MAX)).collect())
+}
+
+/// The integer nearest to a value of at most 127, like [`f32::round`], which is a call for every value.
+fn nearest(value: f32) -> i8 {
+    let whole = value as i32;
+    let rest = value - whole as f32;
+    (whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)) as i8
 }
 
 #[cfg(test)]
@@ -23,6 +30,17 @@ mod tests {
     use crate::cosine::cosine;
     use proptest::collection::vec;
     use proptest::prelude::*;
+
+    #[test]
+    fn values_are_rounded_to_the_nearest_integer() {
+        let below = |value: f32| f32::from_bits(value.to_bits() - 1);
+        for half in (1..=254).map(|half| half as f32 / 2.0) {
+            for value in [half, below(half), f32::from_bits(half.to_bits() + 1).min(MAX), half - 0.2] {
+                assert_eq!((nearest(value), nearest(-value)), (value.round() as i8, (-value).round() as i8));
+            }
+        }
+        assert_eq!((nearest(0.0), nearest(-0.0), nearest(f32::MIN_POSITIVE)), (0, 0, 0));
+    }
 
     proptest! {
         #[test]
