@@ -28,9 +28,18 @@ pub struct Transaction<'a> {
     writes: Vec<Write>,
     // Indexes in `writes`, by the engine's key.
     write_indexes: BTreeMap<EngineKey, usize>,
-    // The same for nodes only, by id, because edges look their nodes up.
-    own_nodes: FxHashMap<NodeId, usize>,
+    // The nodes that it wrote, by id, because edges look their nodes up.
+    own_nodes: FxHashMap<NodeId, OwnNode>,
     undoes: Vec<u64>,
+}
+
+/// A node that the transaction wrote.
+#[derive(Clone, Copy)]
+struct OwnNode {
+    // Its index in `writes`.
+    write: usize,
+    // Whether it is live; `None` if only the record says it.
+    is_live: Option<bool>,
 }
 
 /// The records before the transaction.
@@ -129,6 +138,11 @@ impl<'a> Transaction<'a> {
                 if let Some(write) = self.writes.get_mut(*found.get()) {
                     write.after = value;
                 }
+                if table == Table::Nodes
+                    && let Some(own) = keys::find_id(key).and_then(|id| self.own_nodes.get_mut(&id))
+                {
+                    own.is_live = None;
+                }
                 return Ok(());
             }
             Entry::Vacant(free) => free,
@@ -139,7 +153,7 @@ impl<'a> Transaction<'a> {
             if table == Table::Nodes
                 && let Some(id) = keys::find_id(key)
             {
-                self.own_nodes.insert(id, next);
+                self.own_nodes.insert(id, OwnNode { write: next, is_live: None });
             }
             self.writes.push(Write { table, key: key.to_vec(), before, after: value });
         }
@@ -172,7 +186,7 @@ impl<'a> Transaction<'a> {
 
     /// The encoded node if this transaction wrote it; `Some(None)` if the transaction deleted it.
     fn own_node(&self, id: NodeId) -> Option<Option<&[u8]>> {
-        self.writes.get(*self.own_nodes.get(&id)?).map(|write| write.after.as_deref())
+        self.writes.get(self.own_nodes.get(&id)?.write).map(|write| write.after.as_deref())
     }
 }
 

@@ -16,10 +16,13 @@ impl Transaction<'_> {
 
     /// Whether there is a live node with this id. It is faster than [`Transaction::node`].
     pub fn is_live(&self, id: NodeId) -> Result<bool> {
-        match self.own_node(id) {
-            Some(None) => Ok(false),
-            Some(Some(bytes)) => Ok(Node::decode(bytes)?.state.is_live()),
-            None => Ok(self.before.view.find(id).is_some_and(|ix| self.before.view.is_live(ix))),
+        let Some(own) = self.own_nodes.get(&id) else {
+            return Ok(self.before.view.find(id).is_some_and(|ix| self.before.view.is_live(ix)));
+        };
+        let record = || self.writes.get(own.write)?.after.as_deref().map(Node::decode);
+        match own.is_live {
+            Some(is_live) => Ok(is_live),
+            None => Ok(record().transpose()?.is_some_and(|node| node.state.is_live())),
         }
     }
 
@@ -60,6 +63,9 @@ impl Transaction<'_> {
             self.before.new_nodes.insert(node.id);
         }
         self.put(node.id.as_bytes(), node)?;
+        if let Some(own) = self.own_nodes.get_mut(&node.id) {
+            own.is_live = Some(node.state.is_live());
+        }
         // Unchanged entries are not written again.
         let wanted = index_entries::of_node(node);
         for (table, key) in before.iter().flat_map(index_entries::of_node) {
