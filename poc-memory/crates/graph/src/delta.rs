@@ -17,8 +17,8 @@ pub enum Delta {
     Activity(NodeId, Activity),
     /// The node's activity was reset to that of a new node.
     ActivityDeleted(NodeId),
-    /// The edge was created or replaced by this one.
-    Edge(Edge),
+    /// The edge was created or replaced, and has this strength in the graph ([`Edge::graph_strength`]).
+    Edge(EdgeId, f64),
     /// The edge was deleted.
     EdgeDeleted(EdgeId),
     /// The agent's visit of the node was recorded; it replaces an earlier one.
@@ -29,4 +29,10 @@ pub enum Delta {
     Vector(NodeId, u16, Arc<[f32]>),
     /// The vector of this passage was deleted.
     VectorDeleted(NodeId, u16),
+}
+
+impl From<Edge> for Delta {
+    fn from(edge: Edge) -> Delta {
+        Delta::Edge(edge.id(), edge.graph_strength())
+    }
 }

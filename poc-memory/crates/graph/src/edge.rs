@@ -48,6 +48,12 @@ impl EdgeKind {
     pub fn is_associative(self) -> bool {
         matches!(self, EdgeKind::Structural | EdgeKind::CoRetrieval | EdgeKind::CoTraversal)
     }
+
+    /// The strength that graph stages use for an edge of this kind, 0–1. An associative weight `w` is mapped to
+    /// `w / (1 + w)`, which is always below 1.
+    pub fn graph_strength(self, strength: f64) -> f64 {
+        if self.is_associative() { strength / (1.0 + strength) } else { strength }
+    }
 }
 
 /// Identifies an edge: there is at most one of each kind from one node to another. Sorted by source, then kind, then
@@ -97,9 +103,8 @@ impl Edge {
         EdgeId { src: self.src, kind: self.kind, dst: self.dst }
     }
 
-    /// The strength that graph stages use, 0–1. An associative weight `w` is mapped to `w / (1 + w)`, which is always
-    /// below 1.
+    /// The strength that graph stages use, 0–1.
     pub fn graph_strength(&self) -> f64 {
-        if self.kind.is_associative() { self.strength / (1.0 + self.strength) } else { self.strength }
+        self.kind.graph_strength(self.strength)
     }
 }

@@ -91,7 +91,7 @@ pub fn edge(src: u64, dst: u64, kind: EdgeKind, strength: f64) -> Edge {
 pub fn view(nodes: u64, links: &[(u64, u64, f64)]) -> View {
     let mut view = View::new();
     let mut deltas: Vec<Delta> = (0..nodes).map(|number| Delta::Node(Arc::new(node(number)))).collect();
-    deltas.extend(links.iter().map(|&(a, b, strength)| Delta::Edge(edge(a, b, EdgeKind::Link, strength))));
+    deltas.extend(links.iter().map(|&(a, b, strength)| Delta::from(edge(a, b, EdgeKind::Link, strength))));
     view.apply(1, &deltas);
     view
 }

@@ -6,7 +6,8 @@ use super::records::Records;
 use super::table::Table;
 use super::{keys, vector_encoding};
 use poc_graph::error::Result;
-use poc_graph::{Activity, Delta, Edge, Node, Visit};
+use poc_graph::time::Timestamp;
+use poc_graph::{Activity, Delta, Edge, EdgeId, EdgeKind, Node, NodeId, Visit};
 use std::sync::Arc;
 
 /// The changes that writes made, in order. Vectors of embedders other than `embedder` are left out.
@@ -54,7 +55,7 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
             None => Delta::ActivityDeleted(keys::read_id(key)?),
         }),
         Table::Edges => Some(match after {
-            Some(bytes) => Delta::Edge(Edge::decode(bytes)?),
+            Some(bytes) => edge_delta(bytes)?,
             None => Delta::EdgeDeleted(keys::read_edge(key)?),
         }),
         Table::Visits => {
@@ -84,6 +85,20 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Reservations
         | Table::TenantSpending => None,
     })
+}
+
+/// The fields of an encoded edge, whose texts are not copied.
+type EdgeFields<'a> = (NodeId, NodeId, EdgeKind, f64, Timestamp, Timestamp, &'a str, &'a str);
+
+fn edge_delta(bytes: &[u8]) -> Result<Delta> {
+    // The graph needs none of the texts, and an import writes hundreds of thousands of edges.
+    if let Some((version, body)) = bytes.split_first()
+        && *version == Edge::VERSION
+        && let Ok((src, dst, kind, strength, ..)) = postcard::from_bytes::<EdgeFields<'_>>(body)
+    {
+        return Ok(Delta::Edge(EdgeId { src, kind, dst }, kind.graph_strength(strength)));
+    }
+    Ok(Edge::decode(bytes)?.into())
 }
 
 fn vector_delta(key: &[u8], after: Option<&[u8]>, embedder: &str) -> Result<Option<Delta>> {

@@ -120,7 +120,7 @@ mod tests {
         let mut deltas: Vec<Delta> =
             numbers.iter().map(|&number| Delta::Node(Arc::new(testing::node(number)))).collect();
         deltas.extend(
-            edges.iter().map(|&(a, b, strength)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, strength))),
+            edges.iter().map(|&(a, b, strength)| Delta::from(testing::edge(a, b, EdgeKind::Link, strength))),
         );
         view.apply(1, &deltas);
         view
@@ -171,7 +171,7 @@ mod tests {
             (0..20u64).map(|turn| testing::edge(turn * 19 % 400, turn * 23 % 400 + 400, EdgeKind::Link, 0.5));
         let mut deltas: Vec<Delta> =
             (400..800).map(|number| Delta::Node(Arc::new(testing::node(number)))).collect();
-        deltas.extend(added.map(Delta::Edge));
+        deltas.extend(added.map(Delta::from));
         view.apply(2, &deltas);
         let after = Communities::continued(&view, &before);
         assert_eq!(after.slots(), 800);

@@ -16,7 +16,7 @@ fn ring() -> View {
 }
 
 fn link(view: &mut View, a: u64, b: u64) {
-    view.apply(view.seq + 1, &[Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5))]);
+    view.apply(view.seq + 1, &[Delta::from(testing::edge(a, b, EdgeKind::Link, 0.5))]);
 }
 
 fn is_computed(source: StructureSource) -> bool {
@@ -128,7 +128,7 @@ fn a_fork_has_its_own_results() {
 fn reopened(edges: &[(u64, u64)]) -> View {
     let mut view = View::new();
     let nodes = (0..8).rev().map(|number| Delta::Node(Arc::new(testing::node(number))));
-    let edges = edges.iter().map(|&(a, b)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5)));
+    let edges = edges.iter().map(|&(a, b)| Delta::from(testing::edge(a, b, EdgeKind::Link, 0.5)));
     view.apply(1, &nodes.chain(edges).collect::<Vec<_>>());
     view
 }
@@ -192,7 +192,7 @@ fn the_age_of_restored_structure_is_the_number_of_changes_since() {
         view.set_structure_loader(move || Some(saved.clone()));
         view.embedding(&LARGE).1
     };
-    assert_eq!(after(Delta::Edge(testing::edge(0, 1, EdgeKind::Link, 0.25))), StructureSource::Reused(1));
+    assert_eq!(after(Delta::from(testing::edge(0, 1, EdgeKind::Link, 0.25))), StructureSource::Reused(1));
     assert_eq!(after(Delta::Node(Arc::new(testing::node(8)))), StructureSource::Reused(1));
     let superseded = Node { state: State::Superseded, ..testing::node(3) };
     assert_eq!(after(Delta::Node(Arc::new(superseded))), StructureSource::Reused(3));

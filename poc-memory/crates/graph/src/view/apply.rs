@@ -33,11 +33,11 @@ impl View {
             match delta {
                 Delta::Activity(id, activity) => self.put_activity(*id, activity),
                 Delta::ActivityDeleted(id) => self.reset_activity(*id),
-                Delta::Edge(edge) => {
+                Delta::Edge(edge, strength) => {
                     let known = source.filter(|(id, _)| *id == edge.src);
                     source = known.or_else(|| Some((edge.src, self.find(edge.src)?)));
                     if let Some((_, ix)) = source {
-                        self.put_edge_from(ix, edge);
+                        self.put_edge_from(ix, *edge, *strength);
                     }
                 }
                 Delta::EdgeDeleted(EdgeId { src, kind, dst }) => self.remove_edge(*src, *kind, *dst),

@@ -146,7 +146,7 @@ mod tests {
             for (a, b, kind, strength) in edges {
                 let edge = testing::edge(a, b, EdgeKind::ALL[kind], strength);
                 built.edge(&edge);
-                stepped.apply(3, &[Delta::Edge(edge)]);
+                stepped.apply(3, &[Delta::from(edge)]);
             }
             for (number, version) in visits {
                 let visit = Visit { at: Timestamp(4), outcome: VisitOutcome::Processed, version };

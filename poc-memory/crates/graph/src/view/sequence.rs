@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn sequence_neighbors_have_structural_edges_in_both_directions() {
         let mut view = view(6, &[(0, 4, 1.0), (4, 0, 1.0)]);
-        let order = |a, b| Delta::Edge(edge(a, b, EdgeKind::Structural, 0.5));
+        let order = |a, b| Delta::from(edge(a, b, EdgeKind::Structural, 0.5));
         view.apply(2, &[order(0, 1), order(1, 0), order(1, 2), order(2, 1), order(0, 3), order(5, 0)]);
         let beside = |view: &crate::View, ix| view.sequence_neighbors(ix).collect::<Vec<_>>();
         assert_eq!([beside(&view, 0), beside(&view, 1), beside(&view, 3)], [vec![1], vec![0, 2], vec![]]);

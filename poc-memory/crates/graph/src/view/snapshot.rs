@@ -305,7 +305,7 @@ mod tests {
             view.apply(1, &[Delta::Node(Arc::new(node))]);
         }
         let edge =
-            |&(a, b, kind): &(u64, u64, usize)| Delta::Edge(testing::edge(a, b, EdgeKind::ALL[kind], 0.7));
+            |&(a, b, kind): &(u64, u64, usize)| Delta::from(testing::edge(a, b, EdgeKind::ALL[kind], 0.7));
         view.apply(2, &edges.iter().map(edge).collect::<Vec<_>>());
         let visit = Visit { at: Timestamp(4), outcome: VisitOutcome::Skipped, version: 2 };
         let id = |&number: &u64| testing::node(number).id;

@@ -70,7 +70,7 @@ impl World {
         for &(first, last) in sessions {
             for number in first..last {
                 for (a, b) in [(number, number + 1), (number + 1, number)] {
-                    deltas.push(Delta::Edge(testing::edge(a, b, EdgeKind::Structural, 1.0)));
+                    deltas.push(Delta::from(testing::edge(a, b, EdgeKind::Structural, 1.0)));
                 }
             }
         }

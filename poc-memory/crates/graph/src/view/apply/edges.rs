@@ -4,19 +4,19 @@ use crate::lists::Lists;
 use crate::structure::StructureCell;
 use crate::view::triangles::bump;
 use crate::view::{Ix, Neighbor, View};
-use crate::{Edge, EdgeKind, NodeId};
+use crate::{Edge, EdgeId, EdgeKind, NodeId};
 
 impl View {
     pub(in crate::view) fn put_edge(&mut self, edge: &Edge) {
         if let Some(source) = self.find(edge.src) {
-            self.put_edge_from(source, edge);
+            self.put_edge_from(source, edge.id(), edge.graph_strength());
         }
     }
 
-    /// Adds an edge whose source has the index `a`.
-    pub(super) fn put_edge_from(&mut self, a: Ix, edge: &Edge) {
+    /// Adds an edge whose source has the index `a`, with its strength in the graph.
+    pub(super) fn put_edge_from(&mut self, a: Ix, edge: EdgeId, strength: f64) {
         let Some(b) = self.find(edge.dst) else { return };
-        let half = Neighbor::outgoing(b, edge.kind, edge.graph_strength());
+        let half = Neighbor::outgoing(b, edge.kind, strength);
         if !is_graph_edge(edge.kind, a, b) {
             self.put_other(a, half);
             return;

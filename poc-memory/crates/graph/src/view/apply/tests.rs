@@ -126,7 +126,7 @@ fn one_of_two_edges_between_two_nodes_can_be_deleted() {
     let forward = testing::edge(1, 2, EdgeKind::Link, 0.8);
     let reverse = testing::edge(2, 1, EdgeKind::Link, 0.3);
     view.apply(1, &[1, 2].map(|number| Delta::Node(Arc::new(testing::node(number)))));
-    view.apply(2, &[Delta::Edge(forward.clone()), Delta::Edge(reverse.clone())]);
+    view.apply(2, &[Delta::from(forward.clone()), Delta::from(reverse.clone())]);
     assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(0).count()), (2, 1, 1));
     view.apply(3, &[Delta::EdgeDeleted(forward.id())]);
     assert_eq!((view.edge_count(), view.degree(0)), (1, 1));
@@ -159,7 +159,7 @@ proptest! {
                 _ => {}
             }
             let delta = match step {
-                Step::Edge(a, b, link) => Delta::Edge(testing::edge(u64::from(a), u64::from(b), kind(link), 0.5)),
+                Step::Edge(a, b, link) => Delta::from(testing::edge(u64::from(a), u64::from(b), kind(link), 0.5)),
                 Step::DeleteEdge(a, b, link) => Delta::EdgeDeleted(EdgeId { src: id(a), kind: kind(link), dst: id(b) }),
                 Step::State(a, live) => {
                     let mut node = testing::node(u64::from(a));

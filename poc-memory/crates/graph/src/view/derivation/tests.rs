@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Nodes with these numbers, each derived from the listed ones. Superseded notes are not visible.
 fn view(nodes: &[Node], derived: &[(u64, u64)]) -> View {
     let mut deltas: Vec<Delta> = nodes.iter().map(|node| Delta::Node(Arc::new(node.clone()))).collect();
-    let edge = |&(from, to): &(u64, u64)| Delta::Edge(testing::edge(from, to, EdgeKind::DerivedFrom, 1.0));
+    let edge = |&(from, to): &(u64, u64)| Delta::from(testing::edge(from, to, EdgeKind::DerivedFrom, 1.0));
     deltas.extend(derived.iter().map(edge));
     let mut view = View::new();
     view.apply(1, &deltas);

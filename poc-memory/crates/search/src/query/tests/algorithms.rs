@@ -23,7 +23,7 @@ fn close(found: &[(&str, f64)], expected: &[(&str, f64)]) {
 /// The sample notes with an additional edge of strength 0.5 from `crash-notes` to `session#1`.
 fn longer() -> World {
     let mut world = notes();
-    world.view.apply(2, &[Delta::Edge(testing::edge(6, 2, EdgeKind::Link, 0.5))]);
+    world.view.apply(2, &[Delta::from(testing::edge(6, 2, EdgeKind::Link, 0.5))]);
     world
 }
 

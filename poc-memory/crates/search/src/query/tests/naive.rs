@@ -247,7 +247,7 @@ impl Graph {
             }
         }
         for &(a, b) in &self.ties {
-            deltas.push(Delta::Edge(poc_graph::Edge {
+            deltas.push(Delta::from(poc_graph::Edge {
                 src: self.records[a].node.id,
                 dst: self.records[b].node.id,
                 ..testing::edge(0, 1, EdgeKind::Link, 0.5)

@@ -200,7 +200,7 @@ pub(super) fn notes() -> World {
     note("past", "semantic", 60, "Past", "An offer that has run out", &|node| {
         node.expires = Some(days_ago(2));
     });
-    let tie = |a, b, strength| Delta::Edge(testing::edge(a, b, EdgeKind::Link, strength));
+    let tie = |a, b, strength| Delta::from(testing::edge(a, b, EdgeKind::Link, strength));
     deltas.extend([tie(0, 1, 0.8), tie(1, 6, 0.7), tie(0, 6, 0.6)]);
     let visit = |number, days| {
         let visit = Visit { at: days_ago(days), outcome: VisitOutcome::Processed, version: 1 };

@@ -188,7 +188,7 @@ fn near_duplicates_form_pairs_in_any_community() {
     let same = "the index reads pages of the log twice";
     let other = "the index reads pages of the log backwards";
     let mut deltas = vec![says(0, same), says(1, same), says(2, other), says(3, "soup for lunch")];
-    deltas.extend((1..4).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
+    deltas.extend((1..4).map(|number| Delta::from(testing::edge(0, number, EdgeKind::Link, 0.9))));
     let world = World::new(NOW, deltas);
     for min in ["", ",min_sim=0.1", ",min_sim=0.99"] {
         let (set, _) = world.run(&format!("interference-pairs{min}"));
@@ -205,7 +205,7 @@ fn a_pair_is_found_despite_similar_nodes_in_the_same_community() {
     let mut deltas: Vec<Delta> =
         (0..50).map(|number| Delta::Node(Arc::new(says(number, "the slow query")))).collect();
     deltas.push(Delta::Node(Arc::new(says(50, "the slow query of Monday"))));
-    deltas.extend((1..50).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
+    deltas.extend((1..50).map(|number| Delta::from(testing::edge(0, number, EdgeKind::Link, 0.9))));
     let mut world = World::new(NOW, deltas);
     // This excludes near-duplicates.
     world.config.cosines.values_mut().for_each(|cosines| cosines.twin = 2.0);

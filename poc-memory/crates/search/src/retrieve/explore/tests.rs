@@ -35,7 +35,7 @@ fn world(notes: &[(f64, &[&str])], edges: &[(u64, u64, EdgeKind, f64)]) -> World
         deltas.push(Delta::Node(Arc::new(node)));
     }
     deltas
-        .extend(edges.iter().map(|&(a, b, kind, strength)| Delta::Edge(testing::edge(a, b, kind, strength))));
+        .extend(edges.iter().map(|&(a, b, kind, strength)| Delta::from(testing::edge(a, b, kind, strength))));
     let (folder, _, vectors) = indexes::fed(&config, &embedder, &deltas);
     let mut view = View::new();
     view.apply(1, &deltas);

@@ -11,7 +11,7 @@ fn a_note_linked_with_a_good_note_gets_a_share_of_its_score() {
     let notes: Vec<Node> = (0..).zip(bodies).map(|(number, body)| note(number, "", body)).collect();
     let with = |links: &[(u64, u64, EdgeKind)]| {
         let mut world = World::of(&notes, &[]);
-        let links = links.iter().map(|&(from, to, kind)| Delta::Edge(testing::edge(from, to, kind, 0.8)));
+        let links = links.iter().map(|&(from, to, kind)| Delta::from(testing::edge(from, to, kind, 0.8)));
         world.view.apply(2, &links.collect::<Vec<_>>());
         world.find("the harbour at night", 5)
     };
@@ -38,7 +38,7 @@ fn links_of_quarantined_and_superseded_notes_pass_nothing() {
     let share_between = |first: Node, second: Node, kind: EdgeKind| {
         let others = [note(2, "", "Bread and butter"), note(3, "", "Nobody answered")];
         let mut world = World::of(&[others.as_slice(), &[first, second]].concat(), &[]);
-        world.view.apply(2, &[Delta::Edge(testing::edge(0, 1, kind, 0.8))]);
+        world.view.apply(2, &[Delta::from(testing::edge(0, 1, kind, 0.8))]);
         // A person sees quarantined notes.
         let found = world.find("the harbour at night", 5);
         found.hits.iter().map(|hit| share(hit, "link")).sum::<f64>()
@@ -59,7 +59,7 @@ fn with_fact(origins: [Node; 2], fact: Node) -> World {
     let [one, two] = origins;
     let others = [note(0, "", "Soup and lemon"), note(3, "", "The harbour at night")];
     let mut world = World::of(&[others.as_slice(), &[one, two, fact]].concat(), &[]);
-    let derived = |origin| Delta::Edge(testing::edge(4, origin, EdgeKind::DerivedFrom, 1.0));
+    let derived = |origin| Delta::from(testing::edge(4, origin, EdgeKind::DerivedFrom, 1.0));
     world.view.apply(2, &[derived(1), derived(2)]);
     world
 }
@@ -107,7 +107,7 @@ fn derived_from(derived: &[(u64, u64)]) -> World {
     let notes: Vec<Node> = (0..).zip(bodies).map(|(number, body)| note(number, "", body)).collect();
     let mut world = World::of(&notes, &[]);
     let edge =
-        |&(note, source): &(u64, u64)| Delta::Edge(testing::edge(note, source, EdgeKind::DerivedFrom, 1.0));
+        |&(note, source): &(u64, u64)| Delta::from(testing::edge(note, source, EdgeKind::DerivedFrom, 1.0));
     world.view.apply(2, &derived.iter().map(edge).collect::<Vec<_>>());
     world
 }

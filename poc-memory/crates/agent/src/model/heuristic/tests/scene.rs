@@ -56,7 +56,7 @@ impl Scene {
         let edges = self
             .edges
             .iter()
-            .map(|(a, b)| Delta::Edge(testing::edge(*a as u64, *b as u64, EdgeKind::Link, 0.5)));
+            .map(|(a, b)| Delta::from(testing::edge(*a as u64, *b as u64, EdgeKind::Link, 0.5)));
         view.apply(1, &nodes.chain(activity).chain(edges).collect::<Vec<_>>());
         let handles = self.nodes.iter().enumerate().map(|(at, node)| Handle {
             name: format!("N{}", at + 1),
