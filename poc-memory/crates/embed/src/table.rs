@@ -18,6 +18,7 @@
 //! | 32 | BLAKE3 of everything before |
 
 use super::wordpiece::WordPieceVocabulary;
+use multiversion::multiversion;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -188,9 +189,16 @@ impl EmbeddingTable {
         else {
             return;
         };
-        for (sum, &value) in sum.iter_mut().zip(row) {
-            *sum += scale * f32::from(value.cast_signed());
-        }
+        add_scaled(row, scale, sum);
+    }
+}
+
+/// Adds signed bytes, each multiplied by `scale`, to a sum. Every component is rounded on its own, so that all
+/// processors give the same sum.
+#[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
+fn add_scaled(row: &[u8], scale: f32, sum: &mut [f32]) {
+    for (sum, &value) in sum.iter_mut().zip(row) {
+        *sum += scale * f32::from(value.cast_signed());
     }
 }
 
