@@ -272,14 +272,17 @@ impl Candidates<'_> {
             (Some(a), Some(b)) => a.cosine(b),
             _ => 0.0,
         };
-        let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
+        // Those of notes in the index; asking for all of them at once takes the lock of the index once.
+        let sketches = memory.text.word_sketches(pool.iter().map(|near| near.id));
+        let best = mmr(&relevance, config.semantic_lambda, alike)
+            .filter_map(|at| Some((pool.get(at)?, *sketches.get(at)?)));
         // Nearly always, sketches are enough.
         let own = LazyCell::new(|| WordProfile::of(&self.note.text));
         let own_sketch = self.batch.sketches.get(self.at).copied().unwrap_or_default();
-        for candidate in best.take_while(|candidate| candidate.cosine >= threshold) {
+        for (candidate, indexed) in best.take_while(|(candidate, _)| candidate.cosine >= threshold) {
             let sketch = match candidate.batch {
                 Some(other) => self.batch.sketch(other.id),
-                None => memory.text.word_sketch(candidate.id),
+                None => indexed,
             };
             // Texts that differ only in digits are about different things, but their cosine is close to 1.
             let is_no_lookalike = || -> Result<bool> {

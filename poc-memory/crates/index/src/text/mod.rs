@@ -118,9 +118,10 @@ impl TextIndex {
         self.content.read().frequency(term)
     }
 
-    /// The word sketch of a live note; `None` if the note is not in the index.
-    pub fn word_sketch(&self, id: NodeId) -> Option<WordSketch> {
-        self.content.read().sketch(id)
+    /// The word sketches of live notes, in the given order; `None` for notes that are not in the index.
+    pub fn word_sketches(&self, ids: impl Iterator<Item = NodeId>) -> Vec<Option<WordSketch>> {
+        let content = self.content.read();
+        ids.map(|id| content.sketch(id)).collect()
     }
 
     /// The terms and names of a query, with access to their postings.

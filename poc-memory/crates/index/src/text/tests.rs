@@ -47,14 +47,14 @@ fn a_word_sketch_matches_the_current_text_also_after_an_open() {
     let index = open(folder.path());
     for (seq, note) in [(1, &first), (2, &second)] {
         index.apply(seq, &[put(note)]).unwrap();
-        assert_eq!(index.word_sketch(note.id), sketch(note));
+        assert_eq!(index.word_sketches([note.id].into_iter()), [sketch(note)]);
     }
     assert_ne!(sketch(&first), sketch(&second));
     index.checkpoint().unwrap();
     let index = open(folder.path());
-    assert_eq!(index.word_sketch(second.id), sketch(&second));
+    assert_eq!(index.word_sketches([second.id].into_iter()), [sketch(&second)]);
     index.apply(3, &[Delta::NodeDeleted(second.id)]).unwrap();
-    assert_eq!(index.word_sketch(second.id), None);
+    assert_eq!(index.word_sketches([second.id].into_iter()), [None]);
 }
 
 /// BM25 computed by its formula from the texts.
