@@ -120,6 +120,11 @@ impl<B: Borrow<Block>> BlockReader<B> {
 }
 
 fn take_number(rest: &mut &[u8]) -> Result<usize, EngineError> {
+    // Nearly all numbers have one byte.
+    if let Some((&number @ 0..0x80, after)) = rest.split_first() {
+        *rest = after;
+        return Ok(number.into());
+    }
     let (number, after) = postcard::take_from_bytes(rest).map_err(damaged)?;
     *rest = after;
     Ok(number)
@@ -149,7 +154,7 @@ impl BlockWriter {
 
     /// Adds a record. Its key must be greater than the previous one.
     pub(in crate::engine) fn push(&mut self, key: &[u8], value: &[u8]) {
-        let shared = self.last.iter().zip(key).take_while(|(a, b)| a == b).count();
+        let shared = shared_length(&self.last, key);
         let own = key.get(shared..).unwrap_or_default();
         for number in [shared, own.len(), value.len()] {
             push_number(&mut self.bytes, number);
@@ -163,9 +168,21 @@ impl BlockWriter {
 
     /// Returns the block and starts a new one; `None` if the block is empty.
     pub(in crate::engine) fn finish(&mut self, compression: Compression) -> Option<EncodedBlock> {
-        let BlockWriter { bytes, first, .. } = std::mem::take(self);
-        Some((first?, block_compression::compress(&bytes, compression)))
+        let first = self.first.take()?;
+        let block = block_compression::compress(&self.bytes, compression);
+        // The next block uses the memory again.
+        self.bytes.clear();
+        self.last.clear();
+        Some((first, block))
     }
+}
+
+/// The number of bytes that two keys have in common at their start.
+fn shared_length(a: &[u8], b: &[u8]) -> usize {
+    let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+    let shared = 8 * words.take_while(|(a, b)| a == b).count();
+    let (a, b) = (a.get(shared..).unwrap_or_default(), b.get(shared..).unwrap_or_default());
+    shared + a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// Appends a number in LEB128, as postcard does.
@@ -316,6 +333,15 @@ mod tests {
                 puts.iter().for_each(|(key, value)| writer.push(key, value.as_deref().unwrap()));
                 old = writer.finish(Compression::Zstd).map(|(_, bytes)| Block::decode(&bytes).unwrap());
             }
+        }
+
+        #[test]
+        fn keys_share_what_they_have_in_common(
+            start in proptest::collection::vec(any::<u8>(), 0..40), a in proptest::collection::vec(0u8..2, 0..20), b in proptest::collection::vec(0u8..2, 0..20),
+        ) {
+            let expected = start.len() + a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+            let (a, b) = ([start.as_slice(), &a].concat(), [start.as_slice(), &b].concat());
+            prop_assert_eq!(shared_length(&a, &b), expected);
         }
 
         #[test]
