@@ -5,8 +5,9 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows per page. The number is small, because changing one row copies its whole page.
-const ROWS_PER_PAGE: usize = 64;
+/// Rows per page. The number is small, because changing one row copies its whole page, and a longer row moves the
+/// others.
+const ROWS_PER_PAGE: usize = 16;
 
 /// Storage that rows are slices of: items (`Vec`) or text (`String`).
 pub(super) trait Items: Clone + Debug + Default {
@@ -56,8 +57,8 @@ fn room(len: usize, capacity: usize, more: usize) -> usize {
     if capacity - len >= more { more } else { more.max(len / 16) }
 }
 
-/// One row of any length per node, 64 rows to a page. A row takes its items and about five bytes. A
-/// clone costs one pointer per 4,096 rows. A write copies only the page that it changes, and only
+/// One row of any length per node, 16 rows to a page. A row takes its items and about eight bytes. A
+/// clone costs one pointer per 1,024 rows. A write copies only the page that it changes, and only
 /// if that page is shared.
 #[derive(Clone, Debug)]
 pub(super) struct Lists<S> {
@@ -173,16 +174,16 @@ impl<T: Copy + Debug> Lists<Vec<T>> {
     /// Creates rows from concatenated `items`: row `row` is `items[starts[row]..starts[row + 1]]`.
     /// `starts` must ascend.
     pub(super) fn from_rows(starts: &[usize], items: &[T]) -> Self {
-        let mut lists = Lists { pages: Pages::default(), len: starts.len().saturating_sub(1) };
-        for first in (0..lists.len).step_by(ROWS_PER_PAGE) {
-            let start = |row: usize| starts.get(row.min(lists.len)).copied().unwrap_or(0);
+        let len = starts.len().saturating_sub(1);
+        let start = |row: usize| starts.get(row.min(len)).copied().unwrap_or(0);
+        let page = |first: usize| {
             let range = start(first)..start(first + ROWS_PER_PAGE);
-            lists.pages.push(Arc::new(Page {
+            Arc::new(Page {
                 starts: std::array::from_fn(|row| (start(first + row) - range.start) as u32),
                 items: items.get(range).unwrap_or_default().to_vec(),
-            }));
-        }
-        lists
+            })
+        };
+        Lists { pages: (0..len).step_by(ROWS_PER_PAGE).map(page).collect(), len }
     }
 }
 

@@ -67,6 +67,13 @@ impl<P: ?Sized> Pages<P> {
     }
 }
 
+impl<P: ?Sized> FromIterator<Arc<P>> for Pages<P> {
+    fn from_iter<I: IntoIterator<Item = Arc<P>>>(pages: I) -> Self {
+        let pages: Vec<Arc<P>> = pages.into_iter().collect();
+        Pages { branches: pages.chunks(PAGES_PER_BRANCH).map(Arc::from).collect(), len: pages.len() }
+    }
+}
+
 impl<P: Clone> Pages<P> {
     /// The page at `index`, mutable; copies it if it is shared.
     #[inline]
@@ -101,5 +108,8 @@ mod tests {
         assert_eq!(copy.iter().copied().collect::<Vec<_>>(), (0..200).collect::<Vec<_>>());
         let shared = (0..200).filter(|&at| std::ptr::eq(copy.get(at).unwrap(), pages.get(at).unwrap()));
         assert_eq!(shared.count(), 199);
+        let again: Pages<i32> = (0..200).map(Arc::new).collect();
+        assert_eq!((again.len(), again.get(130)), (200, Some(&130)));
+        assert!(again.iter().eq(copy.iter()));
     }
 }

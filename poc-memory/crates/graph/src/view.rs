@@ -120,10 +120,10 @@ pub struct MergedEdge {
 
 /// An immutable snapshot of all nodes, edges and visits.
 ///
-/// A node takes about 140 bytes plus its key and about nine bytes for each keyword: 215 bytes with a key of 30 bytes
+/// A node takes about 150 bytes plus its key and about nine bytes for each keyword: 225 bytes with a key of 30 bytes
 /// and five keywords. An edge takes 16 bytes, eight at each end. An agent's first visit in a chunk of 1,024 nodes takes
 /// 16 bytes for each of them (fewer in a small graph). A clone shares all data and costs one pointer per column for
-/// every few thousand nodes.
+/// every thousand nodes.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The sequence number of the last transaction it contains; 0 for an empty store.

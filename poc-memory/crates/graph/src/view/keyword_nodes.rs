@@ -1,6 +1,6 @@
 //! The live nodes with each keyword, updated incrementally with every change.
 //!
-//! The nodes of a keyword form a chain of small blocks. A write copies 64 blocks if they are shared, so small blocks
+//! The nodes of a keyword form a chain of small blocks. A write copies 16 blocks if they are shared, so small blocks
 //! keep a new view cheap even if every node has the keyword. A node takes about five bytes, and a block takes eight
 //! more.
 
