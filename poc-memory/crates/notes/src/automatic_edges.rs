@@ -4,7 +4,7 @@ use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId, View, project_name};
-use poc_index::NoteCosines;
+use poc_index::{NoteCosines, VectorHit};
 use poc_rank::cosine::MeasuredVector;
 use poc_rank::histogram::Histogram;
 use poc_rank::lookalike::{WordProfile, WordSketch};
@@ -77,6 +77,9 @@ pub(super) fn find(
 
 /// Number of new notes whose cosines are computed in one pass over the vector index.
 const NOTES_PER_PASS: usize = 8;
+
+/// Number of notes that are selected in addition to those wanted, because some may not be accepted.
+const SPARE_NOTES: usize = 4;
 
 /// Maximum number of notes with a keyword that a new note is compared with when the vector index uses HNSW. If more
 /// notes have the keyword, only those that got it last and the candidates of similar meaning are compared. A keyword on
@@ -189,13 +192,28 @@ impl Candidates<'_> {
         let k = self.memory.config.insert.semantic_pool;
         let is_note = |ix| self.view.is_live(ix) && !self.view.is_confirmed_question(ix);
         let keep = |id: NodeId| self.is_indexed(id) && self.view.find(id).is_some_and(is_note);
-        let indexed = self.cosines.best(self.new, k, &keep).into_iter().map(|hit| NearNote {
+        let indexed = self.best_indexed(k, &keep).into_iter().map(|hit| NearNote {
             id: hit.id,
             cosine: hit.cosine,
             vector: NearVector::Indexed(hit.passage),
             batch: None,
         });
         best(indexed.chain(batch.iter().copied()), k)
+    }
+
+    /// The `k` nearest indexed notes that `keep` accepts. It accepts nearly all of them, and costs more than a
+    /// comparison of cosines. So the nearest notes are selected first, and only if too many of them are not accepted,
+    /// all notes that may be among the `k` nearest are checked.
+    fn best_indexed(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
+        if self.cosines.is_exact() {
+            let mut hits = self.cosines.best(self.new, k.saturating_add(SPARE_NOTES), &|_| true);
+            hits.retain(|hit| keep(hit.id));
+            if hits.len() >= k {
+                hits.truncate(k);
+                return hits;
+            }
+        }
+        self.cosines.best(self.new, k, keep)
     }
 
     /// For each keyword, edges to the nearest notes that share it.
