@@ -52,10 +52,22 @@ fn probes(key: &[u8], words: usize) -> impl Iterator<Item = (usize, u64)> {
     hasher.write(key);
     let Hash128 { h1, h2 } = hasher.finish128();
     let bits = words as u64 * 64;
+    let inverse = u64::MAX / bits;
     (0..PROBES).map(move |probe| {
-        let at = h1.wrapping_add(probe.wrapping_mul(h2 | 1)) % bits;
+        let at = remainder(h1.wrapping_add(probe.wrapping_mul(h2 | 1)), bits, inverse);
         ((at / 64) as usize, 1 << (at % 64))
     })
+}
+
+/// The remainder of a division by `bits`, given `inverse`, which is `u64::MAX / bits`. A multiplication is faster than
+/// a division for each probe. Its quotient may be too small by two.
+fn remainder(value: u64, bits: u64, inverse: u64) -> u64 {
+    let quotient = (u128::from(value) * u128::from(inverse)) >> 64;
+    let mut rest = value - quotient as u64 * bits;
+    while rest >= bits {
+        rest -= bits;
+    }
+    rest
 }
 
 #[cfg(test)]
@@ -64,6 +76,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn a_remainder_is_that_of_a_division(value: u64, words in 1u64..1 << 40) {
+            let bits = words * 64;
+            for value in [value, value / bits * bits, u64::MAX - value % bits] {
+                prop_assert_eq!(remainder(value, bits, u64::MAX / bits), value % bits);
+            }
+        }
+
         #[test]
         fn every_key_that_was_added_passes(keys: Vec<Vec<u8>>) {
             let mut filter = BloomFilter::new(keys.len() as u64);
