@@ -70,7 +70,10 @@ fn old_vectors_are_used_until_the_migration_is_complete() {
     let changed = Draft::of(&memory, ids[0]);
     insert::insert(&memory, changed, memory.cause("manual", "insert")).unwrap();
     let done = run(&memory).unwrap();
-    assert_eq!((done.already_embedded, done.notes), (2 * CHUNK as u64 - 1, 100 - (2 * CHUNK as u64 - 1)));
+    assert_eq!(
+        (done.already_embedded, done.notes),
+        (2 * BATCH_NOTES as u64 - 1, 100 - (2 * BATCH_NOTES as u64 - 1))
+    );
     // Written after the migration and before the store is opened again.
     let late = note(&memory, "a heron stands in the reeds");
     assert_eq!(nearest(&memory, "heron reeds"), [late]);
