@@ -116,7 +116,7 @@ pub use write_path::Commit;
 
 use engine::Engine;
 use lock::Lock;
-use poc_graph::time::Timestamp;
+use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, Tuple, View};
 use records::TenantRecords;
 use shared_state::StoreState;
