@@ -40,7 +40,7 @@ impl<'a> AgentFileReader<'a> {
     }
 
     /// Whether another diagnostic is listed; otherwise it is counted.
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         let has_room = self.diagnostics.borrow().len() < MAX_DIAGNOSTICS;
         if !has_room {
             self.left_out.set(self.left_out.get() + 1);
@@ -63,7 +63,9 @@ impl<'a> AgentFileReader<'a> {
 
     /// Adds a diagnostic that already has a position.
     pub(super) fn report_located(&self, diagnostic: FileDiagnostic) {
-        self.diagnostics.borrow_mut().push(diagnostic);
+        if self.has_room() {
+            self.diagnostics.borrow_mut().push(diagnostic);
+        }
     }
 
     /// The diagnostics ordered by position: those of this file first, then those of its templates.

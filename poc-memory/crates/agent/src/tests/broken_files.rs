@@ -67,6 +67,12 @@ fn a_file_has_a_bounded_number_of_diagnostics() {
     let variables: String = (0..300).map(|number| format!("{{{{ v{number} }}}}")).collect();
     let errors = parse(&GOOD.replacen("{{ NODES }}", &variables, 1)).err().unwrap();
     assert_eq!((errors.len(), errors[100].message.as_str()), (101, "there are 201 more problems"));
+    let world = World::new();
+    world.file("prompts/many.md", &variables);
+    let text = GOOD.replacen("inline = \"{{ NODES }}\"", "template = \"many.md\"", 1);
+    world.file("agents/many.toml", &text);
+    let errors = &Catalog::load(&world.memory).unwrap().agents["many"].errors;
+    assert_eq!((errors.len(), errors[100].message.as_str()), (101, "there are 201 more problems"));
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn http_credentials(text: &str, secrets: &mut Vec<DetectedSecret>) {
             let rest = text.get(start..).unwrap_or_default();
             let length = rest.bytes().take_while(|&byte| is_part(byte)).count();
             let token = rest.get(..length).unwrap_or_default().trim_end_matches('.');
-            // In prose, an ordinary word continues_word `basic`.
+            // In prose, an ordinary word follows `basic`.
             let is_random = token.bytes().any(|byte| byte.is_ascii_digit())
                 && token.bytes().any(|byte| byte.is_ascii_alphabetic());
             if token.len() >= 16 && is_random && entropy(token) >= 3.0 {

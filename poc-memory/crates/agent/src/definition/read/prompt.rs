@@ -113,6 +113,9 @@ impl<'a> Reader<'a> {
     /// Reports a diagnostic of a template at its position in the template, or in the agent file for an inline
     /// template.
     fn at_template(&self, source: &Source, diagnostic: FileDiagnostic) {
+        if !self.file.has_room() {
+            return;
+        }
         match (diagnostic.file.as_deref(), diagnostic.line) {
             (Some(template::INLINE), Some(line)) => {
                 let within = text::offset_of(&source.text, line, diagnostic.column.unwrap_or(1));
