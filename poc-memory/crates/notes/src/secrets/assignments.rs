@@ -132,9 +132,18 @@ fn value(rest: &str, start: usize) -> (usize, &str, bool) {
     }
     let ends =
         |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '&' | '<' | '>' | '|');
-    let end = rest.find(ends).unwrap_or(rest.len());
-    let value = rest.get(..end).unwrap_or_default().trim_end_matches(['.', ')', ']', '}']);
-    (start, if value.len() > VALUE_MAX { "" } else { value }, false)
+    let mut length = 0;
+    for (at, c) in rest.char_indices().take_while(|(_, c)| !ends(*c)) {
+        // Punctuation at the end belongs to the sentence or the code.
+        if !matches!(c, '.' | ')' | ']' | '}') {
+            length = at + c.len_utf8();
+        }
+        // The rest is not read: a long text without spaces may have many names.
+        if length > VALUE_MAX {
+            return (start, "", false);
+        }
+    }
+    (start, rest.get(..length).unwrap_or_default(), false)
 }
 
 fn is_key(value: &str) -> bool {

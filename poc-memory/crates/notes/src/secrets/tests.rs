@@ -129,6 +129,29 @@ fn prose_and_code_stay() {
     stays("api_key: Option<String>, password: String, token: &'a str");
 }
 
+/// Not in time that grows with the square of their length, which would be minutes.
+#[test]
+fn long_texts_of_prefixes_and_names_stay() {
+    for part in ["tfp_", &format!("sk-ant-{}_", "a".repeat(20)), "token:"] {
+        stays(&part.repeat(200_000 / part.len()));
+    }
+}
+
+#[test]
+fn tokens_in_one_run_of_characters_are_replaced() {
+    let (first, second) = ("glpat-7fQ2kZ9aB4cX3dM6eW5v", "sk-ant-T8uS0rP1nLhGjYiEoD4c");
+    check(&format!("{first}/{second}"), "[secret: gitlab-token]/[secret: anthropic-key]");
+    // The alphabets differ, so the runs do.
+    check(&format!("sk-{second}..."), "sk-[secret: anthropic-key]...");
+    check(&format!("sk-ant-_{second}--"), "[secret: anthropic-key]--");
+    check(
+        &format!("hvs.{}.{second}", "x".repeat(30)),
+        &format!("hvs.{}.[secret: anthropic-key]", "x".repeat(30)),
+    );
+    check(&format!("(password={}),", "Xy7".repeat(200)), &format!("(password={}),", "Xy7".repeat(200)));
+    check("f(password=Xy7Xy7Xy7!)]}.,", "f(password=[secret: password])]}.,");
+}
+
 /// A secret of a kind, without quotes around it.
 fn secret() -> impl Strategy<Value = String> {
     prop_oneof![

@@ -5,6 +5,7 @@
 //! lengths are lower bounds, because providers lengthen their tokens from time to time.
 
 use super::{DetectedSecret, entropy};
+use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
 /// A form of tokens.
@@ -22,7 +23,7 @@ struct TokenForm {
     source: &'static str,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Alphabet {
     /// `0-9a-f`.
     Hex,
@@ -332,15 +333,48 @@ static BY_FIRST_BYTE: LazyLock<[Vec<&TokenForm>; 256]> = LazyLock::new(|| {
 /// token of 16 characters of `0-9a-f` has 3.1 on average; of a million, none was below 1.9.
 const MIN_ENTROPY: f64 = 1.9;
 
+/// Maximum number of characters after a prefix of which the entropy is computed.
+const ENTROPY_CHARS: usize = 512;
+
+/// A run of characters of an alphabet, by byte offsets.
+#[derive(Clone, Copy)]
+struct CharacterRun {
+    start: usize,
+    end: usize,
+    /// Its end without the punctuation at the end.
+    trimmed_end: usize,
+}
+
+/// The last run of each alphabet. Tokens that begin in the same run end together, so a long run with many prefixes is
+/// read once.
+#[derive(Default)]
+struct CharacterRuns(FxHashMap<Alphabet, CharacterRun>);
+
+impl CharacterRuns {
+    /// The run of characters of an alphabet at an offset. It may begin before the offset.
+    fn at(&mut self, text: &str, offset: usize, alphabet: Alphabet) -> CharacterRun {
+        if let Some(run) = self.0.get(&alphabet).filter(|run| (run.start..=run.end).contains(&offset)) {
+            return *run;
+        }
+        let rest = text.get(offset..).unwrap_or_default();
+        let length = rest.bytes().take_while(|byte| alphabet.contains(*byte)).count();
+        // A full stop or a dash after a token belongs to the sentence.
+        let trimmed = rest.get(..length).unwrap_or_default().trim_end_matches(['.', '-', '=']);
+        let run = CharacterRun { start: offset, end: offset + length, trimmed_end: offset + trimmed.len() };
+        self.0.insert(alphabet, run);
+        run
+    }
+}
+
 /// The tokens in a text.
 pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
     let bytes = text.as_bytes();
-    let mut secrets = Vec::new();
+    let (mut secrets, mut runs) = (Vec::new(), CharacterRuns::default());
     let mut at = 0;
     let mut in_word = false;
     while let Some(&byte) = bytes.get(at) {
         // A prefix in the middle of a word is a coincidence.
-        if !in_word && let Some(secret) = token_at(text, at, byte) {
+        if !in_word && let Some(secret) = token_at(text, at, byte, &mut runs) {
             at = secret.at.end;
             secrets.push(secret);
             in_word = true;
@@ -358,18 +392,18 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
     secrets
 }
 
-fn token_at(text: &str, at: usize, first: u8) -> Option<DetectedSecret> {
+fn token_at(text: &str, at: usize, first: u8, runs: &mut CharacterRuns) -> Option<DetectedSecret> {
     let forms = BY_FIRST_BYTE.get(usize::from(first)).filter(|forms| !forms.is_empty())?;
     let rest = text.get(at..)?;
     forms.iter().find_map(|form| {
         let prefix = form.prefixes.iter().find(|prefix| rest.starts_with(**prefix))?;
         let token = rest.get(prefix.len()..)?;
-        let mut length = token.bytes().take_while(|byte| form.alphabet.contains(*byte)).count();
-        // A full stop or a dash after a token belongs to the sentence.
-        length = token.get(..length)?.trim_end_matches(['.', '-', '=']).len().max(length.min(form.min));
-        let secret = token.get(..length)?;
+        let start = at + prefix.len();
+        let run = runs.at(text, start, form.alphabet);
+        let length = run.trimmed_end.saturating_sub(start).max((run.end - start).min(form.min));
+        let sample = token.get(..length.min(ENTROPY_CHARS))?;
         let ends = token.as_bytes().get(length).is_none_or(|next| !next.is_ascii_alphanumeric());
-        let fits = (form.min..=form.max).contains(&length) && ends && entropy(secret) >= MIN_ENTROPY;
+        let fits = (form.min..=form.max).contains(&length) && ends && entropy(sample) >= MIN_ENTROPY;
         fits.then(|| DetectedSecret { kind: form.kind, at: at..at + prefix.len() + length })
     })
 }
