@@ -28,8 +28,8 @@ pub(crate) struct Get {
     #[arg(long)]
     #[serde(default)]
     markdown: bool,
-    /// Show the note as of this time or after this change: `2026-11-21`, `2026-11-21T08:00:00Z`, `7d` (a week ago), or `1042`
-    /// (a number that `changes` shows)
+    /// Show the note as of this time or after this change: `2026-11-21`, `2026-11-21T08:00:00Z`, `7d` (a week ago),
+    /// or `1042` (a number that `changes` shows)
     #[arg(long, value_name = "SEQ|TIME", value_parser = argument::history_point)]
     #[serde(default)]
     at: Option<HistoryPoint>,

@@ -102,8 +102,8 @@ pub(crate) struct Search {
     #[arg(long)]
     #[serde(default)]
     explain: bool,
-    /// Search the memory as of this time or after this change: `2026-11-21`, `2026-11-21T08:00:00Z`, `7d` (a week ago), or `1042`
-    /// (a number that `changes` shows)
+    /// Search the memory as of this time or after this change: `2026-11-21`, `2026-11-21T08:00:00Z`, `7d` (a week
+    /// ago), or `1042` (a number that `changes` shows)
     #[arg(long, value_name = "SEQ|TIME", value_parser = argument::history_point)]
     #[serde(default)]
     at: Option<HistoryPoint>,

@@ -40,8 +40,8 @@ pub(crate) struct ViewRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100_000))]
     max_edges: Option<usize>,
-    /// Show the memory as of this time or after this change: `2026-11-21`, `2026-11-21T08:00:00Z`, `7d` (a week ago), or `1042`
-    /// (a number that `changes` shows)
+    /// Show the memory as of this time or after this change: `2026-11-21`, `2026-11-21T08:00:00Z`, `7d` (a week ago),
+    /// or `1042` (a number that `changes` shows)
     #[arg(long, value_name = "SEQ|TIME", value_parser = argument::history_point)]
     #[serde(default)]
     at: Option<HistoryPoint>,

@@ -233,8 +233,8 @@ impl Drop for PendingRequest {
     }
 }
 
-/// Waits for the first bytes of a connection. False if none arrive within `timeout`, before the daemon stops, and before
-/// the connection is closed because it is idle.
+/// Waits for the first bytes of a connection or for its end. False if neither arrives within `timeout`, before the
+/// daemon stops, and before the connection is closed because it is idle.
 async fn receives_bytes(
     state: &DaemonState,
     stream: &TcpStream,

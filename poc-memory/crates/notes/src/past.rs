@@ -67,8 +67,8 @@ impl Memory {
     /// A past state. The last requested state is cached, because reads of the past usually come in series.
     ///
     /// # Errors
-    /// `invalid_argument` if the time is in the future; `not_found` if there is no such change yet, if nothing was stored
-    /// yet, or if the log does not reach back that far.
+    /// `invalid_argument` if the time is in the future; `not_found` if there is no such change yet, if nothing was
+    /// stored yet, or if the log does not reach back that far.
     pub fn past(&self, state: impl Into<PastState>) -> Result<Arc<PastMemory>> {
         let state = state.into();
         let checked = match state {

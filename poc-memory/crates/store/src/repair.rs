@@ -310,14 +310,15 @@ impl Repair {
     }
 
     /// Repairs the store from a source. `now` is the timestamp of the placeholder transactions for lost changes at the
-    /// end. [`quarantine_lost_notes`] names the [`Repair::lost_notes`] afterwards. The folders `derived`, relative to the store's folder, contain data derived from the old log and are
-    /// deleted.
+    /// end. The folders `derived`, relative to the store's folder, contain data derived from the old log and are
+    /// deleted. Afterwards, [`quarantine_lost_notes`] returns the [`Repair::lost_notes`].
     ///
     /// # Errors
     /// `invalid_argument` if the source is none of the [`Repair::options`], `unavailable` if the new log or the list of
-    /// lost notes cannot be written or derived data cannot be deleted, `internal` if the new log does not lead to the expected state, and
-    /// `read_only` or `unavailable` if the files cannot be moved. Interrupted moves are completed by the next open or
-    /// repair. After any other error, the store is unchanged, except that derived data may be deleted.
+    /// lost notes cannot be written or derived data cannot be deleted, `internal` if the new log does not lead to the
+    /// expected state, and `read_only` or `unavailable` if the files cannot be moved. Interrupted moves are completed
+    /// by the next open or repair. After any other error, the store is unchanged, except that derived data may be
+    /// deleted.
     pub fn run(self, source: RepairSource, now: Timestamp, derived: &[&str]) -> Result<RepairReport> {
         if !self.is_possible(source) {
             return Err(Error::invalid("the store cannot be repaired from this source"));

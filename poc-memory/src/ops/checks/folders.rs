@@ -86,8 +86,8 @@ fn check_secret(file: &Path) -> Option<CheckResult> {
     check_owner(file, &std::fs::metadata(file).ok()?, "600")
 }
 
-/// The problem of a file with a token, if any. The daemon serves nothing over HTTP while others may read it, and does not
-/// start if REST or MCP is to be served.
+/// The problem of a file with a token, if any. The daemon serves nothing over HTTP while others may read it, and does
+/// not start if REST or MCP is to be served.
 fn check_token(file: &Path, config: Option<&Config>) -> Option<CheckResult> {
     let result = check_secret(file)?;
     if !is_open(&std::fs::metadata(file).ok()?) {

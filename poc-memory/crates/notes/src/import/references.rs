@@ -185,6 +185,9 @@ mod tests {
         let wiki = |target: &str| NoteLink::from(target.to_owned());
         assert_eq!(found.links, [wiki("btree#^block"), wiki("diagram"), path("../db/a b"), path("x")]);
         assert_eq!(found.tags, ["tag", "nested/tag", "my_tag"]);
+        for entity in ["#tag", "&num;tag", "&#35;tag"] {
+            assert_eq!(in_body(entity).tags, ["tag"], "{entity}");
+        }
     }
 
     /// Not in time that grows with the square of their number, which would be minutes.

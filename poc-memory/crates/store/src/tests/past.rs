@@ -32,8 +32,9 @@ struct RecordedState {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A snapshot at a time equals the state after the last transaction at or before it, and one after a change that
-    /// after the change. Times of transactions may be out of order, and the store may change while the snapshot is read.
+    /// A snapshot at a time equals the state after the last transaction at or before it, and a snapshot after a change
+    /// equals the state right after that change. Times of transactions may be out of order, and the store may change
+    /// while the snapshot is read.
     #[test]
     fn a_past_snapshot_equals_the_store_at_that_time(
         txns in proptest::collection::vec((proptest::collection::vec(op(), 1..8), 0i64..12), 1..30),

@@ -40,6 +40,9 @@ fn a_parameter_is_replaced_by_its_value() {
     assert_eq!(parse("match:${kind}").unwrap().to_string(), "match:${kind}", "only agents have parameters");
     let names: Vec<String> = Pipeline::parameters("a:${x} | b:$${y},${z-1} | ${x}").into_iter().collect();
     assert_eq!(names, ["x", "z-1"]);
+    // Of a `${` without a `}`, only the name is skipped.
+    let names: Vec<String> = Pipeline::parameters("${a${b} ${c d}${ä$${e}${f").into_iter().collect();
+    assert_eq!(names, ["b"]);
 }
 
 #[test]
