@@ -79,7 +79,7 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, SettingDi
 
 /// The position of a key in the text of a file; only the name of the file if the key does not occur in it.
 pub(super) fn location_of(name: &str, text: &str, path: &[&str]) -> ErrorLocation {
-    match TomlDocument::parse_until_error(name, text) {
+    match TomlDocument::parse_or_first_error(name, text) {
         Ok(document) => document.key_location(path.iter().copied()),
         Err(_) => ErrorLocation { file: Some(name.into()), ..ErrorLocation::default() },
     }

@@ -35,7 +35,7 @@ impl Config {
         let mut locations: BTreeMap<String, ErrorLocation> = BTreeMap::new();
         let mut search = ErrorLocation::default();
         if let Some((name, text)) = file {
-            let document = TomlDocument::parse_until_error(name, text)?;
+            let document = TomlDocument::parse_or_first_error(name, text)?;
             let mut positions = document.key_locations("pipelines");
             search = Some(document.key_location(["search", "pipeline"]))
                 .filter(|at| at.line.is_some())

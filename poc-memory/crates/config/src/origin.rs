@@ -39,7 +39,7 @@ fn layered(
     let mut settings = Settings::default();
     settings.layer("", Value::Table(default_table()?.clone()), DEFAULT_ORIGIN);
     if let Some((name, text)) = file {
-        settings.layer("", Value::Table(TomlDocument::parse_until_error(name, text)?.into_table()?), name);
+        settings.layer("", Value::Table(TomlDocument::parse_or_first_error(name, text)?.into_table()?), name);
     }
     for (variable, value) in variables {
         if let Some(path) = variable_path(&variable) {

@@ -43,7 +43,7 @@ impl<'a> TomlDocument<'a> {
     ///
     /// # Errors
     /// The first syntax error.
-    pub fn parse_until_error(name: &'a str, text: &'a str) -> Result<TomlDocument<'a>, FileDiagnostic> {
+    pub fn parse_or_first_error(name: &'a str, text: &'a str) -> Result<TomlDocument<'a>, FileDiagnostic> {
         let (root, errors) = DeTable::parse_recoverable(text);
         match syntax::first(name, text, &errors) {
             Some(error) => Err(error),

@@ -2,6 +2,8 @@
 //! Telegram bots.
 
 use super::{DetectedSecret, PLACEHOLDER, entropy};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// The secrets in a text.
 pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
@@ -18,7 +20,7 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
 /// `PRIVATE KEY BLOCK`). A truncated block extends over all lines that can belong to it.
 fn private_keys(text: &str, secrets: &mut Vec<DetectedSecret>) {
     const BEGIN: &str = "-----BEGIN ";
-    let mut from = 0;
+    let (mut from, mut ends) = (0, None);
     while let Some(start) = find_from(text, BEGIN, from) {
         from = start + BEGIN.len();
         let Some(rest) = text.get(from..) else { return };
@@ -28,14 +30,29 @@ fn private_keys(text: &str, secrets: &mut Vec<DetectedSecret>) {
             continue;
         }
         let body_start = from + label.len() + "-----".len();
-        let end_line = format!("-----END {label}-----");
-        let end = match body.find(&end_line) {
-            Some(end) => body_start + end + end_line.len(),
+        let ends = ends.get_or_insert_with(|| ends_by_label(text));
+        let ends = ends.get(label).map(Vec::as_slice).unwrap_or_default();
+        let end = match ends.get(ends.partition_point(|end| end.start < body_start)) {
+            Some(end) => end.end,
             None => body_start + unclosed(body),
         };
         secrets.push(DetectedSecret { kind: "private-key", at: start..end });
         from = end;
     }
+}
+
+/// The byte ranges of the lines that end a block, by label, in order. They are found in one pass, because a long text
+/// may have many beginnings without an end.
+fn ends_by_label(text: &str) -> FxHashMap<&str, Vec<Range<usize>>> {
+    const END: &str = "-----END ";
+    let mut ends: FxHashMap<&str, Vec<Range<usize>>> = FxHashMap::default();
+    for (start, _) in text.match_indices(END) {
+        let label_start = start + END.len();
+        if let Some((label, _)) = text.get(label_start..).and_then(|rest| rest.split_once("-----")) {
+            ends.entry(label).or_default().push(start..label_start + label.len() + "-----".len());
+        }
+    }
+    ends
 }
 
 /// The length in bytes of a block without an end: whole lines of base64 or headers such as `Proc-Type: 4,ENCRYPTED`,

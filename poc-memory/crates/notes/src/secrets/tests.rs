@@ -28,6 +28,18 @@ fn private_keys_are_replaced_as_a_whole() {
         );
     }
     stays("-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----");
+    // The end of another label or before the beginning does not count.
+    let end = "-----END PRIVATE KEY-----";
+    check(
+        &format!(
+            "{end} -----BEGIN PRIVATE KEY-----a b-----END RSA PRIVATE KEY----- ------END PRIVATE KEY------"
+        ),
+        &format!("{end} [secret: private-key]-"),
+    );
+    check(&format!("-----BEGIN PRIVATE KEY{end}"), "[secret: private-key]END PRIVATE KEY-----");
+    let begin = "-----BEGIN PRIVATE KEY-----\n".repeat(10_000);
+    check(&format!("{begin}{end}"), "[secret: private-key]");
+    check(&begin, &"[secret: private-key]\n".repeat(10_000));
 }
 
 #[test]

@@ -57,13 +57,13 @@ pub(super) fn read_note(text: &str, file: &SourceFile<'_>, import: &Import<'_>) 
             }
             let tags = body.lines().flat_map(observation_tags);
             foreign.draft.keywords.get_or_insert_default().extend(tags);
-            let mut places: FxHashMap<String, usize> = FxHashMap::default();
-            for (place, link) in foreign.links.iter().enumerate() {
-                places.entry(link.target.clone()).or_insert(place);
+            let mut indices: FxHashMap<String, usize> = FxHashMap::default();
+            for (index, link) in foreign.links.iter().enumerate() {
+                indices.entry(link.target.clone()).or_insert(index);
             }
             for relation in body.lines().filter_map(relation) {
-                let place = places.get(&relation.target);
-                if let Some(link) = place.and_then(|place| foreign.links.get_mut(*place)) {
+                let index = indices.get(&relation.target);
+                if let Some(link) = index.and_then(|index| foreign.links.get_mut(*index)) {
                     link.reason = relation.reason;
                 }
             }
