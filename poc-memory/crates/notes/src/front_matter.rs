@@ -192,6 +192,11 @@ mod tests {
         );
         assert_eq!(parse_with_warning("").unwrap(), (None, None));
         assert!(parse_with_warning("a: [\na: 1\n").is_err());
+        for other in ["a: 18446744073709551616\n", "a: -9223372036854775809\n"] {
+            let error = parse_with_warning(other).unwrap_err();
+            assert_eq!(error.message, parse::<Value>(other).unwrap_err().message);
+            assert!(error.message.contains("number out of range"), "{error}");
+        }
     }
 
     #[test]

@@ -71,7 +71,8 @@ fn a_file_has_a_bounded_number_of_diagnostics() {
     world.file("prompts/many.md", &variables);
     let text = GOOD.replacen("inline = \"{{ NODES }}\"", "template = \"many.md\"", 1);
     world.file("agents/many.toml", &text);
-    let errors = &Catalog::load(&world.memory).unwrap().agents["many"].errors;
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let errors = &catalog.agents["many"].errors;
     assert_eq!((errors.len(), errors[100].message.as_str()), (101, "there are 201 more problems"));
 }
 

@@ -12,6 +12,9 @@ pub struct UniqueFields(pub Value);
 /// The text before and after the name in the error for a field that occurs twice.
 const REPEATED: [&str; 2] = ["the field `", "` occurs twice"];
 
+/// The error for a whole number that JSON cannot represent, as `serde_json` words it.
+const OUT_OF_RANGE: &str = "JSON number out of range";
+
 /// The name of the repeated field if that is why decoding [`UniqueFields`] failed. Some formats put the path of the
 /// object before the message.
 pub fn repeated_field(error: &impl fmt::Display) -> Option<String> {
@@ -51,6 +54,15 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
         Ok(value.into())
+    }
+
+    // YAML has larger whole numbers than JSON.
+    fn visit_i128<E: Error>(self, value: i128) -> Result<Value, E> {
+        Number::from_i128(value).map(Value::Number).ok_or_else(|| E::custom(OUT_OF_RANGE))
+    }
+
+    fn visit_u128<E: Error>(self, value: u128) -> Result<Value, E> {
+        Number::from_u128(value).map(Value::Number).ok_or_else(|| E::custom(OUT_OF_RANGE))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
