@@ -18,7 +18,7 @@ use crate::snapshotted::{EarlierFormat, SnapshottedIndex};
 pub use hit::{TextField, TextHit};
 pub use joined::JoinedScores;
 use poc_graph::error::Result;
-use poc_graph::{Delta, Node, NodeId};
+use poc_graph::{Delta, NodeId};
 use poc_rank::lookalike::WordSketch;
 use poc_store::NoteDigests;
 use poc_store::atomic_file::Fingerprint;
