@@ -85,7 +85,7 @@ fn samples(path: &str, takes: ValueType) -> (Vec<Json>, Vec<Json>) {
         }
         ValueType::Duration(_) => (json!(["1s", "030m", "2w"]), json!(["0s", "000", "soon", 5])),
         ValueType::DurationOr(word) => (json!([word, "7d", "5"]), json!(["soon", 5, ""])),
-        ValueType::Waits(max) => (
+        ValueType::Durations(max) => (
             json!([[], ["15m", "1h"], vec!["1s"; max]]),
             json!([["soon"], ["0s"], "15m", [15], vec!["1s"; max + 1]]),
         ),
