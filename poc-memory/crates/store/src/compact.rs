@@ -78,6 +78,8 @@ impl Store {
         let Some(_running) = compactor.running.try_lock() else {
             return Err(CompactionError::Running.into());
         };
+        // A download or a snapshot that was interrupted may have left texts there that are to be erased.
+        remove_folder(&shared.directory.join(SNAPSHOT_FOLDER)).map_err(CompactionError::Write)?;
         // No follower may still need the transactions that are dropped.
         shared.index_workers.settle();
         let earlier = self.sizes()?;

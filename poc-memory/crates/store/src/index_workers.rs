@@ -218,11 +218,6 @@ impl IndexWorkers {
         self.unsaved.fetch_add(changes, Ordering::Relaxed);
     }
 
-    /// Whether every follower is up to date, so that a checkpoint saves all of them.
-    pub(super) fn are_current(&self) -> bool {
-        self.all.iter().all(|worker| matches!(worker.progress.lock().phase, Phase::Current))
-    }
-
     /// Whether every follower has caught up or failed.
     pub(super) fn is_settled(&self) -> bool {
         self.all.iter().all(|worker| worker.progress.lock().phase.is_settled())

@@ -138,9 +138,10 @@ pub(super) fn open(
     }
     let quarantine = Arc::new(QuarantineFolder::new(directory, options.disk.clone()));
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
-    let mut resumed = ResumedLog::resume(directory, Arc::new(log), tail, &options)?
-        .replace_if_outdated(directory, &options)?;
-    let files = resumed.files.take().or(fetched.and_then(|snapshot| snapshot.files));
+    let mut resumed = ResumedLog::resume(directory, Arc::new(log), tail, &options)?;
+    resumed.files = fetched.and_then(|snapshot| snapshot.files);
+    let mut resumed = resumed.replace_if_outdated(directory, &options)?;
+    let files = resumed.files.take();
     // The copy of the log now has all changes that the files have.
     if files.is_some_and(|files| files.install(directory, &resumed.log, options.disk.as_ref())) {
         let _ = saved.join();
@@ -185,7 +186,7 @@ struct ResumedLog {
     messages: Vec<String>,
     /// Why the store can accept no writes; `None` if it can.
     reason: Option<ReadOnlyReason>,
-    /// The derived files of the snapshot that has replaced the log, if any.
+    /// The derived files of the snapshot that the log begins with, if it was downloaded now.
     files: Option<SnapshotFiles>,
 }
 

@@ -11,6 +11,7 @@ use super::compact::state::BaseState;
 use super::compact::{CompactionCallbacks, CompactionJob, FOLDER, OLD_RECORDS, SNAPSHOT_FOLDER};
 use super::compaction_error::CompactionError;
 use super::disk::{self, Disk, remove_folder};
+use super::engine::buffered::BufferedEngine;
 use super::engine::{Engine, Watermark};
 use super::log::{self, CompactedSegment, PartialSegment, frame};
 use super::logged_transaction::LogBase;
@@ -205,17 +206,34 @@ impl CompactionJob<'_> {
             return Ok(Some(PreparedSnapshot { segment, seq: last, files: None }));
         }
         // A store that begins with the segment would build the same records.
-        state.prune(Watermark { seq: base.seq, checksum })?;
+        let pruned = state.prune(Watermark { seq: base.seq, checksum });
+        let files = match pruned.and_then(|()| self.prepare_files(engine, folder, last)) {
+            Ok(files) => files,
+            Err(error) => {
+                (self.callbacks.check_cancelled)()?;
+                // The disk may be full, for example. The segment is a complete snapshot.
+                tracing::warn!("the snapshot is stored without derived files: {error}");
+                let _ = remove_folder(folder);
+                None
+            }
+        };
+        Ok(Some(PreparedSnapshot { segment, seq: last, files }))
+    }
+
+    /// Brings the records of an engine in a folder of its own below `folder` up to transaction `last`, and adds the
+    /// other derived files.
+    fn prepare_files(
+        &self,
+        engine: BufferedEngine,
+        folder: &Path,
+        last: u64,
+    ) -> Result<Option<SnapshotFiles>> {
         self.catch_up(&engine, last)?;
-        // Otherwise they would have deleted and overwritten texts.
+        // Otherwise the records would have deleted and overwritten texts.
         engine.rewrite(self.callbacks.check_cancelled)?;
         engine.flush()?;
         drop(engine);
-        let files = self.snapshot_files(folder, last).unwrap_or_else(|error| {
-            tracing::debug!("the snapshot is stored without derived files: {error}");
-            None
-        });
-        Ok(Some(PreparedSnapshot { segment, seq: last, files }))
+        self.snapshot_files(folder, last)
     }
 }
 

@@ -7,12 +7,12 @@
 
 use super::{PART, SharedSnapshotError, write_part};
 use crate::compact::{CompactionCallbacks, CompactionJob};
-use crate::disk::{Disk, remove_folder};
+use crate::disk::{self, Disk, remove_folder};
 use crate::engine::{Watermark, lsm};
 use crate::log::Log;
 use crate::shared_log::{FIRST_FILE_PART, SnapshotStore};
 use crate::shared_log_copy::SharedLogCopy;
-use crate::{tenant_view_files, view_file};
+use crate::{atomic_file, tenant_view_files, view_file};
 use poc_graph::Tenant;
 use poc_graph::error::{Error, Result};
 use std::collections::BTreeSet;
@@ -25,11 +25,16 @@ pub(super) const RECORDS: &str = "records";
 /// The folders of the indexes. Each has the index of the default tenant, and the folder `tenants` with the others.
 const INDEXES: [&str; 3] = ["text", "vectors", "mentions"];
 const TENANTS: &str = "tenants";
+/// The file in the folder `tenants` with the number of the last transaction that all indexes of this kind have.
+const MANIFEST: &str = "manifest";
 
 /// Begins the stream. The number must change whenever the layout of the stream changes.
 const MAGIC: &[u8; 8] = b"pocfils1";
 /// The length of the beginning of the stream in bytes: magic, number and checksum of a record, and BLAKE3 of all of it.
 const HEADER: usize = 8 + 8 + 4 + 32;
+
+/// Disk space in bytes that downloaded files must leave, so that the store can accept writes.
+const SPARE_BYTES: u64 = 16 << 20;
 
 /// Files in a folder that has the layout of a store's folder.
 pub(crate) struct SnapshotFiles {
@@ -38,42 +43,42 @@ pub(crate) struct SnapshotFiles {
     last: Watermark,
 }
 
-/// Why files cannot be downloaded.
-enum DownloadError {
+/// Why files cannot be uploaded or downloaded.
+enum TransferError {
+    /// Also the error of a callback.
     SharedLog(Error),
     Disk(io::Error),
-    /// The stream is missing, incomplete, damaged or in another layout.
+    /// The stream to download is missing, incomplete, damaged or in another layout.
     Unreadable,
 }
 
-impl From<Error> for DownloadError {
-    fn from(error: Error) -> DownloadError {
-        DownloadError::SharedLog(error)
+impl From<Error> for TransferError {
+    fn from(error: Error) -> TransferError {
+        TransferError::SharedLog(error)
     }
 }
 
-impl From<io::Error> for DownloadError {
-    fn from(error: io::Error) -> DownloadError {
-        DownloadError::Disk(error)
+impl From<io::Error> for TransferError {
+    fn from(error: io::Error) -> TransferError {
+        TransferError::Disk(error)
     }
 }
 
 impl CompactionJob<'_> {
     /// Saves the views and the indexes, and adds their files to a folder that already has the records up to transaction
-    /// `last`. `None` if they cannot be saved now.
+    /// `last`. `None` if they cannot be saved now, or the saved ones lack this transaction.
     pub(super) fn snapshot_files(&self, folder: &Path, last: u64) -> Result<Option<SnapshotFiles>> {
         let (store, log) = (self.shared, self.shared.log.as_ref());
-        // A file that lacks any transaction up to the last one may contain a text that was erased since.
-        let were_current = store.index_workers.are_current();
         store.checkpoint()?;
         // No checkpoint replaces files while this is held.
-        let _saved = store.saved.lock();
-        if !store.may_save() {
+        let saved_seq = store.saved.lock();
+        // A file that lacks any transaction up to the last one may contain a text that was erased since. The log has
+        // transactions before the views and the indexes have them.
+        if !store.may_save() || *saved_seq < last {
             return Ok(None);
         }
-        let has_indexes = were_current && store.index_workers.are_current();
         let tenants = store.commits.tenants_with_saved_view(last)?;
-        link_derived(&store.directory, folder, &tenants, has_indexes)
+        link_derived(&store.directory, folder, &tenants, last)
             .map_err(|source| SharedSnapshotError::Write { directory: folder.to_owned(), source })?;
         let seq = log.last();
         let last = log.read(seq)?.map(|(_, checksum)| Watermark { seq, checksum });
@@ -81,9 +86,9 @@ impl CompactionJob<'_> {
     }
 }
 
-/// Links the saved views, and with `has_indexes` the indexes, of the default tenant and some others into another folder.
-/// The data of all other tenants is built when it is needed.
-fn link_derived(store: &Path, folder: &Path, tenants: &[Tenant], has_indexes: bool) -> io::Result<()> {
+/// Links the saved views of the default tenant and some others into another folder, and those indexes of them that have
+/// all transactions up to `last`. The data of all other tenants is built when it is needed.
+fn link_derived(store: &Path, folder: &Path, tenants: &[Tenant], last: u64) -> io::Result<()> {
     let views = tenant_view_files::FOLDER;
     fs::create_dir_all(folder.join(views))?;
     link(&store.join(view_file::NAME), &folder.join(view_file::NAME))?;
@@ -91,8 +96,12 @@ fn link_derived(store: &Path, folder: &Path, tenants: &[Tenant], has_indexes: bo
         let name = Path::new(views).join(tenant.to_string());
         link(&store.join(&name), &folder.join(&name))?;
     }
-    for index in INDEXES.iter().filter(|_| has_indexes) {
+    for index in INDEXES {
         let (from, to) = (store.join(index), folder.join(index));
+        let saved_seq = atomic_file::claimed_seq_of_any(&from.join(TENANTS).join(MANIFEST));
+        if saved_seq.is_none_or(|saved_seq| saved_seq < last) {
+            continue;
+        }
         link_files(&from, &to)?;
         let (from, to) = (from.join(TENANTS), to.join(TENANTS));
         link_files(&from, &to)?;
@@ -163,24 +172,38 @@ fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 impl SnapshotFiles {
-    /// Stores the files as parts of the snapshot whose last record is `seq`.
+    /// Stores the files as parts of the snapshot whose last record is `seq`. If one of them cannot be read, the stream
+    /// stays incomplete, and readers use none.
+    ///
+    /// # Errors
+    /// Errors of the shared log and of a callback.
     pub(super) fn upload(
         &self,
         seq: u64,
         copy: &SharedLogCopy,
         callbacks: &CompactionCallbacks<'_>,
     ) -> Result<()> {
-        let unread = |source| SharedSnapshotError::Read { path: self.folder.clone(), source };
         let mut parts = FilePartWriter { seq, next: FIRST_FILE_PART, waiting: Vec::new(), copy, callbacks };
+        match self.add_to(&mut parts) {
+            Err(TransferError::SharedLog(error)) => return Err(error),
+            Err(TransferError::Disk(error)) => {
+                tracing::warn!("the snapshot is stored without derived files, which cannot be read: {error}");
+            }
+            Ok(()) | Err(TransferError::Unreadable) => {}
+        }
+        Ok(())
+    }
+
+    fn add_to(&self, parts: &mut FilePartWriter<'_>) -> Result<(), TransferError> {
         parts.add(&self.header())?;
-        for path in files_below(&self.folder).map_err(unread)? {
+        for path in files_below(&self.folder)? {
             let name = path.strip_prefix(&self.folder).unwrap_or(Path::new(""));
             if let Some(name) = name.to_str().filter(|name| is_included(Path::new(name))) {
                 parts.add_file(name, &path)?;
             }
         }
         parts.add(&0u16.to_le_bytes())?;
-        parts.flush()
+        Ok(parts.flush()?)
     }
 
     fn header(&self) -> Vec<u8> {
@@ -213,9 +236,9 @@ impl SnapshotFiles {
     ) -> Result<Option<SnapshotFiles>> {
         let mut parts =
             FilePartReader { snapshots, seq, next: FIRST_FILE_PART, part: Vec::new(), position: 0 };
-        let mut download = || -> Result<Watermark, DownloadError> {
+        let mut download = || -> Result<Watermark, TransferError> {
             remove_folder(folder)?;
-            let last = SnapshotFiles::read_header(&parts.array()?).ok_or(DownloadError::Unreadable)?;
+            let last = SnapshotFiles::read_header(&parts.array()?).ok_or(TransferError::Unreadable)?;
             let mut damaged = BTreeSet::new();
             while parts.download_file(folder, &mut damaged)? {}
             // Files of an index, and tables of records, are of no use without the others.
@@ -225,6 +248,8 @@ impl SnapshotFiles {
                     None => fs::remove_file(&path)?,
                 }
             }
+            fs::create_dir_all(folder)?;
+            disk::check_space(folder, SPARE_BYTES, 0)?;
             Ok(last)
         };
         let error = match download() {
@@ -233,11 +258,11 @@ impl SnapshotFiles {
         };
         let _ = remove_folder(folder);
         match error {
-            DownloadError::SharedLog(error) => return Err(error),
-            DownloadError::Disk(error) => {
+            TransferError::SharedLog(error) => return Err(error),
+            TransferError::Disk(error) => {
                 tracing::warn!("the files of a snapshot cannot be written, and are built instead: {error}");
             }
-            DownloadError::Unreadable => tracing::debug!("the snapshot has no files that can be used"),
+            TransferError::Unreadable => tracing::debug!("the snapshot has no files that can be used"),
         }
         Ok(None)
     }
@@ -297,10 +322,9 @@ impl FilePartWriter<'_> {
         Ok(())
     }
 
-    fn add_file(&mut self, name: &str, path: &Path) -> Result<()> {
-        let unread = |source: io::Error| SharedSnapshotError::Read { path: path.to_owned(), source };
-        let mut file = File::open(path).map_err(unread)?;
-        let mut left = file.metadata().map_err(unread)?.len();
+    fn add_file(&mut self, name: &str, path: &Path) -> Result<(), TransferError> {
+        let mut file = File::open(path)?;
+        let mut left = file.metadata()?.len();
         let length = (name.len() as u16).to_le_bytes();
         let beginning = [length.as_slice(), name.as_bytes(), &left.to_le_bytes()].concat();
         let mut hasher = blake3::Hasher::new();
@@ -309,15 +333,15 @@ impl FilePartWriter<'_> {
         while left > 0 {
             let mut bytes = Vec::new();
             let mut piece = Read::by_ref(&mut file).take(left.min(PART as u64));
-            let read = piece.read_to_end(&mut bytes).map_err(unread)?;
+            let read = piece.read_to_end(&mut bytes)?;
             if read == 0 {
-                return Err(unread(ErrorKind::UnexpectedEof.into()).into());
+                return Err(io::Error::from(ErrorKind::UnexpectedEof).into());
             }
             hasher.update(&bytes);
             self.add(&bytes)?;
             left -= read as u64;
         }
-        self.add(hasher.finalize().as_bytes())
+        Ok(self.add(hasher.finalize().as_bytes())?)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -347,12 +371,12 @@ impl FilePartReader<'_> {
         &mut self,
         length: u64,
         each: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<(), DownloadError> {
+    ) -> Result<(), TransferError> {
         let mut left = length;
         while left > 0 {
             if self.position == self.part.len() {
                 let part = self.snapshots.read_part(self.seq, self.next)?;
-                let part = part.filter(|part| !part.is_empty()).ok_or(DownloadError::Unreadable)?;
+                let part = part.filter(|part| !part.is_empty()).ok_or(TransferError::Unreadable)?;
                 (self.part, self.position, self.next) = (part, 0, self.next + 1);
             }
             let rest = self.part.get(self.position..).unwrap_or_default();
@@ -364,7 +388,7 @@ impl FilePartReader<'_> {
         Ok(())
     }
 
-    fn bytes(&mut self, length: usize) -> Result<Vec<u8>, DownloadError> {
+    fn bytes(&mut self, length: usize) -> Result<Vec<u8>, TransferError> {
         let mut bytes = Vec::with_capacity(length);
         self.read(length as u64, &mut |piece| {
             bytes.extend_from_slice(piece);
@@ -373,8 +397,8 @@ impl FilePartReader<'_> {
         Ok(bytes)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], DownloadError> {
-        self.bytes(N)?.try_into().map_err(|_| DownloadError::Unreadable)
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], TransferError> {
+        self.bytes(N)?.try_into().map_err(|_| TransferError::Unreadable)
     }
 
     /// Downloads the next file into a folder, and adds its path to `damaged` if it is not intact. Returns `false` at
@@ -383,7 +407,7 @@ impl FilePartReader<'_> {
         &mut self,
         folder: &Path,
         damaged: &mut BTreeSet<PathBuf>,
-    ) -> Result<bool, DownloadError> {
+    ) -> Result<bool, TransferError> {
         let length = self.array::<2>()?;
         let name = self.bytes(usize::from(u16::from_le_bytes(length)))?;
         if name.is_empty() {
@@ -406,7 +430,7 @@ impl FilePartReader<'_> {
             (Some(file), _) if is_intact && size >= PART as u64 => file.sync_all()?,
             (_, Some(path)) if !is_intact => drop(damaged.insert(path)),
             // It is not known which of the files is missing.
-            (_, None) if !is_intact => return Err(DownloadError::Unreadable),
+            (_, None) if !is_intact => return Err(TransferError::Unreadable),
             _ => {}
         }
         Ok(true)

@@ -6,20 +6,22 @@ use super::shared_snapshot::fill;
 use super::verify::QUIET;
 use super::*;
 use crate::engine::lsm::{each_intact_record, is_table, record_files};
+use crate::engine::{Put, Visitor, Watermark};
 use crate::shared_log::FIRST_FILE_PART;
 use crate::testing::{LogFault, MemoryLog, count_by_scan, counts_of_view};
 use crate::watchdog::HEARTBEAT_TIMEOUT;
+use std::borrow::Cow;
 
 /// A store that writes a table for every few records and saves the views of tenants with few notes.
 fn over(folder: &TempDir, log: Arc<dyn SharedLog>) -> Result<Store> {
-    let parts = StoreOptions {
+    let options = StoreOptions {
         engine: with_small_tables,
         buffer: 2000,
         large_tenant: 5,
         shared_log: Some((log, CopyStart::Snapshot)),
         ..StoreOptions::default()
     };
-    open_in(folder, parts)
+    open_in(folder, options)
 }
 
 fn open(folder: &TempDir, log: &Arc<MemoryLog>) -> Store {
@@ -40,6 +42,15 @@ fn with_files() -> (Arc<MemoryLog>, TempDir, Store) {
     fill(&store, &log);
     snapshot(&store, 1).unwrap().unwrap();
     (log, folder, store)
+}
+
+/// Stores values that need several parts of a snapshot.
+fn put_large_values(store: &Store) {
+    for number in 1..=3u64 {
+        let value = incompressible(number, 25_000);
+        let key = number.to_le_bytes();
+        store.transact(cause(), |tx| tx.put_raw(Table::Meta, &key, Some(value.clone()))).unwrap();
+    }
 }
 
 fn exists(folder: &TempDir, name: &str) -> bool {
@@ -153,7 +164,7 @@ fn files_with_changes_of_a_log_that_was_replaced_are_not_used() {
     assert!(exists(&copied, "view"));
     drop((first, second, folder));
     // A replica that lacked the last records replaces the log.
-    log.forget_after(15);
+    log.remove_after(15);
     for count in [15, 20] {
         let (folder, store) = new(&log);
         assert_eq!(store.history_base().unwrap().seq, 10);
@@ -224,14 +235,7 @@ fn a_deleted_text_is_not_in_the_files() {
 fn large_files_have_several_parts() {
     let log = Arc::new(MemoryLog::default());
     let (_folder, first) = new(&log);
-    for number in 1..=3u64 {
-        // No two blocks are alike, so that it is not compressed.
-        let value: Vec<u8> = (0..25_000u64)
-            .flat_map(|block| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
-            .collect();
-        let key = number.to_le_bytes();
-        first.transact(cause(), |tx| tx.put_raw(Table::Meta, &key, Some(value.clone()))).unwrap();
-    }
+    put_large_values(&first);
     snapshot(&first, 1).unwrap().unwrap();
     assert!(log.file_bytes() > 2 << 20);
     let (folder, second) = new(&log);
@@ -239,4 +243,152 @@ fn large_files_have_several_parts() {
     assert!(fs::metadata(&tables[0]).unwrap().len() > 2 << 20, "{tables:?}");
     require_equal(&second, &first);
     assert_eq!(second.verify(&QUIET).unwrap(), vec![]);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_does_not_prevent_the_snapshot() {
+    let log = Arc::new(MemoryLog::default());
+    let (folder, first) = new(&log);
+    put_large_values(&first);
+    // It is deleted while the tables of records are stored, which come first.
+    let view = folder.path().join("snapshot/view");
+    let delete_view = || {
+        if log.file_bytes() > 0 {
+            let _ = fs::remove_file(&view);
+        }
+        Ok(())
+    };
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &delete_view };
+    first.make_snapshot(1, &callbacks).unwrap().unwrap();
+    assert!(log.file_bytes() > 0);
+    let (folder, second) = new(&log);
+    assert!(second.history_base().is_some() && !exists(&folder, "view") && !exists(&folder, "snapshot"));
+    require_equal(&second, &first);
+}
+
+/// An engine without space for rewritten records.
+#[derive(Default)]
+struct FullEngine(InMemoryEngine);
+
+impl Engine for FullEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.0.get(key)
+    }
+
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        self.0.scan(prefix, each)
+    }
+
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
+        self.0.apply(changes, watermark)
+    }
+
+    fn watermark(&self) -> Result<Watermark> {
+        self.0.watermark()
+    }
+
+    fn rewrite(&self, _: &dyn Fn() -> Result<()>) -> Result<()> {
+        Err(Error::new(Code::ReadOnly, "the disk is full"))
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.0.size()
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.0.flush()
+    }
+}
+
+#[test]
+fn a_snapshot_is_made_although_its_files_do_not_fit_on_the_disk() {
+    let log = Arc::new(MemoryLog::default());
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        engine: |_| Ok(Arc::new(FullEngine::default())),
+        shared_log: Some((log.writer(), CopyStart::Snapshot)),
+        ..StoreOptions::default()
+    };
+    let first = open_in(&folder, options).unwrap();
+    fill(&first, &log);
+    snapshot(&first, 1).unwrap().unwrap();
+    assert_eq!(log.file_bytes(), 0);
+    let (_copied, second) = new(&log);
+    assert!(second.history_base().is_some());
+    require_equal(&second, &first);
+}
+
+/// A follower that applies a transaction only after a message of a channel, if there is one.
+#[derive(Default)]
+struct WaitingFollower {
+    applied: AtomicU64,
+    gate: Mutex<Option<mpsc::Receiver<()>>>,
+}
+
+impl Follower for WaitingFollower {
+    fn name(&self) -> &'static str {
+        "waiting"
+    }
+
+    fn applied(&self) -> u64 {
+        self.applied.load(Ordering::SeqCst)
+    }
+
+    fn reset(&self) -> Result<()> {
+        self.applied.store(0, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn apply(&self, seq: u64, _: Tenant, _: &[Delta]) -> Result<()> {
+        if let Some(gate) = &*self.gate.lock() {
+            gate.recv().unwrap();
+        }
+        self.applied.store(seq, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn checkpoint(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A change is in the log before it is in the views. If it is a deletion, they still have the deleted name.
+#[test]
+fn files_that_lack_the_last_change_of_the_snapshot_are_left_out() {
+    let log = Arc::new(MemoryLog::default());
+    let folder = tempfile::tempdir().unwrap();
+    let follower = Arc::new(WaitingFollower::default());
+    let options =
+        StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..StoreOptions::default() };
+    let store = Store::open_with(folder.path(), EMBEDDER, vec![follower.clone()], options).unwrap();
+    store.settle();
+    (1..=3).for_each(|number| {
+        put(&store, number);
+    });
+    let (open_gate, gate) = mpsc::channel();
+    *follower.gate.lock() = Some(gate);
+    let made = std::thread::scope(|scope| {
+        scope.spawn(|| store.transact(cause(), |tx| tx.delete_node(node(1).id)).unwrap());
+        while store.last_seq() < 4 {
+            std::thread::yield_now();
+        }
+        let made = snapshot(&store, 1);
+        open_gate.send(()).unwrap();
+        made
+    });
+    assert_eq!((made.unwrap().unwrap().seq, log.file_bytes()), (4, 0));
+    *follower.gate.lock() = None;
+    put(&store, 5);
+    assert_eq!(snapshot(&store, 1).unwrap().unwrap().seq, 5);
+    assert!(log.file_bytes() > 0);
+}
+
+/// It may have texts that are to be erased.
+#[test]
+fn a_compaction_deletes_what_an_interrupted_snapshot_has_left() {
+    let (_log, folder, store) = with_files();
+    fs::create_dir_all(folder.path().join("snapshot/text")).unwrap();
+    fs::write(folder.path().join("snapshot/text/snapshot"), "text").unwrap();
+    store.compact(None, &QUIET_COMPACTION).unwrap();
+    assert!(!exists(&folder, "snapshot"));
 }
