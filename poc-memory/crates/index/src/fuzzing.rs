@@ -6,7 +6,7 @@
 use super::{mentions, text, vectors};
 
 /// Decodes a saved index. The first byte selects its kind: text, mentions, or the rows of vectors. The graph of vectors
-/// is excluded, because usearch does not validate it. An index that can be decoded must encode to the same bytes.
+/// is excluded, because usearch decodes it. An index that can be decoded must encode to the same bytes.
 pub fn index_snapshot(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let saved_again = match kind {

@@ -4,6 +4,7 @@
 //! that have changed since are stale and are ignored. Nothing is ever removed from the graph; it is rebuilt when too
 //! much of it is stale.
 
+use super::graph_check;
 use super::graph_vector;
 use super::quantized::QuantizedVector;
 use super::rows::{NONE, Rows};
@@ -223,16 +224,17 @@ impl Hnsw {
     /// The row of each key, and the encoded graph; `None` if there is no graph.
     pub(super) fn encode(&self) -> Result<Option<(Vec<u32>, Vec<u8>)>> {
         let Some(graph) = &self.graph else { return Ok(None) };
-        let mut bytes = vec![0; graph.serialized_length()];
-        graph.save_to_buffer(&mut bytes).map_err(|error| failed("saved", &error))?;
-        Ok(Some((self.members.clone(), bytes)))
+        Ok(Some((self.members.clone(), encode(graph)?)))
     }
 
-    /// Restores a saved graph; all other searchable rows become pending. `None` if it does not match the rows or
-    /// the settings. The bytes must come from [`Hnsw::encode`], because usearch does not validate them.
+    /// Restores a saved graph; all other searchable rows become pending. `None` if it is damaged, or does not match the
+    /// rows or the settings.
     pub(super) fn restore(options: Options, rows: &Rows, saved: Option<(Vec<u32>, Vec<u8>)>) -> Option<Hnsw> {
         let mut hnsw = Hnsw::new(options);
         if let Some((members, bytes)) = saved {
+            if !graph_check::is_valid(&bytes, &encode(&options.graph().ok()?).ok()?) {
+                return None;
+            }
             let mut graph = options.graph_without_distance().ok()?;
             graph.load_from_buffer(&bytes).ok()?;
             if graph.dimensions() != graph_vector::width(options.dimensions) || graph.size() != members.len()
@@ -258,6 +260,13 @@ impl Hnsw {
             .collect();
         Some(hnsw)
     }
+}
+
+/// The saved form of a graph.
+fn encode(graph: &Index) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; graph.serialized_length()];
+    graph.save_to_buffer(&mut bytes).map_err(|error| failed("saved", &error))?;
+    Ok(bytes)
 }
 
 /// Reserves capacity, and contexts for as many concurrent searches as can be expected. A search without a free

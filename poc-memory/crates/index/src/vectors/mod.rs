@@ -3,6 +3,7 @@
 mod cosine_scores;
 mod exact;
 mod files;
+mod graph_check;
 mod graph_vector;
 mod hit;
 mod hnsw;

@@ -421,6 +421,41 @@ fn damaged_files_are_not_loaded() {
     assert_ne!(open(directory.path(), 1000, 16).applied(), 0);
 }
 
+/// usearch would read outside of its memory.
+#[test]
+fn a_graph_with_impossible_numbers_is_not_loaded() {
+    let rng = SeededRng::new(3);
+    let (deltas, _) = clustered(600, 16, &rng);
+    let directory = tempfile::tempdir().unwrap();
+    let index = with_graph(directory.path(), &deltas, 16);
+    let state = index.state.read();
+    let (members, graph) = state.hnsw.encode().unwrap().unwrap();
+    let restore = |graph: &[u8]| {
+        hnsw::Hnsw::restore(index.options, &state.rows, Some((members.clone(), graph.to_vec())))
+    };
+    assert!(restore(&graph).is_some());
+    assert!(restore(&graph[..graph.len() - 1]).is_none());
+    assert!(restore(&[&graph[..], &[0]].concat()).is_none());
+    let count = members.len();
+    let head = 8 + count * graph_vector::width(16);
+    let first_node = head + 64 + 40 + 2 * count;
+    let damaged = [
+        (head + 64, "the number of nodes"),
+        (head + 64 + 8, "the connectivity"),
+        (head + 64 + 40, "the level of the first node"),
+        (first_node, "its key"),
+        (first_node + 8, "its level"),
+        (first_node + 8 + 2, "the number of its neighbours"),
+        (first_node + 8 + 2 + 4, "its first neighbour"),
+    ];
+    for (position, name) in damaged {
+        let mut graph = graph.clone();
+        // The second byte, because two bytes are enough for the right numbers.
+        graph[position + 1] = !graph[position + 1];
+        assert!(restore(&graph).is_none(), "{name}");
+    }
+}
+
 #[test]
 fn a_mostly_stale_graph_is_rebuilt() {
     let rng = SeededRng::new(5);
