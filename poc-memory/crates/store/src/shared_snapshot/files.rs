@@ -33,7 +33,7 @@ const MAGIC: &[u8; 8] = b"pocfils1";
 /// The length of the beginning of the stream in bytes: magic, number and checksum of a record, and BLAKE3 of all of it.
 const HEADER: usize = 8 + 8 + 4 + 32;
 
-/// Disk space in bytes that downloaded files must leave, so that the store can accept writes.
+/// Disk space in bytes that copied and downloaded files must leave, so that the store can accept writes.
 const SPARE_BYTES: u64 = 16 << 20;
 
 /// Files in a folder that has the layout of a store's folder.
@@ -133,10 +133,17 @@ fn link_files(from: &Path, to: &Path) -> io::Result<()> {
 /// Links a file, or copies it if the file system has no links. The link stays as it is, because the files are replaced
 /// and never changed. Does nothing if the file is missing.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop)) {
+    match fs::hard_link(from, to).or_else(|_| copy(from, to)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         linked => linked,
     }
+}
+
+/// Copies a file if the disk then still has space for writes.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let bytes = fs::metadata(from)?.len();
+    disk::check_space(to.parent().unwrap_or(to), bytes + SPARE_BYTES, 0)?;
+    fs::copy(from, to).map(drop)
 }
 
 /// Whether a path, relative to the folder of a store, is that of a file that a snapshot can have. In a damaged
@@ -426,8 +433,10 @@ impl FilePartReader<'_> {
         })?;
         let is_intact = self.array::<32>()? == *hasher.finalize().as_bytes();
         match (file, path) {
-            // What a power failure takes from a smaller file is quickly built again.
-            (Some(file), _) if is_intact && size >= PART as u64 => file.sync_all()?,
+            // If a power failure damages a small view or index, it is quickly built again.
+            (Some(file), Some(path)) if is_intact && (size >= PART as u64 || lsm::is_table(&path)) => {
+                file.sync_all()?;
+            }
             (_, Some(path)) if !is_intact => drop(damaged.insert(path)),
             // It is not known which of the files is missing.
             (_, None) if !is_intact => return Err(TransferError::Unreadable),
