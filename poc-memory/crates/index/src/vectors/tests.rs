@@ -450,7 +450,7 @@ fn a_graph_with_impossible_numbers_is_not_loaded() {
     ];
     for (position, name) in damaged {
         let mut graph = graph.clone();
-        // The second byte, because two bytes are enough for the right numbers.
+        // The second byte: the number becomes too great, or negative.
         graph[position + 1] = !graph[position + 1];
         assert!(restore(&graph).is_none(), "{name}");
     }
