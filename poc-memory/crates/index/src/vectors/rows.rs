@@ -253,6 +253,15 @@ impl Rows {
             *row = VectorRow { slot: NONE, next: NONE, passage: 0, inverse: 0.0 };
             self.free.push(number);
             self.searchable -= usize::from(live);
+            self.clear_code(number);
+        }
+    }
+
+    /// Overwrites the vector of an empty row with zeros. Otherwise that of an erased note would stay in saved files.
+    fn clear_code(&mut self, number: u32) {
+        let start = number as usize * self.dimensions;
+        if let Some(code) = self.codes.get_mut(start..start + self.dimensions) {
+            code.fill(0);
         }
     }
 
@@ -290,6 +299,8 @@ impl Rows {
             if slot == NONE {
                 rows.free.push(number);
                 rows.rows.push(VectorRow { slot, next: NONE, passage: 0, inverse: 0.0 });
+                // Earlier versions have saved what it had.
+                rows.clear_code(number);
                 continue;
             }
             let inverse = quantized::inverse_length(rows.code(number));

@@ -421,6 +421,17 @@ fn damaged_files_are_not_loaded() {
     assert_ne!(open(directory.path(), 1000, 16).applied(), 0);
 }
 
+/// Otherwise the vector of an erased note would stay in saved files.
+#[test]
+fn vectors_of_deleted_notes_are_overwritten() {
+    let index = in_memory(1000, DIMENSIONS);
+    let values = random(&SeededRng::new(1), DIMENSIONS);
+    let put = [alive(1), vector(1, 0, &values), vector(1, 1, &values), alive(2), vector(2, 0, &values)];
+    index.apply(1, &put).unwrap();
+    index.apply(2, &[Delta::NodeDeleted(id(1)), Delta::VectorDeleted(id(2), 0)]).unwrap();
+    assert_eq!(index.state.read().rows.codes(), [0; 3 * DIMENSIONS]);
+}
+
 /// usearch would read outside of its memory.
 #[test]
 fn a_graph_with_impossible_numbers_is_not_loaded() {
