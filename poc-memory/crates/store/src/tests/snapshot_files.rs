@@ -5,6 +5,7 @@ use super::shared_log::{drop_history, snapshot};
 use super::shared_snapshot::fill;
 use super::verify::QUIET;
 use super::*;
+use crate::atomic_file::{self, Fingerprint};
 use crate::engine::lsm::{each_intact_record, is_table, record_files};
 use crate::engine::{Put, Visitor, Watermark};
 use crate::shared_log::FIRST_FILE_PART;
@@ -381,6 +382,23 @@ fn files_that_lack_the_last_change_of_the_snapshot_are_left_out() {
     put(&store, 5);
     assert_eq!(snapshot(&store, 1).unwrap().unwrap().seq, 5);
     assert!(log.file_bytes() > 0);
+}
+
+/// The names in it may have been erased by that change.
+#[test]
+fn an_index_that_lacks_the_last_change_of_the_snapshot_is_left_out() {
+    let (log, folder, store) = with_files();
+    put(&store, 30);
+    for (name, seq) in [("text", store.last_seq() - 1), ("mentions", store.last_seq())] {
+        for file in ["snapshot", "tenants/manifest"] {
+            let path = folder.path().join(name).join(file);
+            atomic_file::write(&path, Fingerprint::of("index"), seq, &[]).unwrap();
+        }
+    }
+    snapshot(&store, 1).unwrap().unwrap();
+    let (copied, second) = new(&log);
+    assert_eq!(["text", "mentions", "view"].map(|name| exists(&copied, name)), [false, true, true]);
+    require_equal(&second, &store);
 }
 
 /// It may have texts that are to be erased.
