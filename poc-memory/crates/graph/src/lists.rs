@@ -30,7 +30,8 @@ impl<T: Copy + Debug> Items for Vec<T> {
     }
 
     fn replace(&mut self, range: Range<usize>, row: &[T]) -> usize {
-        self.reserve_exact(room(self.len(), self.capacity(), row.len().saturating_sub(range.len())));
+        let additional = row.len().saturating_sub(range.len());
+        self.reserve_exact(items_to_reserve(self.len(), self.capacity(), additional));
         self.splice(range, row.iter().copied());
         row.len()
     }
@@ -45,16 +46,17 @@ impl Items for String {
     }
 
     fn replace(&mut self, range: Range<usize>, row: &str) -> usize {
-        self.reserve_exact(room(self.len(), self.capacity(), row.len().saturating_sub(range.len())));
+        let additional = row.len().saturating_sub(range.len());
+        self.reserve_exact(items_to_reserve(self.len(), self.capacity(), additional));
         self.replace_range(range, row);
         row.len()
     }
 }
 
-/// The number of items for which a page with `len` items takes memory when it gets `more`. A page that grows item by
-/// item takes some in advance, because it would otherwise be moved for each. Its next copy has no spare room.
-fn room(len: usize, capacity: usize, more: usize) -> usize {
-    if capacity - len >= more { more } else { more.max(len / 16) }
+/// The number of items to reserve memory for, if a page with `len` items gets `additional` ones. A page that grows item
+/// by item reserves some in advance, because every reservation moves it. A copy of the page has no spare capacity.
+fn items_to_reserve(len: usize, capacity: usize, additional: usize) -> usize {
+    if capacity - len >= additional { additional } else { additional.max(len / 16) }
 }
 
 /// One row of any length per node, 16 rows to a page. A row takes its items and about eight bytes. A
@@ -144,7 +146,7 @@ impl<S: Items> Lists<S> {
 impl<T: Copy + Debug> Page<Vec<T>> {
     fn insert(&mut self, row: usize, at: usize, item: T) {
         let Some(range) = self.range(row) else { return };
-        self.items.reserve_exact(room(self.items.len(), self.items.capacity(), 1));
+        self.items.reserve_exact(items_to_reserve(self.items.len(), self.items.capacity(), 1));
         self.items.insert((range.start + at).min(range.end), item);
         for start in self.starts.iter_mut().skip(row + 1) {
             *start += 1;

@@ -35,12 +35,13 @@ pub fn title_of(body: &str) -> Option<String> {
 
 /// Whether [`title_of`] gives this title for a body.
 pub fn is_title_of(title: &str, body: &str) -> bool {
-    first_line(body).is_some_and(|line| begins_like(title, line)) && title_of(body).as_deref() == Some(title)
+    first_line(body).is_some_and(|line| may_be_derived_from(title, line))
+        && title_of(body).as_deref() == Some(title)
 }
 
-/// Whether a title may be derived from a line with text. Most titles that are not differ in the first character, which
-/// is faster to compare.
-fn begins_like(title: &str, line: &str) -> bool {
+/// Whether a title may be derived from a line with text. Most other titles differ in the first character, which is faster
+/// to compare.
+fn may_be_derived_from(title: &str, line: &str) -> bool {
     let first = without_marks(line).chars().next();
     // Earlier releases removed a leading backtick.
     first == Some('`') || first == title.chars().next()
@@ -87,7 +88,7 @@ impl Node {
             let Some(line) = first_line(&self.body) else { return false };
             let heading = line.trim_start().starts_with('#');
             !heading
-                && begins_like(&self.title, line)
+                && may_be_derived_from(&self.title, line)
                 && title_of(&self.body).is_some_and(|derived| is_derived(&self.title, &derived))
         };
         (!self.title.is_empty() && !repeats()).then_some(self.title.as_str())

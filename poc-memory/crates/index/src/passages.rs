@@ -10,7 +10,7 @@ use unicode_segmentation::UnicodeSegmentation;
 pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
     let words = words.max(1);
     let stride = stride.clamp(1, words);
-    if most_words(body) <= words {
+    if word_count_bound(body) <= words {
         return Some(body.trim()).filter(|whole| !whole.is_empty()).into_iter().collect();
     }
     let units = units(body, stride);
@@ -46,9 +46,9 @@ pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
     passages
 }
 
-/// A number that the words of a text do not exceed: each contains a run of ASCII letters and digits, which are never
-/// separated, or another character. It is found much faster than the words themselves.
-fn most_words(text: &str) -> usize {
+/// An upper bound of the number of words of a text, which is much faster to compute than the words. Every word contains
+/// a run of ASCII letters and digits, which is never split, or a character outside ASCII.
+fn word_count_bound(text: &str) -> usize {
     let (mut count, mut is_within) = (0, false);
     for byte in text.bytes() {
         let is_part = byte.is_ascii_alphanumeric();
@@ -173,7 +173,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_short_body_is_not_searched_for_sentences(body in "([a-cA-C0-9é日. '_\n:,-]|\\PC){0,40}") {
-            let bound = most_words(&body);
+            let bound = word_count_bound(&body);
             prop_assert!(body.unicode_words().count() <= bound);
             prop_assert!(units(&body, usize::MAX).iter().map(|unit| unit.words).sum::<usize>() <= bound);
             let whole: Vec<&str> = Some(body.trim()).filter(|whole| !whole.is_empty()).into_iter().collect();

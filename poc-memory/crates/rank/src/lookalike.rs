@@ -103,7 +103,7 @@ impl WordSketch {
     pub fn of(text: &str) -> WordSketch {
         let words = tokens(text).filter(|token| !token.is_empty() && !is_identifier(token)).map(lower);
         // Hashes are faster to sort than words.
-        let mut words: Vec<(u64, Cow<'_, str>)> = words.map(|word| (hash(&word), word)).collect();
+        let mut words: Vec<(u64, Cow<'_, str>)> = words.map(|word| (fnv1a(&word), word)).collect();
         words.sort_unstable();
         words.dedup();
         let bits = words.iter().fold(0, |bits, (hash, _)| bits | sketch_bit(*hash));
@@ -122,7 +122,7 @@ impl WordSketch {
 }
 
 /// The FNV-1a hash of a word (Fowler, Noll and Vo 1991).
-fn hash(word: &str) -> u64 {
+fn fnv1a(word: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
     word.bytes().fold(0xCBF2_9CE4_8422_2325, step)
 }
@@ -222,7 +222,7 @@ mod tests {
         #[test]
         fn a_sketch_is_that_of_the_words(text in "([a-cA-C0-1'é_]{0,3}[ \\n.]){0,40}") {
             let words = WordProfile::of(&text).words;
-            let bits = words.iter().fold(0, |bits, word| bits | sketch_bit(hash(word)));
+            let bits = words.iter().fold(0, |bits, word| bits | sketch_bit(fnv1a(word)));
             prop_assert_eq!(WordSketch::of(&text), WordSketch { words: words.len() as u32, bits });
         }
 

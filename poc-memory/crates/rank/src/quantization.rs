@@ -14,11 +14,12 @@ pub fn quantize(vector: &[f32]) -> Option<Vec<i8>> {
         return None;
     }
     // The division comes first, because 127 / greatest may overflow.
-    Some(vector.iter().map(|value| nearest(value / greatest * MAX)).collect())
+    Some(vector.iter().map(|value| round_to_i8(value / greatest * MAX)).collect())
 }
 
-/// The integer nearest to a value of at most 127, like [`f32::round`], which is a call for every value.
-fn nearest(value: f32) -> i8 {
+/// The integer nearest to a value between −127 and 127, as [`f32::round`] gives it. `round` would be a function call for
+/// every value.
+fn round_to_i8(value: f32) -> i8 {
     let whole = value as i32;
     let rest = value - whole as f32;
     (whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5)) as i8
@@ -36,10 +37,13 @@ mod tests {
         let below = |value: f32| f32::from_bits(value.to_bits() - 1);
         for half in (1..=254).map(|half| half as f32 / 2.0) {
             for value in [half, below(half), f32::from_bits(half.to_bits() + 1).min(MAX), half - 0.2] {
-                assert_eq!((nearest(value), nearest(-value)), (value.round() as i8, (-value).round() as i8));
+                assert_eq!(
+                    (round_to_i8(value), round_to_i8(-value)),
+                    (value.round() as i8, (-value).round() as i8)
+                );
             }
         }
-        assert_eq!((nearest(0.0), nearest(-0.0), nearest(f32::MIN_POSITIVE)), (0, 0, 0));
+        assert_eq!((round_to_i8(0.0), round_to_i8(-0.0), round_to_i8(f32::MIN_POSITIVE)), (0, 0, 0));
     }
 
     proptest! {

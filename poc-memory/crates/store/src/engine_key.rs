@@ -1,11 +1,12 @@
 //! Keys of the engine in a sorted map.
 
-/// A key of the engine, ordered by its bytes. The first bytes are kept beside it, because they differ for most keys: a
-/// search in a map then seldom reads memory outside of the map's own nodes.
+/// A key of the engine, ordered by its bytes. Its first bytes are also stored as numbers, because they differ for most
+/// keys: a search in a map then seldom reads memory outside of the map's own nodes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EngineKey {
-    /// The first sixteen bytes as numbers, big-endian. A shorter key is followed by zeros. It is compared first.
-    head: (u64, u64),
+    /// The first sixteen bytes as two big-endian numbers. A shorter key is padded with zeros. The derived order compares
+    /// this field first.
+    prefix: (u64, u64),
     bytes: Vec<u8>,
 }
 
@@ -23,13 +24,13 @@ impl EngineKey {
 
 impl From<Vec<u8>> for EngineKey {
     fn from(bytes: Vec<u8>) -> EngineKey {
-        let head = (number(&bytes), number(bytes.get(8..).unwrap_or_default()));
-        EngineKey { head, bytes }
+        let prefix = (first_bytes(&bytes), first_bytes(bytes.get(8..).unwrap_or_default()));
+        EngineKey { prefix, bytes }
     }
 }
 
-/// The first eight bytes as a number; missing ones are zero.
-fn number(bytes: &[u8]) -> u64 {
+/// The first eight bytes as a big-endian number; missing ones are zero.
+fn first_bytes(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
         Some(first) => u64::from_be_bytes(*first),
         None => {

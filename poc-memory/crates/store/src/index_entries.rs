@@ -148,7 +148,7 @@ pub(crate) fn orphan_deletions(engine: &dyn Engine, beat: &dyn Fn()) -> Result<V
     Ok(deletions)
 }
 
-fn edge_key(EdgeId { src, kind, dst }: EdgeId) -> [u8; keys::EDGE] {
+fn edge_key(EdgeId { src, kind, dst }: EdgeId) -> [u8; keys::EDGE_LENGTH] {
     keys::edge(src, kind, dst)
 }
 

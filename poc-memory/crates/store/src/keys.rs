@@ -13,11 +13,11 @@ pub(super) const ID: usize = 16;
 const ENTRY_PREFIX: [u8; 16] = [0; 16];
 
 /// The length of an edge's key in bytes.
-pub(super) const EDGE: usize = 2 * ID + 1;
+pub(super) const EDGE_LENGTH: usize = 2 * ID + 1;
 
 /// The key of an edge under its source. The key of its mirror has source and target swapped.
-pub(super) fn edge(from: NodeId, kind: EdgeKind, to: NodeId) -> [u8; EDGE] {
-    let mut key = [kind as u8; EDGE];
+pub(super) fn edge(from: NodeId, kind: EdgeKind, to: NodeId) -> [u8; EDGE_LENGTH] {
+    let mut key = [kind as u8; EDGE_LENGTH];
     let (source, rest) = key.split_at_mut(ID);
     source.copy_from_slice(from.as_bytes());
     rest.split_at_mut(1).1.copy_from_slice(to.as_bytes());
@@ -126,7 +126,7 @@ pub(super) fn read_id(bytes: &[u8]) -> Result<NodeId> {
     find_id(bytes).ok_or_else(|| damaged("a node"))
 }
 
-/// Like [`read_id`]; `None` if it is anything else.
+/// Like [`read_id`]; `None` for any other key or value.
 pub(super) fn find_id(bytes: &[u8]) -> Option<NodeId> {
     id(bytes).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id)
 }

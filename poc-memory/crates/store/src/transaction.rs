@@ -38,11 +38,11 @@ pub struct Transaction<'a> {
 struct OwnNode {
     // Its index in `writes`.
     write: usize,
-    // Whether it is live; `None` if only the record says it.
+    // Whether it is live; `None` if its record must be decoded to know it.
     is_live: Option<bool>,
 }
 
-/// The records before the transaction.
+/// The records as they were before the transaction.
 struct RecordsBefore<'a> {
     engine: &'a dyn Engine,
     overlay: &'a Overlay,

@@ -44,7 +44,7 @@ pub(super) struct Tokenizer {
 }
 
 /// The terms of plain words that occurred before, by their spelling; `None` for words that are not indexed. Most words
-/// of a text occur many times, and finding one here takes a fraction of the time in which it is folded and stemmed.
+/// occur many times, and looking one up is much faster than folding and stemming it.
 #[derive(Default)]
 pub(super) struct TermCache<'a>(FxHashMap<&'a str, Option<Arc<str>>>);
 
@@ -85,12 +85,12 @@ impl Tokenizer {
         let mut terms: Vec<Arc<str>> = Vec::new();
         for run in runs(text) {
             if is_plain(run) {
-                let term = cache.0.entry(run).or_insert_with(|| {
-                    let mut found: Option<Arc<str>> = None;
-                    self.word(run, true, &mut |term, _| found = Some(term.into()));
-                    found
+                let cached = cache.0.entry(run).or_insert_with(|| {
+                    let mut only_term: Option<Arc<str>> = None;
+                    self.word(run, true, &mut |term, _| only_term = Some(term.into()));
+                    only_term
                 });
-                terms.extend(term.clone());
+                terms.extend(cached.clone());
             } else {
                 self.for_each_term_of_run(run, &mut |term, _| terms.push(term.into()));
             }

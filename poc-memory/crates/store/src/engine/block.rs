@@ -154,7 +154,7 @@ impl BlockWriter {
 
     /// Adds a record. Its key must be greater than the previous one.
     pub(in crate::engine) fn push(&mut self, key: &[u8], value: &[u8]) {
-        let shared = shared_length(&self.last, key);
+        let shared = common_prefix_length(&self.last, key);
         let own = key.get(shared..).unwrap_or_default();
         for number in [shared, own.len(), value.len()] {
             push_number(&mut self.bytes, number);
@@ -170,15 +170,15 @@ impl BlockWriter {
     pub(in crate::engine) fn finish(&mut self, compression: Compression) -> Option<EncodedBlock> {
         let first = self.first.take()?;
         let block = block_compression::compress(&self.bytes, compression);
-        // The next block uses the memory again.
+        // The memory is reused for the next block.
         self.bytes.clear();
         self.last.clear();
         Some((first, block))
     }
 }
 
-/// The number of bytes that two keys have in common at their start.
-fn shared_length(a: &[u8], b: &[u8]) -> usize {
+/// The number of bytes in the common prefix of two keys. Whole words are compared first, which is faster.
+fn common_prefix_length(a: &[u8], b: &[u8]) -> usize {
     let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
     let shared = 8 * words.take_while(|(a, b)| a == b).count();
     let (a, b) = (a.get(shared..).unwrap_or_default(), b.get(shared..).unwrap_or_default());
@@ -341,7 +341,7 @@ mod tests {
         ) {
             let expected = start.len() + a.iter().zip(&b).take_while(|(a, b)| a == b).count();
             let (a, b) = ([start.as_slice(), &a].concat(), [start.as_slice(), &b].concat());
-            prop_assert_eq!(shared_length(&a, &b), expected);
+            prop_assert_eq!(common_prefix_length(&a, &b), expected);
         }
 
         #[test]

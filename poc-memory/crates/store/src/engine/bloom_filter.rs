@@ -60,7 +60,7 @@ fn probes(key: &[u8], words: usize) -> impl Iterator<Item = (usize, u64)> {
 }
 
 /// The remainder of a division by `bits`, given `inverse`, which is `u64::MAX / bits`. A multiplication is faster than
-/// a division for each probe. Its quotient may be too small by two.
+/// a division for each probe. The quotient that it gives may be too small by up to two.
 fn remainder(value: u64, bits: u64, inverse: u64) -> u64 {
     let quotient = (u128::from(value) * u128::from(inverse)) >> 64;
     let mut rest = value - quotient as u64 * bits;

@@ -112,7 +112,7 @@ fn encode_value(value: Option<Vec<u8>>) -> Vec<u8> {
     })
 }
 
-/// Like [`encode_value`], into a buffer that is used again.
+/// Like [`encode_value`], into a reusable buffer.
 fn encode_value_into(value: Option<&[u8]>, encoded: &mut Vec<u8>) {
     encoded.clear();
     if let Some(value) = value {
@@ -269,10 +269,10 @@ impl LsmEngine {
         let path = self.state.directory.join(generations.file_name());
         let mut writer = TableWriter::create(&path, (recent.len() + changes.len()) as u64)?;
         let is_oldest = current.tables.is_empty();
-        let mut push = |key: &[u8], value: &[u8]| match is_oldest && value.is_empty() {
+        let mut push = |key: &[u8], value: &[u8]| {
             // A tombstone in the oldest table is not needed, because no older table has a value that it would hide.
-            true => Ok(()),
-            false => writer.push(key, value),
+            let is_needed = !is_oldest || !value.is_empty();
+            if is_needed { writer.push(key, value) } else { Ok(()) }
         };
         let mut recent = recent.into_iter().peekable();
         let mut value = Vec::new();
