@@ -70,8 +70,8 @@ struct Writability {
 /// The next work of the committer.
 enum CommitterTask {
     Commit(Vec<PendingTransaction>),
-    /// Read new records from the shared log.
-    Follow,
+    /// Apply the new records of other writers in the shared log.
+    ApplyRemote,
     /// Try to resume writing, on behalf of all attempts requested so far.
     Resume(u64),
     /// Check the files of the log, on behalf of all checks requested so far.
@@ -89,8 +89,8 @@ pub(super) struct CommitQueue {
     // The last transaction that readers see, for threads that wait for one.
     newest: Mutex<u64>,
     newer: Condvar,
-    // Notifies the watcher of the shared log that the committer has read its records.
-    followed: Condvar,
+    // Notifies the watcher of the shared log that the committer has applied its new records.
+    remote_applied: Condvar,
     // The view of tenants that have never written anything.
     empty: Arc<View>,
     loads: ViewLoads,
@@ -121,7 +121,7 @@ impl CommitQueue {
             published: RwLock::new(PublishedState { seq, views }),
             newest: Mutex::new(seq),
             newer: Condvar::new(),
-            followed: Condvar::new(),
+            remote_applied: Condvar::new(),
             empty: Arc::new(View::new()),
             loads: ViewLoads::default(),
             view_files,
@@ -197,7 +197,7 @@ impl CommitQueue {
     pub(super) fn close(&self) {
         self.queue.lock().closed = true;
         self.work.notify_one();
-        self.followed.notify_all();
+        self.remote_applied.notify_all();
     }
 
     /// Waits for work. While the store is read-only because of its disk, a new attempt is due after `retry_delay`.
@@ -215,7 +215,7 @@ impl CommitQueue {
                 return CommitterTask::End;
             }
             if queue.has_remote_records {
-                return CommitterTask::Follow;
+                return CommitterTask::ApplyRemote;
             }
             if queue.attempts_wanted > attempts_made {
                 return CommitterTask::Resume(queue.attempts_wanted);
@@ -307,7 +307,7 @@ impl Committer {
                         Some(copy) => self.commit_shared(&copy, batch)?,
                         None => drop(self.commit(batch)?),
                     },
-                    CommitterTask::Follow => self.follow_new_records()?,
+                    CommitterTask::ApplyRemote => self.apply_remote()?,
                     CommitterTask::Resume(attempt) => self.resume(attempt)?,
                     CommitterTask::Check(check) => self.check_files(check)?,
                     CommitterTask::End => return Ok(()),
@@ -388,7 +388,7 @@ impl Committer {
     /// An attempt to make the store accept writes again, which it refuses for the reason `before`.
     fn restore_files(&mut self, attempt: u64, before: Option<&ReadOnlyReason>) -> Result<()> {
         let reason = match self.try_to_resume() {
-            Ok(()) => self.follow()?,
+            Ok(()) => self.apply_missing()?,
             Err(found) => Some(self.saved(found, before)),
         };
         match &reason {

@@ -53,7 +53,7 @@ impl<'a> JoinedScores<'a> {
     }
 
     fn frequencies(&self, id: NodeId) -> TermFrequencies {
-        let Some((document, lengths)) = self.postings.slot(id) else {
+        let Some((document, lengths)) = self.postings.slot_and_lengths(id) else {
             return TermFrequencies { counts: Vec::new(), length: 0.0 };
         };
         let mut note = TermFrequencies { counts: vec![0.0; self.terms.len()], length: 0.0 };

@@ -31,21 +31,23 @@ pub(super) struct Parameters {
 /// The BM25 scores of all documents that contain any of the terms.
 #[derive(Debug)]
 pub(super) struct Scores {
-    // By document; 0 for documents without any of the terms.
+    // By the document's slot; 0 for documents without any of the terms.
     by_document: Vec<f64>,
+    // The slots of the documents with a score.
     touched: Vec<u32>,
 }
 
 impl Scores {
-    /// All scores above 0 with their documents, in no particular order.
+    /// All scores above 0 with the slots of their documents, in no particular order.
     pub(super) fn each(&self) -> impl Iterator<Item = (u32, f64)> {
-        self.touched.iter().filter_map(|&number| Some((number, *self.by_document.get(number as usize)?)))
+        self.touched.iter().filter_map(|&slot| Some((slot, *self.by_document.get(slot as usize)?)))
     }
 }
 
 /// The occurrences of a term in one document: in its title and in its body, at most 65,535 each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Posting {
+    /// The slot of the document.
     pub(super) document: u32,
     pub(super) title: u16,
     pub(super) body: u16,
@@ -123,14 +125,16 @@ struct Totals {
 /// The inverted index. The slots of removed documents and terms are reused.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Postings {
-    numbers: FxHashMap<Arc<str>, u32>,
+    // The slot of each term.
+    by_name: FxHashMap<Arc<str>, u32>,
     terms: Vec<Option<Term>>,
     free_terms: Vec<u32>,
     documents: Vec<Option<Document>>,
-    // The terms of each document. They are only collected when a document is removed for the first time, because they
+    // The slots of the terms of each document. They are only collected when a document is removed for the first time, because they
     // take as much memory as the packed postings and many processes remove nothing.
     document_terms: Option<Vec<Vec<u32>>>,
     free_documents: Vec<u32>,
+    // The slot of each node's document.
     by_id: FxHashMap<NodeId, u32>,
     totals: Totals,
 }
@@ -157,23 +161,23 @@ impl Postings {
 
     /// Removes a node if it is in the index.
     pub(super) fn remove(&mut self, id: NodeId) {
-        let Some(number) = self.by_id.remove(&id) else { return };
-        let Some(document) = self.documents.get_mut(number as usize).and_then(Option::take) else { return };
-        self.free_documents.push(number);
+        let Some(slot) = self.by_id.remove(&id) else { return };
+        let Some(document) = self.documents.get_mut(slot as usize).and_then(Option::take) else { return };
+        self.free_documents.push(slot);
         self.totals.subtract(document.lengths);
-        for term_number in self.take_document_terms(number) {
-            let Some(slot) = self.terms.get_mut(term_number as usize) else { continue };
-            let Some(term) = slot else { continue };
-            let found = term.postings.items().binary_search_by_key(&number, |posting| posting.document);
+        for term_slot in self.take_document_terms(slot) {
+            let Some(entry) = self.terms.get_mut(term_slot as usize) else { continue };
+            let Some(term) = entry else { continue };
+            let found = term.postings.items().binary_search_by_key(&slot, |posting| posting.document);
             if let Ok(at) = found {
                 let posting = term.postings.change(|postings| postings.remove(at));
                 term.titles = term.titles.saturating_sub(usize::from(posting.title > 0));
                 term.bodies = term.bodies.saturating_sub(usize::from(posting.body > 0));
             }
             if term.postings.len() == 0 {
-                self.numbers.remove(&term.name);
-                *slot = None;
-                self.free_terms.push(term_number);
+                self.by_name.remove(&term.name);
+                *entry = None;
+                self.free_terms.push(term_slot);
             }
         }
     }
@@ -199,12 +203,12 @@ impl Postings {
         keep: &dyn Fn(NodeId) -> bool,
     ) -> Vec<Ranked<()>> {
         let mut top: TopK<Ranked<()>> = TopK::new(limit);
-        for (number, score) in scores.each() {
+        for (slot, score) in scores.each() {
             // This comparison rejects most documents cheaply.
             if top.floor().is_some_and(|floor| score < floor.score) {
                 continue;
             }
-            let Some(Document { id, .. }) = self.document(number) else { continue };
+            let Some(Document { id, .. }) = self.document(slot) else { continue };
             let found = Ranked { score, id: *id, payload: () };
             // The filter is called last because it may cost more than the comparison.
             if top.may_accept(&found) && keep(*id) {
@@ -263,9 +267,9 @@ impl Postings {
     }
 
     /// The slot of a node's document and the lengths of its fields.
-    pub(super) fn slot(&self, id: NodeId) -> Option<(u32, Lengths)> {
-        let number = *self.by_id.get(&id)?;
-        Some((number, self.document(number)?.lengths))
+    pub(super) fn slot_and_lengths(&self, id: NodeId) -> Option<(u32, Lengths)> {
+        let slot = *self.by_id.get(&id)?;
+        Some((slot, self.document(slot)?.lengths))
     }
 
     /// The nodes whose score `is_wanted` accepts, in no particular order.
@@ -275,13 +279,13 @@ impl Postings {
         is_wanted: impl Fn(f64) -> bool,
     ) -> impl Iterator<Item = (NodeId, f64)> {
         let wanted = scores.each().filter(move |(_, score)| is_wanted(*score));
-        wanted.filter_map(|(number, score)| Some((self.document(number)?.id, score)))
+        wanted.filter_map(|(slot, score)| Some((self.document(slot)?.id, score)))
     }
 
     /// The score of a node; 0 if the node contains none of the terms.
     pub(super) fn score(&self, scores: &Scores, id: NodeId) -> f64 {
-        let document = self.by_id.get(&id);
-        document.and_then(|&number| scores.by_document.get(number as usize)).copied().unwrap_or(0.0)
+        let slot = self.by_id.get(&id);
+        slot.and_then(|&slot| scores.by_document.get(slot as usize)).copied().unwrap_or(0.0)
     }
 
     /// The nodes that contain a term.
@@ -292,8 +296,8 @@ impl Postings {
 
     /// Whether a node contains a term.
     pub(super) fn contains(&self, id: NodeId, name: &str) -> bool {
-        let entry = self.by_id.get(&id).zip(self.term(name));
-        entry.is_some_and(|(&number, term)| term.posting(number).is_some())
+        let found = self.by_id.get(&id).zip(self.term(name));
+        found.is_some_and(|(&slot, term)| term.posting(slot).is_some())
     }
 
     /// The number of documents that contain a term.
@@ -308,9 +312,9 @@ impl Postings {
 
     /// All nodes with their slots, lengths and sketches.
     pub(super) fn documents(&self) -> impl Iterator<Item = (u32, NodeId, Lengths, WordSketch)> {
-        let numbered = (0u32..).zip(&self.documents);
-        numbered.filter_map(|(number, slot)| {
-            slot.as_ref().map(|found| (number, found.id, found.lengths, found.sketch))
+        let entries = (0u32..).zip(&self.documents);
+        entries.filter_map(|(slot, entry)| {
+            entry.as_ref().map(|document| (slot, document.id, document.lengths, document.sketch))
         })
     }
 
@@ -327,25 +331,25 @@ impl Postings {
     /// Adds a new node without any terms. Returns its slot.
     pub(super) fn add_document(&mut self, id: NodeId, lengths: Lengths, sketch: WordSketch) -> u32 {
         let document = Some(Document { id, lengths, sketch });
-        let number = self.free_documents.pop().unwrap_or(self.documents.len() as u32);
-        match self.documents.get_mut(number as usize) {
-            Some(slot) => *slot = document,
+        let slot = self.free_documents.pop().unwrap_or(self.documents.len() as u32);
+        match self.documents.get_mut(slot as usize) {
+            Some(entry) => *entry = document,
             None => self.documents.push(document),
         }
         if let Some(terms) = &mut self.document_terms {
             terms.resize(self.documents.len(), Vec::new());
         }
-        self.by_id.insert(id, number);
+        self.by_id.insert(id, slot);
         self.totals.add(lengths);
-        number
+        slot
     }
 
     /// Adds a posting of an existing document that does not contain the term yet.
     fn add_posting(&mut self, name: &str, posting: Posting) {
-        let number = self.term_number(name);
-        let Some(Some(term)) = self.terms.get_mut(number as usize) else { return };
+        let slot = self.term_slot(name);
+        let Some(Some(term)) = self.terms.get_mut(slot as usize) else { return };
         let postings = term.postings.items();
-        // New documents usually have the highest number.
+        // New documents usually have the highest slot.
         let at = match postings.last() {
             Some(last) if last.document >= posting.document => {
                 match postings.binary_search_by_key(&posting.document, |other| other.document) {
@@ -359,17 +363,17 @@ impl Postings {
         term.titles += usize::from(posting.title > 0);
         term.bodies += usize::from(posting.body > 0);
         if let Some(terms) = &mut self.document_terms {
-            add_term_to(terms, posting.document, number);
+            add_term_to(terms, posting.document, slot);
         }
     }
 
     /// Adds a new term with its postings, which belong to existing documents and are in ascending order. `None` if the
     /// term exists or has no postings.
     pub(super) fn add_term(&mut self, term: Term) -> Option<()> {
-        if term.postings.len() == 0 || self.numbers.contains_key(&term.name) {
+        if term.postings.len() == 0 || self.by_name.contains_key(&term.name) {
             return None;
         }
-        self.numbers.insert(term.name.clone(), self.terms.len() as u32);
+        self.by_name.insert(term.name.clone(), self.terms.len() as u32);
         self.terms.push(Some(term));
         Some(())
     }
@@ -379,50 +383,50 @@ impl Postings {
         self.documents.reserve(documents);
         self.by_id.reserve(documents);
         self.terms.reserve(terms);
-        self.numbers.reserve(terms);
+        self.by_name.reserve(terms);
     }
 
-    /// The terms of a document that is being removed.
+    /// The slots of the terms of a document that is being removed.
     fn take_document_terms(&mut self, document: u32) -> Vec<u32> {
         let terms = &self.terms;
         let documents = self.documents.len();
         let document_terms = self.document_terms.get_or_insert_with(|| {
             let mut all = vec![Vec::new(); documents];
-            for (number, term) in (0u32..).zip(terms) {
+            for (slot, term) in (0u32..).zip(terms) {
                 let postings = term.iter().flat_map(|term| term.postings.each());
-                postings.for_each(|posting| add_term_to(&mut all, posting.document, number));
+                postings.for_each(|posting| add_term_to(&mut all, posting.document, slot));
             }
             all
         });
         document_terms.get_mut(document as usize).map(std::mem::take).unwrap_or_default()
     }
 
-    /// The number of a term, which is added if it is new.
-    fn term_number(&mut self, name: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(name) {
-            return number;
+    /// The slot of a term, which is added if it is new.
+    fn term_slot(&mut self, name: &str) -> u32 {
+        if let Some(&slot) = self.by_name.get(name) {
+            return slot;
         }
         let name: Arc<str> = name.into();
         let term = Some(Term { name: name.clone(), postings: PackedList::default(), titles: 0, bodies: 0 });
-        let number = self.free_terms.pop().unwrap_or(self.terms.len() as u32);
-        match self.terms.get_mut(number as usize) {
-            Some(slot) => *slot = term,
+        let slot = self.free_terms.pop().unwrap_or(self.terms.len() as u32);
+        match self.terms.get_mut(slot as usize) {
+            Some(entry) => *entry = term,
             None => self.terms.push(term),
         }
-        self.numbers.insert(name, number);
-        number
+        self.by_name.insert(name, slot);
+        slot
     }
 
     pub(super) fn term(&self, name: &str) -> Option<&Term> {
-        self.terms.get(*self.numbers.get(name)? as usize)?.as_ref()
+        self.terms.get(*self.by_name.get(name)? as usize)?.as_ref()
     }
 
-    fn document(&self, number: u32) -> Option<&Document> {
-        self.documents.get(number as usize)?.as_ref()
+    fn document(&self, slot: u32) -> Option<&Document> {
+        self.documents.get(slot as usize)?.as_ref()
     }
 }
 
-/// Records that a document contains a term.
+/// Records that a document contains a term, both given by their slots.
 fn add_term_to(document_terms: &mut [Vec<u32>], document: u32, term: u32) {
     if let Some(terms) = document_terms.get_mut(document as usize) {
         terms.push(term);

@@ -251,7 +251,7 @@ impl GenerationWriter<'_> {
     fn add_segment(&mut self, store: &Store, segment: &SegmentExtent) -> Result<()> {
         let checksum = store.checksum(segment.last)?;
         let checksum = checksum.ok_or_else(|| Error::internal("the end of a segment is not in the log"))?;
-        let whole = SegmentState::Whole { last: segment.last, bytes: segment.bytes, checksum };
+        let intact = SegmentState::Intact { last: segment.last, bytes: segment.bytes, checksum };
         let path = format!("log/{:020}.log", segment.first);
         let target = self.partial.join(&path);
         let is_same = |own: &&BackupSegment| {
@@ -265,7 +265,7 @@ impl GenerationWriter<'_> {
         if let Some((source, file)) = known
             && self.link(&source, &file, &target)?
         {
-            if check_segment(&target, segment.first, u64::MAX)? == whole {
+            if check_segment(&target, segment.first, u64::MAX)? == intact {
                 self.report.manifest.log.push(BackupSegment {
                     file,
                     first: segment.first,
@@ -279,7 +279,7 @@ impl GenerationWriter<'_> {
         let blake3 = files::copy(&segment.path, &target, segment.bytes, &mut self.counter)?;
         let file = BackupFile { path, bytes: segment.bytes, blake3 };
         self.read_back(&target, &file)?;
-        if check_segment(&target, segment.first, u64::MAX)? != whole {
+        if check_segment(&target, segment.first, u64::MAX)? != intact {
             return Err(damaged_log(segment)?.unwrap_or_else(|| copy_error(&target)));
         }
         self.report.copied.add(&file);

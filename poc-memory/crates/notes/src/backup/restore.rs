@@ -420,7 +420,7 @@ fn copy(
         let source = generation.path.join(&segment.file.path);
         let last = segment.last.min(seq);
         let end = check_segment(&source, segment.first, last)?;
-        let SegmentState::Whole { bytes, last: found, .. } = end else { return Err(changed(&source)) };
+        let SegmentState::Intact { bytes, last: found, .. } = end else { return Err(changed(&source)) };
         let target = staging.join("store").join(&segment.file.path);
         files::copy(&source, &target, bytes, &mut counter)?;
         if found != last || check_segment(&target, segment.first, u64::MAX)? != end {

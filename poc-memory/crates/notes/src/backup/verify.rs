@@ -147,7 +147,7 @@ impl<'a> Checker<'a> {
             return Ok(Some(difference));
         }
         Ok(match (state, segment) {
-            (Some(SegmentState::Whole { last, checksum, .. }), Some(segment))
+            (Some(SegmentState::Intact { last, checksum, .. }), Some(segment))
                 if (last, checksum) != (segment.last, segment.checksum) =>
             {
                 Some(format!("ends with change {last} instead of {}", segment.last))

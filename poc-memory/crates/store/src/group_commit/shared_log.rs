@@ -38,7 +38,7 @@ impl Committer {
                 Ok(true) => {}
                 Ok(false) => {
                     batch.append(&mut rest);
-                    return self.roll_back_and_follow(copy, batch);
+                    return self.roll_back_and_apply_missing(copy, batch);
                 }
                 Err(error) => {
                     let reason = copy.read_only_reason(error);
@@ -68,7 +68,11 @@ impl Committer {
     }
 
     /// Applies the records of other writers, and makes the writers of queued transactions build them again.
-    fn roll_back_and_follow(&mut self, copy: &SharedLogCopy, batch: Vec<PendingTransaction>) -> Result<()> {
+    fn roll_back_and_apply_missing(
+        &mut self,
+        copy: &SharedLogCopy,
+        batch: Vec<PendingTransaction>,
+    ) -> Result<()> {
         self.lost_appends += 1;
         let rolled_back = {
             let writer = self.writer.lock();
@@ -77,7 +81,7 @@ impl Committer {
         if self.lost_appends >= LOSSES_BEFORE_LEASE {
             copy.lease();
         }
-        let reason = self.follow()?;
+        let reason = self.apply_missing()?;
         if let Some(reason) = reason {
             self.refuse(reason, Vec::new());
         }
@@ -85,12 +89,12 @@ impl Committer {
         Ok(())
     }
 
-    /// Reads the shared log after the watcher has reported new records.
-    pub(super) fn follow_new_records(&mut self) -> Result<()> {
+    /// Applies the records of other writers after the watcher has reported new ones.
+    pub(super) fn apply_remote(&mut self) -> Result<()> {
         self.commits.queue.lock().has_remote_records = false;
         let before = self.commits.read_only();
         if matches!(before, None | Some(ReadOnlyReason::SharedLog(_))) {
-            match self.follow()? {
+            match self.apply_missing()? {
                 None if before.is_some() => {
                     tracing::info!("the store accepts writes again");
                     let attempts_made = self.commits.writability.lock().attempts_made;
@@ -104,13 +108,13 @@ impl Committer {
         }
         // The watcher holds this lock until it waits. Without the lock, it could miss the notification.
         let _queue = self.commits.queue.lock();
-        self.commits.followed.notify_all();
+        self.commits.remote_applied.notify_all();
         Ok(())
     }
 
     /// Applies all records of the shared log that the store lacks. If that fails, returns why the store can accept no
     /// writes.
-    pub(super) fn follow(&mut self) -> Result<Option<ReadOnlyReason>> {
+    pub(super) fn apply_missing(&mut self) -> Result<Option<ReadOnlyReason>> {
         let Some(copy) = self.shared_log.clone() else { return Ok(None) };
         let mut rolled_back = Vec::new();
         let reason = loop {
@@ -232,13 +236,13 @@ impl CommitQueue {
             let mut queue = self.queue.lock();
             queue.has_remote_records = true;
             self.work.notify_one();
-            self.followed.wait_while_for(
+            self.remote_applied.wait_while_for(
                 &mut queue,
                 |queue| queue.has_remote_records && !queue.closed,
                 retry_delay,
             );
             if result.is_err() || copy.is_behind() {
-                self.followed.wait_while_for(&mut queue, |queue| !queue.closed, retry_delay);
+                self.remote_applied.wait_while_for(&mut queue, |queue| !queue.closed, retry_delay);
             }
         }
     }

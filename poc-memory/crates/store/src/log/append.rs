@@ -212,7 +212,7 @@ impl Appender {
             found.len() == open.length
                 && matches!(
                     check_segment(&path, open.first, u64::MAX),
-                    Ok(SegmentState::Whole { last, bytes, .. }) if (last, bytes) == (self.log.last(), open.length)
+                    Ok(SegmentState::Intact { last, bytes, .. }) if (last, bytes) == (self.log.last(), open.length)
                 )
         };
         if !std::fs::metadata(&path).is_ok_and(is_copy) {

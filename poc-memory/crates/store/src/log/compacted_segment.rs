@@ -65,7 +65,7 @@ impl PartialSegment {
         let state = check_segment(&self.path, header.first, u64::MAX)?;
         let is_intact = matches!(
             state,
-            SegmentState::Whole { last: found, checksum: found_checksum, .. }
+            SegmentState::Intact { last: found, checksum: found_checksum, .. }
                 if (found, found_checksum) == (last, checksum)
         );
         Ok(is_intact.then_some(header.first))

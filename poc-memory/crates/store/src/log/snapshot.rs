@@ -41,7 +41,7 @@ pub struct SegmentExtent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentState {
     /// Every record is intact.
-    Whole {
+    Intact {
         /// The last sequence number that was checked; `first - 1` if there is no record.
         last: u64,
         /// The offset of the end of that record, in bytes.
@@ -88,9 +88,9 @@ pub(crate) fn check_segment_with(
     last: u64,
     each: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<SegmentState> {
-    let mut state = SegmentState::Whole { last: first.saturating_sub(1), bytes: HEADER as u64, checksum: 0 };
+    let mut state = SegmentState::Intact { last: first.saturating_sub(1), bytes: HEADER as u64, checksum: 0 };
     let damaged = each_record(path, first, last, &mut |record| {
-        state = SegmentState::Whole { last: record.seq, bytes: record.end, checksum: record.checksum };
+        state = SegmentState::Intact { last: record.seq, bytes: record.end, checksum: record.checksum };
         each(record.seq)
     })?;
     Ok(damaged.map_or(state, |offset| SegmentState::Damaged { offset }))
@@ -132,7 +132,7 @@ pub fn last_transaction_before(path: &Path, first: u64, at: Timestamp) -> Result
 }
 
 /// An intact record of a segment.
-struct WholeRecord {
+struct IntactRecord {
     seq: u64,
     checksum: u32,
     /// The offset of the first byte after the record.
@@ -145,7 +145,7 @@ fn each_record(
     path: &Path,
     first: u64,
     last: u64,
-    each: &mut dyn FnMut(WholeRecord) -> Result<()>,
+    each: &mut dyn FnMut(IntactRecord) -> Result<()>,
 ) -> Result<Option<u64>> {
     match Header::read(path).map_err(|error| unreadable(path, error))? {
         Some(header) if header.format > FORMAT => return Err(LogError::NewerFormat(header.format).into()),
@@ -158,7 +158,7 @@ fn each_record(
         let offset = reader.offset();
         match reader.next(true).map_err(|error| unreadable(path, error))? {
             NextRecord::Record { seq, checksum, payload } if seq == expected => {
-                each(WholeRecord { seq, checksum, end: reader.offset(), payload })?;
+                each(IntactRecord { seq, checksum, end: reader.offset(), payload })?;
                 expected += 1;
             }
             NextRecord::End => break,

@@ -292,7 +292,7 @@ fn a_segment_that_is_being_read_is_deleted_later() {
     for segment in &snapshot.segments {
         assert!(matches!(
             check_segment(&segment.path, segment.first, segment.last).unwrap(),
-            SegmentState::Whole { .. }
+            SegmentState::Intact { .. }
         ));
     }
     drop(snapshot);

@@ -286,7 +286,7 @@ fn a_write_whose_copy_fails_is_in_the_shared_log_and_becomes_visible() {
 }
 
 #[test]
-fn changes_of_all_tenants_are_followed() {
+fn changes_of_all_tenants_are_applied() {
     let log = Arc::new(MemoryLog::default());
     let all = daemons(&log, 2);
     let tuple = Tuple::new([("user", "ada")]).unwrap();

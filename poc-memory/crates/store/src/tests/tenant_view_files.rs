@@ -404,20 +404,20 @@ fn changes_of_another_daemon_are_added_to_a_saved_view() {
         };
         open_in(&folders[at], options).unwrap()
     });
-    let follow = || assert!(second.wait_published(log.head(), Duration::from_secs(60)));
+    let catch_up = || assert!(second.wait_published(log.head(), Duration::from_secs(60)));
     let is_loaded = || second.shared.commits.loaded().contains(&tuple(1).id());
     fill(&first, 1, 1..=4);
-    follow();
+    catch_up();
     second.limit_tenant_memory(TINY);
     assert_eq!(numbers_of(&second, 1), [1, 2, 3, 4]);
     fill(&second, 2, [1]);
     assert!(!is_loaded() && is_used(&folders[1], &second));
     fill(&first, 1, 5..=6);
-    follow();
+    catch_up();
     assert!(!is_loaded() && is_used(&folders[1], &second));
     assert_eq!(numbers_of(&second, 1), [1, 2, 3, 4, 5, 6]);
     fill(&first, 1, [7]);
-    follow();
+    catch_up();
     second.checkpoint().unwrap();
     assert_eq!(numbers_of(&second, 1), [1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(second.verify(&QUIET).unwrap(), vec![]);

@@ -22,8 +22,8 @@ impl Verifier<'_> {
             let state = check_segment_with(&segment.path, segment.first, last, &mut step)?;
             let is_complete = |last, bytes| last == segment.last && bytes == segment.bytes;
             let message = match state {
-                SegmentState::Whole { last, bytes, .. } if is_complete(last, bytes) => continue,
-                SegmentState::Whole { last, .. } => {
+                SegmentState::Intact { last, bytes, .. } if is_complete(last, bytes) => continue,
+                SegmentState::Intact { last, .. } => {
                     format!("it ends with change {last}, although change {} was written", segment.last)
                 }
                 SegmentState::Damaged { offset } => format!("it is damaged at byte {offset}"),
