@@ -14,10 +14,10 @@ mod follower;
 use crate::error::IndexError;
 use crate::latch::Latch;
 use parking_lot::{Mutex, RwLock};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{Delta, Tenant};
 use poc_store::atomic_file::{self, Fingerprint};
-use poc_store::{NoteDigests, TenantSource};
+use poc_store::{NoteDigests, TenantLoads, TenantSource};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -28,8 +28,6 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// Number of unused indexes from which those without readers are dropped.
 const UNUSED_LIMIT: usize = 64;
-/// Number of locks that are shared by all tenants, so that two threads do not load the same index.
-const LOCKS: usize = 64;
 /// Maximum number of times that an index is saved in a row because it was changed while it was saved.
 const MAX_SAVES: usize = 3;
 
@@ -72,11 +70,7 @@ pub struct PerTenant<I> {
     source: OnceLock<Weak<dyn TenantSource>>,
     // Open when indexes of tenants may be loaded.
     admitted: Latch,
-    // Held while the index of one of the tenants that share the lock is loaded.
-    locks: Vec<Mutex<()>>,
-    loads: AtomicU64,
-    // The tenants whose index could not be loaded the last time, with the reason.
-    load_failures: Mutex<FxHashMap<Tenant, Error>>,
+    loads: TenantLoads,
     // The last transaction that was applied to all indexes.
     applied: AtomicU64,
     // The tenants whose index in memory was loaded from its files.
@@ -123,9 +117,7 @@ impl<I: Index> PerTenant<I> {
             }),
             source: OnceLock::new(),
             admitted: Latch::default(),
-            locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
-            loads: AtomicU64::new(0),
-            load_failures: Mutex::default(),
+            loads: TenantLoads::default(),
             applied: AtomicU64::new(0),
             loaded: RwLock::default(),
             saved: Mutex::default(),
@@ -161,15 +153,12 @@ impl<I: Index> PerTenant<I> {
             return Ok(index);
         }
         self.admitted.wait();
-        let _lock = self.lock(tenant);
+        let _lock = self.loads.lock(tenant);
         if let Some(index) = self.others.read().find(tenant) {
             return Ok(index);
         }
         let loaded = self.load_tenant(tenant);
-        match &loaded {
-            Ok(_) => self.load_failures.lock().remove(&tenant),
-            Err(error) => self.load_failures.lock().insert(tenant, error.clone()),
-        };
+        self.loads.set_failure(tenant, loaded.as_ref().err());
         if let Some(index) = loaded? {
             return Ok(index);
         }
@@ -216,7 +205,7 @@ impl<I: Index> PerTenant<I> {
         if is_valid {
             self.loaded.write().insert(tenant);
         }
-        self.loads.fetch_add(1, Ordering::Relaxed);
+        self.loads.increment();
         self.fill(&mut self.others.write(), tenant, &index);
         Ok(Some(index))
     }
@@ -263,11 +252,6 @@ impl<I: Index> PerTenant<I> {
         Arc::new(index)
     }
 
-    fn lock(&self, tenant: Tenant) -> Option<parking_lot::MutexGuard<'_, ()>> {
-        let number = usize::from(tenant.0.first().copied().unwrap_or_default()) % LOCKS;
-        self.locks.get(number).map(Mutex::lock)
-    }
-
     /// The folder of the files of all tenants except the default one.
     fn tenants_folder(&self) -> PathBuf {
         self.directory.join("tenants")
@@ -297,7 +281,7 @@ impl<I: Index> PerTenant<I> {
     fn delete_outdated(&self, outdated: &FxHashSet<Tenant>) -> Result<()> {
         let mut is_removed = false;
         for tenant in outdated {
-            let _lock = self.lock(*tenant);
+            let _lock = self.loads.lock(*tenant);
             let mut others = self.others.write();
             if others.filled.contains_key(tenant) {
                 others.outdated.insert(*tenant);

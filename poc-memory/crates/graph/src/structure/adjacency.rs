@@ -82,6 +82,33 @@ impl Adjacency {
         Adjacency { starts, ends }
     }
 
+    /// Calls `each` with every connected part of the nodes that `belongs` accepts, found by breadth-first search. Two
+    /// adjacent nodes are in the same part if `joined` accepts them.
+    pub(super) fn for_each_part(
+        &self,
+        belongs: impl Fn(Ix) -> bool,
+        joined: impl Fn(Ix, Ix) -> bool,
+        mut each: impl FnMut(&[Ix]),
+    ) {
+        let mut seen = vec![false; self.rows() as usize];
+        let mut part: Vec<Ix> = Vec::new();
+        for seed in 0..self.rows() {
+            if seen.get(seed as usize) != Some(&false) || !belongs(seed) {
+                continue;
+            }
+            part.clear();
+            visit(&mut seen, seed, &mut part);
+            let mut next = 0;
+            while let Some(&ix) = part.get(next) {
+                next += 1;
+                for end in self.row(ix).iter().filter(|end| joined(ix, end.ix)) {
+                    visit(&mut seen, end.ix, &mut part);
+                }
+            }
+            each(&part);
+        }
+    }
+
     /// The number of rows.
     pub(super) fn rows(&self) -> Ix {
         self.starts.len().saturating_sub(1) as Ix
@@ -111,5 +138,15 @@ impl Adjacency {
     pub(super) fn middle(&self) -> usize {
         let half = self.ends() / 2;
         self.starts.partition_point(|&start| start < half).min(self.rows() as usize)
+    }
+}
+
+/// Adds a node to a part unless a search has already found it.
+fn visit(seen: &mut [bool], ix: Ix, part: &mut Vec<Ix>) {
+    if let Some(seen) = seen.get_mut(ix as usize)
+        && !*seen
+    {
+        *seen = true;
+        part.push(ix);
     }
 }

@@ -75,21 +75,9 @@ struct Component {
 
 /// The components of a graph, largest first; components of the same size are ordered by their smallest id.
 fn components(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Component> {
-    let mut seen = vec![false; ids.len()];
     let mut groups: Vec<Vec<Ix>> = Vec::new();
-    for seed in 0..edges.rows() {
-        let mut group = Vec::new();
-        visit(&mut seen, seed, &mut group);
-        let mut next = 0;
-        while let Some(&ix) = group.get(next) {
-            next += 1;
-            edges.row(ix).iter().for_each(|end| visit(&mut seen, end.ix, &mut group));
-        }
-        if !group.is_empty() {
-            group.sort_unstable();
-            groups.push(group);
-        }
-    }
+    edges.for_each_part(|_| true, |_, _| true, |part| groups.push(part.to_vec()));
+    groups.iter_mut().for_each(|group| group.sort_unstable());
     groups.sort_by_key(|group| (Reverse(group.len()), group.first().copied()));
     let mut positions = Vec::new();
     let component = |members: Vec<Ix>| {
@@ -111,15 +99,6 @@ fn components(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Component> {
         Component { members, ids: own, edges, coordinates }
     };
     groups.into_iter().map(component).collect()
-}
-
-fn visit(seen: &mut [bool], ix: Ix, group: &mut Vec<Ix>) {
-    if let Some(seen) = seen.get_mut(ix as usize)
-        && !*seen
-    {
-        *seen = true;
-        group.push(ix);
-    }
 }
 
 /// The positions of all nodes; `given_positions` maps the order by id to the order given.

@@ -24,7 +24,6 @@ pub(super) struct Partition {
 
 impl Partition {
     /// Partitions the nodes that `belongs` accepts. Two adjacent nodes are in the same part if `joined` accepts them.
-    /// Uses breadth-first search.
     pub(super) fn of(
         view: &View,
         adjacency: &Adjacency,
@@ -32,27 +31,17 @@ impl Partition {
         joined: impl Fn(Ix, Ix) -> bool,
     ) -> Self {
         let mut numbers = vec![NONE; adjacency.rows() as usize];
-        // The queue of the search contains one part after another.
-        let mut queue: Vec<Ix> = Vec::new();
         let mut found: Vec<(Reverse<usize>, Option<NodeId>, u32)> = Vec::new();
-        for seed in 0..adjacency.rows() {
-            if numbers.get(seed as usize) != Some(&NONE) || !belongs(seed) {
-                continue;
-            }
+        adjacency.for_each_part(belongs, joined, |members| {
             let part = found.len() as u32;
-            let first = queue.len();
-            let mut next = first;
-            visit(&mut numbers, seed, part, &mut queue);
-            let mut min = view.id(seed);
-            while let Some(&ix) = queue.get(next) {
-                next += 1;
-                min = min.min(view.id(ix));
-                for end in adjacency.row(ix).iter().filter(|end| joined(ix, end.ix)) {
-                    visit(&mut numbers, end.ix, part, &mut queue);
+            for &ix in members {
+                if let Some(number) = numbers.get_mut(ix as usize) {
+                    *number = part;
                 }
             }
-            found.push((Reverse(next - first), min, part));
-        }
+            let smallest = members.iter().map(|&ix| view.id(ix)).min().flatten();
+            found.push((Reverse(members.len()), smallest, part));
+        });
         found.sort_unstable();
         let mut positions = vec![NONE; found.len()];
         for (position, (_, _, part)) in found.iter().enumerate() {
@@ -106,15 +95,5 @@ impl Partition {
     /// The sizes of all parts, largest first.
     pub(super) fn sizes(&self) -> impl ExactSizeIterator<Item = usize> {
         (0..self.len() as u32).map(|part| self.range(part).len())
-    }
-}
-
-/// Adds a node to a part unless it is already in one.
-fn visit(numbers: &mut [u32], ix: Ix, part: u32, queue: &mut Vec<Ix>) {
-    if let Some(slot) = numbers.get_mut(ix as usize)
-        && *slot == NONE
-    {
-        *slot = part;
-        queue.push(ix);
     }
 }

@@ -24,9 +24,10 @@ pub(super) struct Counts {
     hideable: u32,
 }
 
-fn bump(slot: Option<&mut u32>, sign: i32) {
-    if let Some(count) = slot {
-        *count = count.saturating_add_signed(sign);
+/// Adds `by` to a count, if there is one.
+pub(super) fn add_to_count(count: Option<&mut u32>, by: i32) {
+    if let Some(count) = count {
+        *count = count.saturating_add_signed(by);
     }
 }
 
@@ -38,13 +39,13 @@ impl View {
         if self.counts.types.len() <= node_type {
             self.counts.types.resize(node_type + 1, 0);
         }
-        bump(self.counts.types.get_mut(node_type), sign);
-        bump(self.counts.states.get_mut(state as usize), sign);
+        add_to_count(self.counts.types.get_mut(node_type), sign);
+        add_to_count(self.counts.states.get_mut(state as usize), sign);
         if !state.is_live() {
             return;
         }
         if self.trust(ix) == Trust::Quarantined || self.expires(ix).is_some() {
-            bump(Some(&mut self.counts.hideable), sign);
+            add_to_count(Some(&mut self.counts.hideable), sign);
         }
         for &word in self.keywords.get(ix as usize).unwrap_or_default() {
             let at = word as usize;
@@ -58,7 +59,7 @@ impl View {
 
     /// Adds or removes an edge of a kind.
     pub(super) fn count_edge(&mut self, kind: EdgeKind, sign: i32) {
-        bump(self.counts.kinds.get_mut(kind as usize), sign);
+        add_to_count(self.counts.kinds.get_mut(kind as usize), sign);
     }
 
     /// Recounts every node and every edge.
@@ -69,7 +70,7 @@ impl View {
             let rows = [&self.adjacency, &self.other_edges];
             let edges = rows.into_iter().flat_map(|rows| rows.get(ix as usize).unwrap_or_default());
             for edge in edges.filter(|edge| !edge.is_incoming()) {
-                bump(self.counts.kinds.get_mut(edge.kind() as usize), 1);
+                add_to_count(self.counts.kinds.get_mut(edge.kind() as usize), 1);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Counts the degrees and triangles of a whole graph at once.
 
+use super::counts::add_to_count;
 use super::{Ix, View};
-use crate::Column;
 use crate::State;
 use crate::lists::Lists;
 use rustc_hash::FxHashSet;
@@ -27,7 +27,7 @@ impl View {
             for b in after(a) {
                 common(after(a), after(b), |c| {
                     for corner in [a, b, c] {
-                        bump(&mut self.triangles, corner, 1);
+                        add_to_count(self.triangles.get_mut(corner as usize), 1);
                     }
                 });
             }
@@ -56,13 +56,6 @@ impl View {
             starts.push(successors.len());
         }
         Lists::from_rows(&starts, &successors)
-    }
-}
-
-/// Adds `by` to a node's count.
-pub(super) fn bump(column: &mut Column<u32>, ix: Ix, by: i32) {
-    if let Some(value) = column.get_mut(ix as usize) {
-        *value = value.saturating_add_signed(by);
     }
 }
 

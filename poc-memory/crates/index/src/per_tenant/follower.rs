@@ -108,7 +108,7 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn start_feed(&self, tenant: Tenant) {
-        let _lock = self.lock(tenant);
+        let _lock = self.loads.lock(tenant);
         let mut others = self.others.write();
         if !tenant.is_default() && !others.filled.contains_key(&tenant) {
             let index = others.find(tenant).unwrap_or_else(|| self.create(&others, tenant));
@@ -129,7 +129,7 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn loads(&self) -> u64 {
-        self.loads.load(Ordering::Relaxed)
+        self.loads.count()
     }
 
     fn unload(&self, tenant: Tenant) -> Result<bool> {
@@ -171,12 +171,7 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn load_failure(&self, tenant: Tenant) -> Option<Error> {
-        let failures = self.load_failures.lock();
-        let failure = match tenant.is_default() {
-            true => failures.values().next(),
-            false => failures.get(&tenant),
-        };
-        failure.cloned()
+        self.loads.failure(tenant)
     }
 
     fn release(&self) {

@@ -8,37 +8,20 @@ use super::CommitQueue;
 use crate::catch_up;
 use crate::engine::Engine;
 use crate::tenant_counts::{TenantCounts, TenantTable};
+use crate::tenant_loads::TenantLoads;
 use crate::tenant_views::{TenantPin, TenantViews, UnloadCandidate};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Number of locks that are shared by all tenants, so that two threads do not load the same view.
-const LOCKS: usize = 64;
 
 /// The state of the loads.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ViewLoads {
-    locks: Vec<Mutex<()>>,
+    tenants: TenantLoads,
     /// Read while a view is loaded. Written while records of other daemons are applied.
     pub(super) records: RwLock<()>,
-    count: AtomicU64,
-    /// The tenants whose view could not be loaded the last time, with the reason.
-    failures: Mutex<FxHashMap<Tenant, Error>>,
-}
-
-impl Default for ViewLoads {
-    fn default() -> Self {
-        ViewLoads {
-            locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
-            records: RwLock::default(),
-            count: AtomicU64::new(0),
-            failures: Mutex::default(),
-        }
-    }
 }
 
 impl CommitQueue {
@@ -74,8 +57,7 @@ impl CommitQueue {
     }
 
     fn load(&self, tenant: Tenant, engine: &dyn Engine) -> Result<(Arc<View>, TenantPin)> {
-        let number = usize::from(tenant.0.first().copied().unwrap_or_default()) % LOCKS;
-        let _lock = self.loads.locks.get(number).map(Mutex::lock);
+        let _lock = self.loads.tenants.lock(tenant);
         let _records = self.loads.records.read();
         let in_memory = |views: &TenantViews| Some((views.get(tenant)?, views.pin(tenant)?));
         let known = {
@@ -92,32 +74,24 @@ impl CommitQueue {
             (None, Some(counts)) => catch_up::view(engine, tenant, counts.seq, &|| {}),
             (None, None) => Ok(View::new()),
         };
-        match &loaded {
-            Ok(_) => self.loads.failures.lock().remove(&tenant),
-            Err(error) => self.loads.failures.lock().insert(tenant, error.clone()),
-        };
+        self.loads.tenants.set_failure(tenant, loaded.as_ref().err());
         let view = Arc::new(loaded?);
         let mut published = self.published.write();
         published.views.insert(tenant, view.clone());
-        self.loads.count.fetch_add(1, Ordering::Relaxed);
+        self.loads.tenants.increment();
         let pin = published.views.pin(tenant);
         pin.map(|pin| (view, pin)).ok_or_else(|| Error::internal("a view that was loaded is not in memory"))
     }
 
     /// The number of views that were loaded since the store was opened.
     pub(crate) fn loads(&self) -> u64 {
-        self.loads.count.load(Ordering::Relaxed)
+        self.loads.tenants.count()
     }
 
     /// Why the view of a tenant could not be loaded the last time; `None` if it could. For the default tenant, the
     /// reason for any tenant.
     pub(crate) fn load_failure(&self, tenant: Tenant) -> Option<Error> {
-        let failures = self.loads.failures.lock();
-        let failure = match tenant.is_default() {
-            true => failures.values().next(),
-            false => failures.get(&tenant),
-        };
-        failure.cloned()
+        self.loads.tenants.failure(tenant)
     }
 
     /// The newest published view of the default tenant, the counts of the others, and the number of the last

@@ -2,7 +2,7 @@
 
 use crate::lists::Lists;
 use crate::structure::StructureCell;
-use crate::view::triangles::bump;
+use crate::view::counts::add_to_count;
 use crate::view::{Ix, Neighbor, View};
 use crate::{Edge, EdgeId, EdgeKind, NodeId};
 
@@ -79,13 +79,13 @@ impl View {
     fn count_merged_edge(&mut self, a: Ix, b: Ix, sign: i32) {
         let shared = self.common_neighbors(a, b);
         let (is_live_a, is_live_b) = (self.is_live(a), self.is_live(b));
-        bump(&mut self.degrees, a, sign * i32::from(is_live_b));
-        bump(&mut self.degrees, b, sign * i32::from(is_live_a));
+        add_to_count(self.degrees.get_mut(a as usize), sign * i32::from(is_live_b));
+        add_to_count(self.degrees.get_mut(b as usize), sign * i32::from(is_live_a));
         for c in shared {
             let is_live_c = self.is_live(c);
-            bump(&mut self.triangles, a, sign * i32::from(is_live_b && is_live_c));
-            bump(&mut self.triangles, b, sign * i32::from(is_live_a && is_live_c));
-            bump(&mut self.triangles, c, sign * i32::from(is_live_a && is_live_b));
+            add_to_count(self.triangles.get_mut(a as usize), sign * i32::from(is_live_b && is_live_c));
+            add_to_count(self.triangles.get_mut(b as usize), sign * i32::from(is_live_a && is_live_c));
+            add_to_count(self.triangles.get_mut(c as usize), sign * i32::from(is_live_a && is_live_b));
         }
     }
 
@@ -119,8 +119,8 @@ impl View {
         for neighbor in neighbors {
             let common = self.common_neighbors(ix, neighbor);
             let pairs = common.into_iter().filter(|&other| self.is_live(other)).count() as i32;
-            bump(&mut self.degrees, neighbor, sign);
-            bump(&mut self.triangles, neighbor, sign * pairs);
+            add_to_count(self.degrees.get_mut(neighbor as usize), sign);
+            add_to_count(self.triangles.get_mut(neighbor as usize), sign * pairs);
         }
         StructureCell::renew(&mut self.structure);
     }
