@@ -1,6 +1,7 @@
 //! Bounds for the numbers and durations in the settings.
 
 use super::defaults::default_table;
+use super::retrieval::FusedConfig;
 use super::sections::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
@@ -227,8 +228,16 @@ pub(super) fn whole_numbers(key: &str) -> String {
     }
 }
 
-/// Fails for the first number or duration that is out of bounds.
+/// Fails for the first number or duration that is out of bounds, and for thresholds and weights that contradict each
+/// other.
 pub(super) fn check(config: &Config) -> Result<()> {
+    check_bounds(config)?;
+    check_gates(config)?;
+    check_fused_gate(&config.query.fused)
+}
+
+/// Fails for the first number or duration that is out of bounds.
+fn check_bounds(config: &Config) -> Result<()> {
     let all = Value::try_from(config)
         .map_err(|error| Error::internal(format!("the settings cannot be read: {error}")))?;
     each(&all, "", &mut |key, value| {
@@ -248,7 +257,11 @@ pub(super) fn check(config: &Config) -> Result<()> {
             hint += &format!("; {} is usual", plain(usual));
         }
         Err(Error::config(format!("cannot be {}", plain(value))).hint(hint).field(key))
-    })?;
+    })
+}
+
+/// Fails if the lower threshold of a gate is above the upper one.
+fn check_gates(config: &Config) -> Result<()> {
     let gates = config.query.gates.iter().map(|(kind, gate)| (format!("query.gates.{kind}"), gate));
     for (section, gate) in gates.chain([("rerank.gate".to_owned(), &config.rerank.gate)]) {
         if gate.weak > gate.strong {
@@ -257,7 +270,11 @@ pub(super) fn check(config: &Config) -> Result<()> {
                 .field(format!("{section}.weak")));
         }
     }
-    let fused = &config.query.fused;
+    Ok(())
+}
+
+/// Like [`check_gates`], for the gate `fused`, which also needs a weight above 0.
+fn check_fused_gate(fused: &FusedConfig) -> Result<()> {
     if fused.weak_min_fused > fused.strong_min_fused {
         let above = format!("`strong-min-fused`, {}", fused.strong_min_fused);
         return Err(Error::config(format!("cannot be {}, above {above}", fused.weak_min_fused))

@@ -49,8 +49,9 @@ pub(super) enum EngineError {
     AheadOfLog,
     #[error("damage was found when the records were last in use")]
     FoundDamaged,
-    #[error("`{}`: {source}", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    /// `action` is what was attempted, as a participle: `read`.
+    #[error("`{}` cannot be {action}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("the record engine failed: {0}")]
     Failed(::sled::Error),
     #[error("there is not enough space on the disk: {0}")]
@@ -122,6 +123,11 @@ pub(super) fn temporary_write_error(error: &Error) -> Error {
 }
 
 impl EngineError {
+    /// Converts an error of the operating system. `action` is what was attempted, as a participle: `read`.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> EngineError {
+        move |source| EngineError::Io { action, path: path.to_owned(), source }
+    }
+
     /// Whether the disk refused or failed an operation. The records themselves are intact then.
     fn is_of_disk(&self) -> bool {
         match self {

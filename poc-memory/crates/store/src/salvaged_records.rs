@@ -18,6 +18,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The salvaged records, or why the records in the folder cannot be used.
+pub(crate) type SalvageOutcome = Result<SalvagedRecords>;
+
+/// Success, or why nothing could be written to the temporary folder.
+type WriteOutcome = Result<()>;
+
 /// Records assembled from everything that is intact, in a temporary folder.
 pub(crate) struct SalvagedRecords {
     pub(crate) engine: Arc<dyn Engine>,
@@ -35,15 +41,10 @@ pub(crate) struct SalvagedRecords {
 
 impl SalvagedRecords {
     /// Reads the records in a folder and adds every later intact transaction of the log. The folder must not change.
-    /// The inner error says why the records cannot be used.
     ///
     /// # Errors
     /// `unavailable` if the temporary folder cannot be used.
-    pub(crate) fn of(
-        folder: &Path,
-        log: Arc<Log>,
-        heartbeat_timeout: Duration,
-    ) -> Result<Result<SalvagedRecords>> {
+    pub(crate) fn of(folder: &Path, log: Arc<Log>, heartbeat_timeout: Duration) -> Result<SalvageOutcome> {
         SalvagedRecords::of_filled(folder, log, heartbeat_timeout, || {
             TemporaryFolder::copy_with_links(folder, lsm::is_table)
         })
@@ -55,7 +56,7 @@ impl SalvagedRecords {
         folder: &Path,
         log: Arc<Log>,
         heartbeat_timeout: Duration,
-    ) -> Result<Result<SalvagedRecords>> {
+    ) -> Result<SalvageOutcome> {
         SalvagedRecords::of_filled(folder, log, heartbeat_timeout, || TemporaryFolder::copy_of(folder))
     }
 
@@ -64,7 +65,7 @@ impl SalvagedRecords {
         log: Arc<Log>,
         heartbeat_timeout: Duration,
         fill: impl FnOnce() -> Result<TemporaryFolder, EngineError>,
-    ) -> Result<Result<SalvagedRecords>> {
+    ) -> Result<SalvageOutcome> {
         if !lsm::is_readable(folder) {
             return Ok(Err(EngineError::NotTrusted.into()));
         }
@@ -142,13 +143,13 @@ impl SalvagedRecords {
         CurrentEngine { engine: self.engine, substitute_reason: None, _temporary_folder: self.copy }
     }
 
-    /// The inner error says why the records in the copy cannot be used.
+    /// Adds the transactions of the log up to number `last` to the records in the copy.
     fn in_copy(
         copy: TemporaryFolder,
         log: Arc<Log>,
         last: u64,
         heartbeat_timeout: Duration,
-    ) -> Result<Result<SalvagedRecords>> {
+    ) -> Result<SalvageOutcome> {
         let folder = copy.path().to_owned();
         let opened = run_watched(heartbeat_timeout, move |heartbeat| {
             let beat = || heartbeat.beat();
@@ -221,22 +222,22 @@ fn last_lost(log: &Log, base: u64, last: u64) -> Option<u64> {
 }
 
 /// Deletes the remaining records of lost nodes. A view does not have them, and if such a node were created again, the
-/// engine would have more records than the view. The inner error says why nothing could be written.
-fn delete_orphans(engine: &BufferedEngine, beat: &dyn Fn()) -> Result<Result<()>> {
+/// engine would have more records than the view.
+fn delete_orphans(engine: &BufferedEngine, beat: &dyn Fn()) -> Result<WriteOutcome> {
     let orphans = index_entries::orphan_deletions(engine, beat)?;
     Ok(if orphans.is_empty() { Ok(()) } else { engine.apply(orphans.into(), engine.watermark()?) })
 }
 
 /// Applies `corrections`, which make the entries match their nodes and edges, after transactions up to and including
 /// `lost` were lost. `last` is the last transaction in the records. The entries that later transactions wrote are
-/// right, and stay as they are: a repaired log writes them again. The inner error says why nothing could be written.
+/// right, and stay as they are: a repaired log writes them again.
 fn correct_entries(
     engine: &BufferedEngine,
     mut corrections: Vec<Put>,
     log: &Log,
     (lost, last): (u64, u64),
     beat: &dyn Fn(),
-) -> Result<Result<()>> {
+) -> Result<WriteOutcome> {
     if corrections.is_empty() {
         return Ok(Ok(()));
     }

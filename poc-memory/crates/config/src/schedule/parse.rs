@@ -63,6 +63,9 @@ impl Schedule {
     }
 
     fn parse_with(text: &str, agent: &str, examples: &[&str]) -> Result<Schedule> {
+        let at = |time: &[&str], days: &str| -> Result<Schedule> {
+            calendar(text, &cron_expression(time_of_day(text, time, agent, examples)?, days))
+        };
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
             ["on-demand"] => Ok(Schedule::OnDemand),
@@ -72,65 +75,15 @@ impl Schedule {
                 period: Span::HOUR,
                 phase: Span(Span::MINUTE.0 * i64::from(pick(agent, "minute", 60))),
             }),
-            ["daily", time @ ..] => {
-                calendar(text, &cron_expression(time_of_day(text, time, agent, examples)?, "* * *"))
-            }
-            ["weekly", "on", day, time @ ..] => {
-                let day = day_of_week(text, day)?;
-                calendar(
-                    text,
-                    &cron_expression(time_of_day(text, time, agent, examples)?, &format!("* * {day}")),
-                )
-            }
-            ["weekly", time @ ..] => {
-                let day = pick(agent, "day", 7);
-                calendar(
-                    text,
-                    &cron_expression(time_of_day(text, time, agent, examples)?, &format!("* * {day}")),
-                )
-            }
-            ["monthly", "on", day, time @ ..] => {
-                let day = day_of_month(text, day)?;
-                calendar(
-                    text,
-                    &cron_expression(time_of_day(text, time, agent, examples)?, &format!("{day} * *")),
-                )
-            }
+            ["daily", time @ ..] => at(time, "* * *"),
+            ["weekly", "on", day, time @ ..] => at(time, &format!("* * {}", day_of_week(text, day)?)),
+            ["weekly", time @ ..] => at(time, &format!("* * {}", pick(agent, "day", 7))),
+            ["monthly", "on", day, time @ ..] => at(time, &format!("{} * *", day_of_month(text, day)?)),
             ["monthly", time @ ..] => {
-                let day = 1 + pick(agent, "day of month", DAYS_OF_MONTH);
-                calendar(
-                    text,
-                    &cron_expression(time_of_day(text, time, agent, examples)?, &format!("{day} * *")),
-                )
+                at(time, &format!("{} * *", 1 + pick(agent, "day of month", DAYS_OF_MONTH)))
             }
             ["every", period] => every(text, period),
-            ["cron", fields @ ..] if fields.len() == 5 => {
-                // The library ignores empty list items, and searches forever for the slots of an empty field.
-                if let Some(field) = fields.iter().find(|field| field.split(',').any(str::is_empty)) {
-                    return Err(Error::config(format!(
-                        "`{field}` in `{text}` has a comma with nothing beside it"
-                    ))
-                    .hint("write numbers on both sides of a comma: `cron 0,30 3 * * *`"));
-                }
-                // The library accepts other characters, and then takes seconds to find that such a field has no slot.
-                let is_invalid = |char: &char| !(char.is_ascii_alphanumeric() || "*/,-#?+".contains(*char));
-                if let Some(invalid) = fields.iter().flat_map(|field| field.chars()).find(is_invalid) {
-                    return Err(Error::config(format!(
-                        "`{text}` is not a cron rule: no field has a {invalid:?}"
-                    ))
-                    .hint(format!("write letters, digits and `*`, `/`, `,`, `-`, `#`: `{CRON}`")));
-                }
-                let schedule = calendar(text, &fields.join(" "))?;
-                let is_hourly = fields.get(1).is_some_and(|hours| hours.starts_with('*') || *hours == "0-23");
-                Ok(match schedule {
-                    Schedule::Calendar { text, cron, .. } => Schedule::Calendar { text, cron, is_hourly },
-                    other => other,
-                })
-            }
-            ["cron", fields @ ..] => {
-                Err(Error::config(format!("`{text}` has {} cron fields, not five", fields.len()))
-                    .hint(CRON_HINT))
-            }
+            ["cron", fields @ ..] => cron_rule(text, fields),
             _ => Err(unknown(text, examples)),
         }
     }
@@ -231,6 +184,32 @@ fn every(text: &str, period: &str) -> Result<Schedule> {
         );
     }
     Ok(Schedule::Every { text: text.into(), period, phase: Span(0) })
+}
+
+/// Parses the fields of a cron rule.
+fn cron_rule(text: &str, fields: &[&str]) -> Result<Schedule> {
+    if fields.len() != 5 {
+        return Err(
+            Error::config(format!("`{text}` has {} cron fields, not five", fields.len())).hint(CRON_HINT)
+        );
+    }
+    // The library ignores empty list items, and searches forever for the slots of an empty field.
+    if let Some(field) = fields.iter().find(|field| field.split(',').any(str::is_empty)) {
+        return Err(Error::config(format!("`{field}` in `{text}` has a comma with nothing beside it"))
+            .hint("write numbers on both sides of a comma: `cron 0,30 3 * * *`"));
+    }
+    // The library accepts other characters, and then takes seconds to find that such a field has no slot.
+    let is_invalid = |char: &char| !(char.is_ascii_alphanumeric() || "*/,-#?+".contains(*char));
+    if let Some(invalid) = fields.iter().flat_map(|field| field.chars()).find(is_invalid) {
+        return Err(Error::config(format!("`{text}` is not a cron rule: no field has a {invalid:?}"))
+            .hint(format!("write letters, digits and `*`, `/`, `,`, `-`, `#`: `{CRON}`")));
+    }
+    let schedule = calendar(text, &fields.join(" "))?;
+    let is_hourly = fields.get(1).is_some_and(|hours| hours.starts_with('*') || *hours == "0-23");
+    Ok(match schedule {
+        Schedule::Calendar { text, cron, .. } => Schedule::Calendar { text, cron, is_hourly },
+        other => other,
+    })
 }
 
 fn calendar(text: &str, expression: &str) -> Result<Schedule> {

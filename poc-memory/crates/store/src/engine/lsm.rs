@@ -187,11 +187,10 @@ impl LsmEngine {
         if damage_marker::exists(directory) {
             return Err(EngineError::FoundDamaged.into());
         }
-        let unreadable = |source| EngineError::Io { path: directory.to_owned(), source };
         if has_earlier_layout(directory) {
             return Err(EngineError::EarlierLayout.into());
         }
-        fs::create_dir_all(directory).map_err(unreadable)?;
+        fs::create_dir_all(directory).map_err(EngineError::io("created", directory))?;
         let open = |generations: GenerationRange| {
             let table = Arc::new(SortedTable::open(&directory.join(generations.file_name()))?);
             Ok(Run { generations, table })
@@ -201,7 +200,7 @@ impl LsmEngine {
         let mut current = Version { tables, recent: None };
         let folder = recent_folder(directory, current.newest_generation());
         if is_copy && !boot_marker::is_same_boot(&folder) {
-            fs::remove_dir_all(&folder).map_err(unreadable)?;
+            fs::remove_dir_all(&folder).map_err(EngineError::io("deleted", &folder))?;
         }
         if folder.is_dir() {
             current.recent = Some(Arc::new(open_recent(folder, is_copy)?));

@@ -74,8 +74,7 @@ impl SledEngine {
         if damage_marker::exists(directory) {
             return Err(EngineError::FoundDamaged.into());
         }
-        let boot_marker =
-            BootMarker::start(directory).map_err(|source| directory_error(directory, source))?;
+        let boot_marker = BootMarker::start(directory).map_err(EngineError::io("changed", directory))?;
         SledEngine::open_in(directory, Some(boot_marker))
     }
 
@@ -84,7 +83,7 @@ impl SledEngine {
         // sled writes this file again. If it were damaged, sled would not open, although all records are intact.
         match std::fs::remove_file(directory.join(SETTINGS)) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(directory_error(directory, source).into());
+                return Err(EngineError::io("changed", directory)(source).into());
             }
             _ => {}
         }
@@ -95,8 +94,7 @@ impl SledEngine {
     /// without the snapshot, so records may be older than they were.
     pub(crate) fn open_damaged_copy(directory: &Path) -> Result<SledEngine> {
         SledEngine::open_copy(directory).or_else(|error| {
-            let is_removed =
-                remove_snapshots(directory).map_err(|source| directory_error(directory, source))?;
+            let is_removed = remove_snapshots(directory).map_err(EngineError::io("changed", directory))?;
             if is_removed { SledEngine::open_copy(directory) } else { Err(error) }
         })
     }
@@ -256,10 +254,6 @@ fn remove_snapshots(directory: &Path) -> io::Result<bool> {
         }
     }
     Ok(is_removed)
-}
-
-fn directory_error(directory: &Path, source: io::Error) -> EngineError {
-    EngineError::Io { path: directory.to_owned(), source }
 }
 
 /// sled's key for the block whose smallest key is `lower`.

@@ -130,13 +130,12 @@ impl SortedTable {
     /// # Errors
     /// [`EngineError::Damaged`] if they do not match their checksum.
     pub(super) fn open(path: &Path) -> Result<SortedTable, EngineError> {
-        let file = File::open(path).map_err(|source| io_error(path, source))?;
+        let file = File::open(path).map_err(EngineError::io("opened", path))?;
         SortedTable::of_file(file, path)
     }
 
     fn of_file(file: File, path: &Path) -> Result<SortedTable, EngineError> {
-        let unreadable = |source| io_error(path, source);
-        let length = file.metadata().map_err(unreadable)?.len();
+        let length = file.metadata().map_err(EngineError::io("read", path))?.len();
         let damaged = || damaged(path, "its index cannot be read");
         let footer_at = length.checked_sub(Footer::BYTES as u64).ok_or_else(damaged)?;
         let footer = Footer::decode(&read(&file, footer_at, Footer::BYTES as u64)?).ok_or_else(damaged)?;
@@ -348,7 +347,7 @@ impl TableWriter {
     pub(super) fn create(path: &Path, max_records: u64) -> Result<TableWriter, EngineError> {
         let partial = path.with_extension("partial");
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&partial);
-        let file = file.map_err(|source| io_error(&partial, source))?;
+        let file = file.map_err(EngineError::io("created", &partial))?;
         Ok(TableWriter {
             file: BufWriter::with_capacity(WRITE_BYTES, file),
             path: path.to_owned(),
@@ -384,7 +383,7 @@ impl TableWriter {
         let position = BlockPosition { offset: self.offset, length, checksum: crc32c::crc32c(&bytes) };
         self.index.push(&first, &position.encode());
         self.offset += u64::from(length);
-        self.file.write_all(&bytes).map_err(|source| io_error(&self.partial, source))
+        self.file.write_all(&bytes).map_err(EngineError::io("written", &self.partial))
     }
 
     /// Writes the rest of the table, syncs it, gives the file its final name and opens it.
@@ -410,7 +409,7 @@ impl TableWriter {
             File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()?;
             self.file.get_ref().try_clone()
         };
-        let file = finish().map_err(|source| io_error(&self.path, source))?;
+        let file = finish().map_err(EngineError::io("written", &self.path))?;
         let table = SortedTable::of_file(file, &self.path)?;
         self.state = FileState::Complete;
         Ok(table)
@@ -468,10 +467,6 @@ fn read(file: &File, offset: u64, length: u64) -> Result<Vec<u8>, EngineError> {
         }
         Err(error) => Err(EngineError::Unreadable(error)),
     }
-}
-
-fn io_error(path: &Path, source: io::Error) -> EngineError {
-    EngineError::Io { path: path.to_owned(), source }
 }
 
 fn damaged(path: &Path, why: &str) -> EngineError {

@@ -107,8 +107,7 @@ impl RecordFolder {
         if lsm::has_earlier_layout(&self.folder) {
             tracing::info!("the records have an earlier layout and are rewritten from the log");
             self.log.verify()?;
-            std::fs::remove_dir_all(&self.folder)
-                .map_err(|source| EngineError::Io { path: self.folder.clone(), source })?;
+            std::fs::remove_dir_all(&self.folder).map_err(EngineError::io("deleted", &self.folder))?;
         }
         let (folder, log, engine, buffer) = (self.folder.clone(), self.log.clone(), self.engine, self.buffer);
         let engine = run_watched(self.heartbeat_timeout, move |heartbeat| {
@@ -147,7 +146,6 @@ impl EngineSource for RecordFolder {
     }
 
     fn discard(&self) -> Result<()> {
-        let failed = |source| EngineError::Io { path: self.folder.clone(), source };
         if !self.folder.exists() {
             return Ok(());
         }
@@ -155,6 +153,6 @@ impl EngineSource for RecordFolder {
         // An estimate of the space that the new files need in addition to what the old ones free.
         let bytes = self.log.bytes().saturating_sub(lsm::size(&self.folder));
         disk::check_space(&self.folder, bytes, 0).map_err(EngineError::NoSpace)?;
-        Ok(lsm::delete_open(&self.folder).map_err(failed)?)
+        Ok(lsm::delete_open(&self.folder).map_err(EngineError::io("deleted", &self.folder))?)
     }
 }

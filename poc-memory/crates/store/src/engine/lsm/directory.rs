@@ -112,7 +112,7 @@ fn each_record_of_table(file: &Path, each: &mut IntactRecordVisitor) -> Result<(
     let salvaged = table_salvage::each_intact_record(file, &mut |watermark, key, encoded| {
         each(Watermark { seq: watermark.seq.max(before), ..watermark }, key, decode_value(encoded));
     });
-    Ok(salvaged.map_err(|source| EngineError::Io { path: file.to_owned(), source })?)
+    Ok(salvaged.map_err(EngineError::io("read", file))?)
 }
 
 /// The last transaction of the older tables in the same folder, as far as they have it; 0 without any.

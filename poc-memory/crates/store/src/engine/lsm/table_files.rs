@@ -52,9 +52,8 @@ impl GenerationRange {
 /// # Errors
 /// [`EngineError::Damaged`] if a table is missing.
 pub(super) fn read(directory: &Path) -> Result<Vec<GenerationRange>, EngineError> {
-    let failed = |source| EngineError::Io { path: directory.to_owned(), source };
-    let entries =
-        fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let entries = entries.map_err(EngineError::io("read", directory))?;
     let named: Vec<(String, fs::DirEntry)> =
         entries.into_iter().map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry)).collect();
     let all: Vec<GenerationRange> =
@@ -80,9 +79,9 @@ pub(super) fn read(directory: &Path) -> Result<Vec<GenerationRange>, EngineError
             None => name.ends_with(".partial") || name == disk::PROBE,
         };
         if is_obsolete {
-            fs::remove_file(&path).map_err(failed)?;
+            fs::remove_file(&path).map_err(EngineError::io("deleted", &path))?;
         } else if name.starts_with("recent.") && path != recent {
-            fs::remove_dir_all(&path).map_err(failed)?;
+            fs::remove_dir_all(&path).map_err(EngineError::io("deleted", &path))?;
         }
     }
     tables.reverse();
