@@ -6,7 +6,6 @@ use super::log;
 use super::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD};
 use super::pending_transaction::PendingTransaction;
 use super::shared_state::StoreState;
-use super::table::Table;
 use super::transaction::{Transaction, TransactionError};
 use super::writer_state::WriterState;
 use super::{Store, delta};
@@ -144,17 +143,9 @@ impl Store {
         view.apply(txn.seq, &deltas);
         let (record, checksum) = log::frame(txn.seq, &payload);
         let (txn, view) = (Arc::new(txn), Arc::new(view));
-        if txn.writes.iter().any(|write| write.table == Table::Tenants && write.after.is_none()) {
-            writer.named.clear();
-        } else if !writer.named.contains(&self.tenant) && self.tuple.id() == self.tenant {
-            writer.named.insert(self.tenant);
-        }
-        writer.overlay.add(txn.clone());
-        writer.views.insert(self.tenant, view.clone());
         let seq = txn.seq;
-        writer.seq = seq;
         let (sender, outcome) = OutcomeSender::new();
-        writer.last = Some(outcome.clone());
+        writer.add(&txn, &view, &self.tuple, outcome.clone());
         // The writer lock is held here, so that transactions reach the log in order.
         commits.submit(PendingTransaction {
             txn,

@@ -1,10 +1,12 @@
 //! The state that transactions are built on.
 
 use super::commit_outcome::CommitOutcome;
+use super::logged_transaction::LoggedTransaction;
 use super::overlay::Overlay;
+use super::table::Table;
 use super::views::Views;
 use parking_lot::ReentrantMutex;
-use poc_graph::Tenant;
+use poc_graph::{Tenant, Tuple, View};
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -42,6 +44,27 @@ impl WriterState {
     pub(super) fn advance(&mut self, seq: u64) {
         self.overlay.advance(seq);
         self.views.retain(|_, view| view.seq > seq);
+    }
+
+    /// Adds a transaction that was built, with the view of its tenant after it. Unless `name` is the name of another
+    /// tenant, the store has it from now on.
+    pub(super) fn add(
+        &mut self,
+        txn: &Arc<LoggedTransaction>,
+        view: &Arc<View>,
+        name: &Tuple,
+        outcome: Arc<CommitOutcome>,
+    ) {
+        let tenant = txn.tenant;
+        if txn.writes.iter().any(|write| write.table == Table::Tenants && write.after.is_none()) {
+            self.named.clear();
+        } else if !self.named.contains(&tenant) && name.id() == tenant {
+            self.named.insert(tenant);
+        }
+        self.overlay.add(txn.clone());
+        self.views.insert(tenant, view.clone());
+        self.seq = txn.seq;
+        self.last = Some(outcome);
     }
 
     /// Like [`WriterState::new`], shared by all writers.

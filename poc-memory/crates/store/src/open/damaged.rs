@@ -25,6 +25,7 @@ use crate::writer_state::WriterState;
 use parking_lot::Mutex;
 use poc_graph::Tenant;
 use poc_graph::error::Result;
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -61,20 +62,11 @@ impl DamagedStore<'_> {
         let last_record = log.last();
         let records = directory.join("records");
         log.raise_last(newer.seq);
-        let (salvaged, problem) = match SalvagedRecords::of(&records, log.clone(), heartbeat_timeout)? {
-            Ok(salvaged) => (salvaged, None),
-            Err(error) => {
-                let blocks =
-                    SalvagedRecords::of_intact_blocks(&records, &log, prefix_last, heartbeat_timeout)?;
-                let of_log = || SalvagedRecords::of_log(log.clone(), log.last(), heartbeat_timeout);
-                (blocks.map_or_else(of_log, Ok)?, Some(error))
-            }
-        };
+        let (salvaged, problem) = best_records(&records, &log, prefix_last, heartbeat_timeout)?;
         let has_blocks = salvaged.newest > salvaged.base;
         let lost_notes = salvaged.lost_notes.len();
         let (base, current) = (salvaged.base, salvaged.into_current());
         let engine = current.engine.clone();
-        let problem = problem.filter(|_| records.exists()).map(|error| error.message);
         let is_only_quarantine = suspect.is_only_quarantine(&newer, problem.is_some());
         let saved = saved.filter(|saved| saved.seq() > base.max(prefix_last));
         log.raise_last(saved.as_ref().map_or(0, SavedViews::seq));
@@ -133,6 +125,24 @@ impl DamagedStore<'_> {
     }
 }
 
+/// The records in a folder, or else their intact blocks, or else those of the log alone, each with every later intact
+/// transaction of the log, whose intact prefix ends with transaction `prefix`. Also why the records cannot be used, if
+/// there are any.
+fn best_records(
+    folder: &Path,
+    log: &Arc<Log>,
+    prefix: u64,
+    heartbeat_timeout: Duration,
+) -> Result<(SalvagedRecords, Option<String>)> {
+    let error = match SalvagedRecords::of(folder, log.clone(), heartbeat_timeout)? {
+        Ok(records) => return Ok((records, None)),
+        Err(error) => error,
+    };
+    let blocks = SalvagedRecords::of_intact_blocks(folder, log, prefix, heartbeat_timeout)?;
+    let of_log = || SalvagedRecords::of_log(log.clone(), log.last(), heartbeat_timeout);
+    Ok((blocks.map_or_else(of_log, Ok)?, folder.exists().then_some(error.message)))
+}
+
 /// The range of transactions whose saved follower state can be used although the log has lost some: it differs from the
 /// records only by transactions that the log still has. `base` is the last transaction in the records. If it is 0, the
 /// records cannot be used as a whole, and the range is empty.
@@ -172,12 +182,16 @@ struct SalvagedState {
     is_only_quarantine: bool,
 }
 
-impl std::fmt::Display for SalvagedState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.log_problem)?;
+impl SalvagedState {
+    /// The last transaction of the part that is shown, to which later changes of the log are added.
+    fn shown(&self) -> u64 {
+        self.view.unwrap_or(self.base).max(self.prefix)
+    }
+
+    /// Writes which changes the log lacks, and which of them no other part of the store has.
+    fn write_missing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_lost_end = self.has_readable_end && self.prefix > 0;
-        let shown = self.view.unwrap_or(self.base).max(self.prefix);
-        let after = self.missing.iter().map(|(from, to)| ((*from).max(shown + 1), *to));
+        let after = self.missing.iter().map(|(from, to)| ((*from).max(self.shown() + 1), *to));
         let lost: Vec<(u64, u64)> = after.filter(|(from, to)| from <= to).collect();
         if !self.missing.is_empty() && !has_lost_end {
             let is_lost = self.has_readable_end && self.prefix == 0;
@@ -189,13 +203,12 @@ impl std::fmt::Display for SalvagedState {
         } else if !lost.is_empty() {
             write!(f, "; no other intact part of the store has {}{blocks}", ranges(&lost))?;
         }
-        if shown.max(self.last_record) == 0 && self.problem.is_none() {
-            let nothing = if self.is_only_quarantine { "" } else { "nothing is left of its notes: " };
-            return write!(
-                f,
-                "; {nothing}restore a backup, or move the folder of the store away to begin with an empty memory"
-            );
-        }
+        Ok(())
+    }
+
+    /// Writes what answers show.
+    fn write_shown(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.shown();
         f.write_str("; answers show ")?;
         match (self.view, self.base > self.prefix) {
             (None, false) if shown == 0 && self.has_blocks => {
@@ -215,6 +228,22 @@ impl std::fmt::Display for SalvagedState {
         if self.last_record > shown && shown > 0 {
             write!(f, " and later intact changes of the log, up to {}", self.last_record)?;
         }
+        Ok(())
+    }
+}
+
+impl fmt::Display for SalvagedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.log_problem)?;
+        self.write_missing(f)?;
+        if self.shown().max(self.last_record) == 0 && self.problem.is_none() {
+            let nothing = if self.is_only_quarantine { "" } else { "nothing is left of its notes: " };
+            return write!(
+                f,
+                "; {nothing}restore a backup, or move the folder of the store away to begin with an empty memory"
+            );
+        }
+        self.write_shown(f)?;
         if let Some(problem) = &self.problem {
             match self.has_blocks {
                 true => write!(f, "; only the intact blocks of the records can be used: {problem}")?,

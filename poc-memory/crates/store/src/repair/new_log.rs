@@ -101,51 +101,12 @@ impl NewLog<'_> {
         if last < first {
             return Ok(());
         }
-        let mut writes: Vec<(Tenant, Write)> = Vec::new();
-        let mut touched: FxHashSet<Vec<u8>> = FxHashSet::default();
-        let mut needed = NodeIds::default();
-        self.log.replay(last + 1, self.last, &mut |txn, _| {
-            for write in txn.writes {
-                if let Some(after) = &write.after {
-                    let owners = index_entries::owners(write.table, &write.key, after);
-                    needed.extend(owners.map(|id| (txn.tenant, id.to_vec())));
-                }
-                let key = write.table.engine_key(txn.tenant, &write.key);
-                if !touched.contains(&key) {
-                    let before = writer.state.get(&key)?;
-                    if before != write.before {
-                        writes.push((txn.tenant, Write { before, after: write.before, ..write }));
-                    }
-                    touched.insert(key);
-                }
-            }
-            Ok(())
-        })?;
+        let LaterChanges { mut writes, touched, needed } = self.later_changes(&writer.state, last)?;
         let is_last_gap = self.log.missing().iter().all(|(from, _)| *from <= last || *from > self.last);
         // The number of transactions in the gap.
         let max_txns = last - first + 1;
         if let Some(target) = target {
-            let mut differences: Vec<(Tenant, Write)> = Vec::new();
-            let mut add = |key: &[u8], before: Option<Vec<u8>>, after: Option<Vec<u8>>| {
-                let record_key =
-                    Table::split_engine_key(key).filter(|(_, table, _)| *table != Table::Changes);
-                if let Some((tenant, table, key)) = record_key {
-                    differences.push((tenant, Write { table, key: key.to_vec(), before, after }));
-                }
-            };
-            target.scan(&[], &mut |key, value| {
-                let before = if touched.contains(key) { return Ok(()) } else { writer.state.get(key)? };
-                if before.as_deref() != Some(value) {
-                    add(key, before, Some(value.to_vec()));
-                }
-                Ok(())
-            })?;
-            writer.state.scan(&[], &mut |key, value| {
-                if !touched.contains(key) && target.get(key)?.is_none() {
-                    add(key, Some(value.to_vec()), None);
-                }
-                Ok(())
-            })?;
+            let mut differences = differences_of_states(&writer.state, target, &touched)?;
             if !is_last_gap {
                 let gap = EarlyGap { state: &writer.state, writes: &writes, needed: &needed, max_txns };
                 differences = gap.differences(differences)?;
@@ -164,6 +125,70 @@ impl NewLog<'_> {
         let mut txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
         txns.try_for_each(|(tenant, writes)| writer.add_own(at, tenant, writes, &gap))
     }
+
+    /// Reads the transactions after number `last`, at which a gap ends. `state` is the state before the gap.
+    fn later_changes(&self, state: &dyn Engine, last: u64) -> Result<LaterChanges> {
+        let mut writes: Vec<(Tenant, Write)> = Vec::new();
+        let mut touched: FxHashSet<Vec<u8>> = FxHashSet::default();
+        let mut needed = NodeIds::default();
+        self.log.replay(last + 1, self.last, &mut |txn, _| {
+            for write in txn.writes {
+                if let Some(after) = &write.after {
+                    let owners = index_entries::owners(write.table, &write.key, after);
+                    needed.extend(owners.map(|id| (txn.tenant, id.to_vec())));
+                }
+                let key = write.table.engine_key(txn.tenant, &write.key);
+                if !touched.contains(&key) {
+                    let before = state.get(&key)?;
+                    if before != write.before {
+                        writes.push((txn.tenant, Write { before, after: write.before, ..write }));
+                    }
+                    touched.insert(key);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(LaterChanges { writes, touched, needed })
+    }
+}
+
+/// What the transactions after a gap show about it.
+struct LaterChanges {
+    /// What the gap has changed for certain.
+    writes: Vec<(Tenant, Write)>,
+    /// The engine's keys of the records that the transactions change.
+    touched: FxHashSet<Vec<u8>>,
+    /// The nodes to which the transactions add something.
+    needed: NodeIds,
+}
+
+/// The writes that turn a state into the target, except those of records in `touched`, which later transactions change.
+fn differences_of_states(
+    state: &dyn Engine,
+    target: &dyn Engine,
+    touched: &FxHashSet<Vec<u8>>,
+) -> Result<Vec<(Tenant, Write)>> {
+    let mut differences: Vec<(Tenant, Write)> = Vec::new();
+    let mut add = |key: &[u8], before: Option<Vec<u8>>, after: Option<Vec<u8>>| {
+        let record_key = Table::split_engine_key(key).filter(|(_, table, _)| *table != Table::Changes);
+        if let Some((tenant, table, key)) = record_key {
+            differences.push((tenant, Write { table, key: key.to_vec(), before, after }));
+        }
+    };
+    target.scan(&[], &mut |key, value| {
+        let before = if touched.contains(key) { return Ok(()) } else { state.get(key)? };
+        if before.as_deref() != Some(value) {
+            add(key, before, Some(value.to_vec()));
+        }
+        Ok(())
+    })?;
+    state.scan(&[], &mut |key, value| {
+        if !touched.contains(key) && target.get(key)?.is_none() {
+            add(key, Some(value.to_vec()), None);
+        }
+        Ok(())
+    })?;
+    Ok(differences)
 }
 
 /// A gap that is not the last one.
@@ -186,25 +211,14 @@ impl EarlyGap<'_> {
     /// transaction of the node's tenant, namely the one that deleted it. Other deletions do not wait, because no later
     /// gap may have a transaction of their tenant.
     fn differences(&self, mut differences: Vec<(Tenant, Write)>) -> Result<Vec<(Tenant, Write)>> {
-        let node = |tenant: Tenant, id: &[u8]| (tenant, id.to_vec());
-        let is_node = |write: &Write| write.table == Table::Nodes;
-        let owners = |tenant: Tenant, write: &Write| -> Vec<(Tenant, Vec<u8>)> {
-            match write.after.as_deref().or(write.before.as_deref()) {
-                _ if is_node(write) => vec![node(tenant, &write.key)],
-                Some(value) => {
-                    let ids = index_entries::owners(write.table, &write.key, value);
-                    ids.map(|id| node(tenant, id)).collect()
-                }
-                None => Vec::new(),
-            }
-        };
         let is_needed = |tenant: Tenant, write: &Write| {
             owners(tenant, write).iter().any(|owner| self.needed.contains(owner))
         };
         let deleted_later = differences
             .iter()
             .filter(|(tenant, write)| is_node(write) && write.after.is_none() && is_needed(*tenant, write));
-        let deleted_later: NodeIds = deleted_later.map(|(tenant, write)| node(*tenant, &write.key)).collect();
+        let deleted_later: NodeIds =
+            deleted_later.map(|(tenant, write)| (*tenant, write.key.clone())).collect();
         // Needed records come first, and nodes before the records that belong to them.
         differences.sort_by_cached_key(|(tenant, write)| {
             (write.after.is_none() || !is_needed(*tenant, write), !is_node(write))
@@ -212,7 +226,7 @@ impl EarlyGap<'_> {
         let own = self.writes.iter().filter(|(_, write)| !write.table.is_shared());
         let mut tenants: BTreeSet<Tenant> = own.map(|(tenant, _)| *tenant).collect();
         let written = self.writes.iter().filter(|(_, write)| is_node(write) && write.after.is_some());
-        let mut nodes: NodeIds = written.map(|(tenant, write)| node(*tenant, &write.key)).collect();
+        let mut nodes: NodeIds = written.map(|(tenant, write)| (*tenant, write.key.clone())).collect();
         let mut chosen = Vec::new();
         // What the gap has changed for certain must fit, too.
         let mut bytes: usize = self.writes.iter().map(|(_, write)| write_length(write)).sum();
@@ -228,17 +242,9 @@ impl EarlyGap<'_> {
                     continue;
                 }
             } else if is_node(&write) {
-                nodes.insert(node(tenant, &write.key));
-            } else {
-                let mut exist = true;
-                for owner in owners(tenant, &write) {
-                    exist = exist
-                        && (nodes.contains(&owner)
-                            || self.state.get(&Table::Nodes.engine_key(tenant, &owner.1))?.is_some());
-                }
-                if !exist {
-                    continue;
-                }
+                nodes.insert((tenant, write.key.clone()));
+            } else if !self.exist(&owners(tenant, &write), &nodes)? {
+                continue;
             }
             bytes += length;
             if !is_shared {
@@ -247,6 +253,33 @@ impl EarlyGap<'_> {
             chosen.push((tenant, write));
         }
         Ok(chosen)
+    }
+
+    /// Whether all of these nodes existed before the gap or are among `nodes`, which the gap writes.
+    fn exist(&self, owners: &[(Tenant, Vec<u8>)], nodes: &NodeIds) -> Result<bool> {
+        for owner in owners {
+            let (tenant, id) = owner;
+            if !nodes.contains(owner) && self.state.get(&Table::Nodes.engine_key(*tenant, id))?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn is_node(write: &Write) -> bool {
+    write.table == Table::Nodes
+}
+
+/// The nodes to which the record of a write belongs; for a node, the node itself.
+fn owners(tenant: Tenant, write: &Write) -> Vec<(Tenant, Vec<u8>)> {
+    match write.after.as_deref().or(write.before.as_deref()) {
+        _ if is_node(write) => vec![(tenant, write.key.clone())],
+        Some(value) => {
+            let ids = index_entries::owners(write.table, &write.key, value);
+            ids.map(|id| (tenant, id.to_vec())).collect()
+        }
+        None => Vec::new(),
     }
 }
 
