@@ -14,7 +14,7 @@ use crate::tenants::TenantRow;
 use crate::views::Views;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
 use poc_graph::error::{Error, Result};
-use poc_graph::{Edge, Neighbor, Node, NodeId, Tenant, Tuple, Visit};
+use poc_graph::{Edge, Neighbor, Node, NodeId, Tenant, Tuple, View, Visit};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -264,53 +264,84 @@ pub(super) fn missing_in(
     let mut all = RestorableRecords::default();
     for (tenant, own) in contents {
         let view = views.get(tenant).map_or_else(Default::default, Arc::clone);
-        let missing: FxHashMap<NodeId, u32> = own
-            .notes
-            .iter()
-            .filter(|note| !note.deleted && view.find(note.node.id).is_none())
-            .map(|note| (note.node.id, note.node.version))
-            .collect();
-        let exists = |id: NodeId| missing.contains_key(&id) || view.find(id).is_some();
-        let has_edge = |edge: &Edge| {
-            let (Some(src), Some(dst)) = (view.find(edge.src), view.find(edge.dst)) else { return false };
-            let is_same = |near: &Neighbor| {
-                near.target() == dst && near.kind() == edge.kind && (near.is_outgoing() || src == dst)
-            };
-            view.edges(src).iter().chain(view.other_edges(src)).any(is_same)
-        };
-        let is_missing = |edge: &&Edge| exists(edge.src) && exists(edge.dst) && !has_edge(edge);
-        all.links += own.edges.iter().filter(is_missing).count() as u64;
-        all.notes += missing.len() as u64;
-        let version = |key: &[u8]| -> Result<Option<u32>> {
-            let Some(id) = key.first_chunk().map(|id| NodeId::from_bytes(*id)) else { return Ok(None) };
-            if let Some(version) = missing.get(&id) {
-                return Ok(Some(*version));
-            }
-            let stored = engine.get(&Table::Nodes.engine_key(*tenant, id.as_bytes()))?;
-            Ok(stored.map(|bytes| Node::decode(&bytes)).transpose()?.map(|node| node.version))
-        };
-        for QuarantineRecord { table, key, value } in &own.records {
-            let count = match table {
+        let stored = StoredTenant::new(*tenant, view, engine, &own.notes);
+        all.links += own.edges.iter().filter(|edge| stored.lacks_edge(edge)).count() as u64;
+        all.notes += stored.missing.len() as u64;
+        for record in &own.records {
+            let count = match record.table {
                 Table::Visits => &mut all.visits,
                 Table::Activity => &mut all.weights,
                 Table::Messages => &mut all.messages,
                 Table::Runs => &mut all.runs,
                 _ => continue,
             };
-            let is_restorable = match table {
-                Table::Visits => {
-                    let visited = Visit::decode(value)?.version;
-                    version(key)?.is_some_and(|version| visited <= version)
-                }
-                Table::Activity => version(key)?.is_some(),
-                _ => true,
-            };
-            if is_restorable && engine.get(&table.engine_key(*tenant, key))?.is_none() {
+            if stored.lacks_record(record)? {
                 *count += 1;
             }
         }
     }
     Ok(all)
+}
+
+/// A tenant of the store with which the quarantine is compared.
+struct StoredTenant<'a> {
+    tenant: Tenant,
+    view: Arc<View>,
+    engine: &'a dyn Engine,
+    /// The quarantined notes that the store lacks, with their versions.
+    missing: FxHashMap<NodeId, u32>,
+}
+
+impl<'a> StoredTenant<'a> {
+    fn new(tenant: Tenant, view: Arc<View>, engine: &'a dyn Engine, notes: &[QuarantineNote]) -> Self {
+        let missing = notes
+            .iter()
+            .filter(|note| !note.deleted && view.find(note.node.id).is_none())
+            .map(|note| (note.node.id, note.node.version))
+            .collect();
+        StoredTenant { tenant, view, engine, missing }
+    }
+
+    /// Whether the store lacks an edge and has both of its nodes, or can get them from the quarantine.
+    fn lacks_edge(&self, edge: &Edge) -> bool {
+        let exists = |id: NodeId| self.missing.contains_key(&id) || self.view.find(id).is_some();
+        exists(edge.src) && exists(edge.dst) && !self.has_edge(edge)
+    }
+
+    fn has_edge(&self, edge: &Edge) -> bool {
+        let (Some(src), Some(dst)) = (self.view.find(edge.src), self.view.find(edge.dst)) else {
+            return false;
+        };
+        let is_same = |near: &Neighbor| {
+            near.target() == dst && near.kind() == edge.kind && (near.is_outgoing() || src == dst)
+        };
+        self.view.edges(src).iter().chain(self.view.other_edges(src)).any(is_same)
+    }
+
+    /// Whether the store lacks a record and can get it from the quarantine. The note of a visit or of a weight must
+    /// exist, and a visit must not be of a later version of it.
+    fn lacks_record(&self, record: &QuarantineRecord) -> Result<bool> {
+        let QuarantineRecord { table, key, value } = record;
+        let is_restorable = match table {
+            Table::Visits => {
+                let visited = Visit::decode(value)?.version;
+                self.version(key)?.is_some_and(|version| visited <= version)
+            }
+            Table::Activity => self.version(key)?.is_some(),
+            _ => true,
+        };
+        Ok(is_restorable && self.engine.get(&table.engine_key(self.tenant, key))?.is_none())
+    }
+
+    /// The version of the note with which a key begins, in the quarantine or in the store.
+    fn version(&self, key: &[u8]) -> Result<Option<u32>> {
+        let Some(id) = key.first_chunk().map(|id| NodeId::from_bytes(*id)) else { return Ok(None) };
+        if let Some(version) = self.missing.get(&id) {
+            return Ok(Some(*version));
+        }
+        let stored = self.engine.get(&Table::Nodes.engine_key(self.tenant, id.as_bytes()))?;
+        Ok(stored.map(|bytes| Node::decode(&bytes)).transpose()?.map(|node| node.version))
+    }
 }
 
 /// Calls `each` with every readable record of all tenants in a file or folder of the quarantine: the old and new values
