@@ -15,39 +15,77 @@ const CHECK_INTERVAL: u32 = 1024;
 /// Moves nodes until no move raises modularity. Every label must be less than the number of nodes. A node is visited again
 /// only after a neighbour has moved to a community other than the node's own.
 pub(super) fn move_nodes(graph: &CsrGraph, labels: &mut [u32], random: &SeededRng) {
-    let nodes = graph.len();
-    let mut degrees = graph.degrees_by(labels);
-    let mut sizes = vec![0u32; nodes];
-    for &label in labels.iter() {
-        if let Some(size) = sizes.get_mut(label as usize) {
-            *size += 1;
-        }
-    }
-    let mut empty: Vec<u32> =
-        (0..).zip(&sizes).filter(|(_, size)| **size == 0).map(|(label, _)| label).collect();
-    let mut queue: VecDeque<u32> = shuffled(nodes, random).into();
-    let mut queued = vec![true; nodes];
-    let mut weights = LabelWeights::new(nodes);
+    let mut communities = MovingNodes::new(graph, labels);
+    let mut queue = NodeQueue::new(shuffled(graph.len(), random));
+    let mut weights = LabelWeights::new(graph.len());
     let mut visits = 0u32;
-    while let Some(node) = queue.pop_front() {
+    while let Some(node) = queue.pop() {
         visits = visits.wrapping_add(1);
         if visits.is_multiple_of(CHECK_INTERVAL) && cancellation::is_requested() {
             break;
         }
-        if let Some(queued) = queued.get_mut(node as usize) {
-            *queued = false;
+        let Some(own) = communities.label(node) else { continue };
+        let degree = graph.degree(node);
+        communities.add_degree(own, -degree);
+        let best = communities.best_label(node, own, &mut weights);
+        communities.add_degree(best, degree);
+        if best == own {
+            continue;
         }
-        let Some(&own) = labels.get(node as usize) else { continue };
-        for (other, weight) in graph.edges(node) {
-            if let Some(&label) = labels.get(other as usize) {
+        communities.set_label(node, own, best);
+        for (other, _) in graph.edges(node) {
+            if communities.label(other) != Some(best) {
+                queue.push(other);
+            }
+        }
+    }
+}
+
+/// The communities while nodes move between them.
+struct MovingNodes<'a> {
+    graph: &'a CsrGraph,
+    /// The community of every node.
+    labels: &'a mut [u32],
+    /// By community: the sum of the degrees of its nodes.
+    degrees: Vec<f64>,
+    /// By community: the number of its nodes.
+    sizes: Vec<u32>,
+    /// The communities without nodes.
+    empty: Vec<u32>,
+}
+
+impl<'a> MovingNodes<'a> {
+    fn new(graph: &'a CsrGraph, labels: &'a mut [u32]) -> MovingNodes<'a> {
+        let mut sizes = vec![0u32; graph.len()];
+        for &label in labels.iter() {
+            if let Some(size) = sizes.get_mut(label as usize) {
+                *size += 1;
+            }
+        }
+        let empty = (0..).zip(&sizes).filter(|(_, size)| **size == 0).map(|(label, _)| label).collect();
+        MovingNodes { graph, degrees: graph.degrees_by(labels), labels, sizes, empty }
+    }
+
+    fn label(&self, node: u32) -> Option<u32> {
+        self.labels.get(node as usize).copied()
+    }
+
+    fn add_degree(&mut self, label: u32, degree: f64) {
+        if let Some(sum) = self.degrees.get_mut(label as usize) {
+            *sum += degree;
+        }
+    }
+
+    /// The community to which a node should move; `own` if no move raises modularity. The degree of the node must not
+    /// be part of the sum of its own community. `weights` must be empty, and is left empty.
+    fn best_label(&mut self, node: u32, own: u32, weights: &mut LabelWeights) -> u32 {
+        for (other, weight) in self.graph.edges(node) {
+            if let Some(label) = self.label(other) {
                 weights.add(label, weight);
             }
         }
-        let degree = graph.degree(node);
-        let share = degree / graph.total();
-        if let Some(sum) = degrees.get_mut(own as usize) {
-            *sum -= degree;
-        }
+        let share = self.graph.degree(node) / self.graph.total();
+        let degrees = &self.degrees;
         let gain =
             |label: u32, weight: f64| weight - share * degrees.get(label as usize).copied().unwrap_or(0.0);
         let mut best = own;
@@ -60,38 +98,59 @@ pub(super) fn move_nodes(graph: &CsrGraph, labels: &mut [u32], random: &SeededRn
         }
         weights.clear();
         // A community of one node contributes no gain and no loss.
-        let is_alone = sizes.get(own as usize) == Some(&1);
+        let is_alone = self.sizes.get(own as usize) == Some(&1);
         if max < 0.0
             && !is_alone
-            && let Some(label) = empty.pop()
+            && let Some(label) = self.empty.pop()
         {
             best = label;
         }
-        if let Some(sum) = degrees.get_mut(best as usize) {
-            *sum += degree;
-        }
-        if best == own {
-            continue;
-        }
-        if let Some(size) = sizes.get_mut(own as usize) {
+        best
+    }
+
+    /// Moves a node from its own community to another.
+    fn set_label(&mut self, node: u32, own: u32, label: u32) {
+        if let Some(size) = self.sizes.get_mut(own as usize) {
             *size -= 1;
             if *size == 0 {
-                empty.push(own);
+                self.empty.push(own);
             }
         }
-        if let Some(size) = sizes.get_mut(best as usize) {
+        if let Some(size) = self.sizes.get_mut(label as usize) {
             *size += 1;
         }
-        if let Some(label) = labels.get_mut(node as usize) {
-            *label = best;
+        if let Some(current) = self.labels.get_mut(node as usize) {
+            *current = label;
         }
-        for (other, _) in graph.edges(node) {
-            if labels.get(other as usize) != Some(&best)
-                && let Some(queued) = queued.get_mut(other as usize).filter(|queued| !**queued)
-            {
-                *queued = true;
-                queue.push_back(other);
-            }
+    }
+}
+
+/// The nodes to visit, each at most once at a time.
+struct NodeQueue {
+    nodes: VecDeque<u32>,
+    // By node.
+    is_queued: Vec<bool>,
+}
+
+impl NodeQueue {
+    /// A queue of all nodes in the given order.
+    fn new(order: Vec<u32>) -> NodeQueue {
+        NodeQueue { is_queued: vec![true; order.len()], nodes: order.into() }
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        let node = self.nodes.pop_front()?;
+        if let Some(is_queued) = self.is_queued.get_mut(node as usize) {
+            *is_queued = false;
+        }
+        Some(node)
+    }
+
+    /// Adds a node unless it is in the queue.
+    fn push(&mut self, node: u32) {
+        if let Some(is_queued) = self.is_queued.get_mut(node as usize).filter(|is_queued| !**is_queued) {
+            *is_queued = true;
+            self.nodes.push_back(node);
         }
     }
 }

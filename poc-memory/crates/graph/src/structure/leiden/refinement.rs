@@ -17,21 +17,23 @@ pub(super) fn refine(graph: &CsrGraph, communities: &[u32], random: &SeededRng) 
     let in_community = graph.degrees_by(communities);
     let community = |node: u32| communities.get(node as usize).copied().unwrap_or(0);
     let community_degree = |node: u32| in_community.get(community(node) as usize).copied().unwrap_or(0.0);
-    let mut parts: Vec<u32> = (0..nodes as u32).collect();
-    let mut degrees: Vec<f64> = (0..nodes as u32).map(|node| graph.degree(node)).collect();
-    // By part: the weight of the edges to the rest of its community.
-    let mut cuts: Vec<f64> = (0..nodes as u32)
-        .map(|node| {
-            let inside = graph.edges(node).filter(|(other, _)| community(*other) == community(node));
-            inside.map(|(_, weight)| weight).sum()
-        })
-        .collect();
-    let mut is_alone = vec![true; nodes];
+    let cut = |node: u32| -> f64 {
+        let inside = graph.edges(node).filter(|(other, _)| community(*other) == community(node));
+        inside.map(|(_, weight)| weight).sum()
+    };
+    let mut parts = Parts {
+        numbers: (0..nodes as u32).collect(),
+        degrees: (0..nodes as u32).map(|node| graph.degree(node)).collect(),
+        cuts: (0..nodes as u32).map(cut).collect(),
+        is_alone: vec![true; nodes],
+    };
     let mut weights = LabelWeights::new(nodes);
     let mut choices: Vec<(u32, f64)> = Vec::new();
     for node in shuffled(nodes, random) {
         let at = node as usize;
-        let (Some(true), Some(&cut)) = (is_alone.get(at).copied(), cuts.get(at)) else { continue };
+        let (Some(true), Some(&cut)) = (parts.is_alone.get(at).copied(), parts.cuts.get(at)) else {
+            continue;
+        };
         let (degree, community_degree) = (graph.degree(node), community_degree(node));
         let well_connected =
             |cut: f64, degree: f64| cut + MIN_MOVE >= degree * (community_degree - degree) / graph.total();
@@ -39,41 +41,60 @@ pub(super) fn refine(graph: &CsrGraph, communities: &[u32], random: &SeededRng) 
             continue;
         }
         for (other, weight) in graph.edges(node).filter(|(other, _)| community(*other) == community(node)) {
-            if let Some(&part) = parts.get(other as usize) {
+            if let Some(&part) = parts.numbers.get(other as usize) {
                 weights.add(part, weight);
             }
         }
         choices.clear();
         for &part in weights.labels() {
-            let (Some(&its_cut), Some(&its_degree)) = (cuts.get(part as usize), degrees.get(part as usize))
-            else {
-                continue;
-            };
+            let Some((its_cut, its_degree)) = parts.cut_and_degree(part) else { continue };
             let gain = weights.get(part) - degree * its_degree / graph.total();
             if gain >= 0.0 && well_connected(its_cut, its_degree) {
                 choices.push((part, gain));
             }
         }
         if let Some(part) = sample_part(&choices, random) {
-            let to_part = weights.get(part);
-            if let Some(slot) = parts.get_mut(at) {
-                *slot = part;
-            }
-            for alone in [at, part as usize] {
-                if let Some(slot) = is_alone.get_mut(alone) {
-                    *slot = false;
-                }
-            }
-            if let Some(sum) = degrees.get_mut(part as usize) {
-                *sum += degree;
-            }
-            if let Some(sum) = cuts.get_mut(part as usize) {
-                *sum += cut - 2.0 * to_part;
-            }
+            parts.join(node, part, degree, cut - 2.0 * weights.get(part));
         }
         weights.clear();
     }
-    parts
+    parts.numbers
+}
+
+/// The parts while nodes join them. A part has the number of the node with which it began.
+struct Parts {
+    /// The part of every node.
+    numbers: Vec<u32>,
+    /// By part: the sum of the degrees of its nodes.
+    degrees: Vec<f64>,
+    /// By part: the weight of the edges to the rest of its community.
+    cuts: Vec<f64>,
+    /// By node: whether it has joined no part and none has joined it.
+    is_alone: Vec<bool>,
+}
+
+impl Parts {
+    fn cut_and_degree(&self, part: u32) -> Option<(f64, f64)> {
+        Some((*self.cuts.get(part as usize)?, *self.degrees.get(part as usize)?))
+    }
+
+    /// Adds a node that is alone to a part. `cut` is the change of the part's cut.
+    fn join(&mut self, node: u32, part: u32, degree: f64, cut: f64) {
+        if let Some(number) = self.numbers.get_mut(node as usize) {
+            *number = part;
+        }
+        for end in [node, part] {
+            if let Some(is_alone) = self.is_alone.get_mut(end as usize) {
+                *is_alone = false;
+            }
+        }
+        if let Some(sum) = self.degrees.get_mut(part as usize) {
+            *sum += degree;
+        }
+        if let Some(sum) = self.cuts.get_mut(part as usize) {
+            *sum += cut;
+        }
+    }
 }
 
 /// Chooses a part with a probability proportional to the exponential of its gain. The paper also lets a node stay
