@@ -76,7 +76,7 @@ fn copy_folder(from: &Path, to: &Path) {
         if path.is_dir() {
             copy_folder(&path, &to);
         } else {
-            fs::copy_folder(&path, to).unwrap();
+            fs::copy(&path, to).unwrap();
         }
     }
 }
@@ -187,18 +187,18 @@ fn files_of_another_checkpoint_are_used_only_if_they_match_the_manifest() {
     drop(store);
     copy_folder(folder.path(), late.path());
     // A checkpoint that was killed before it wrote its manifest.
-    fs::copy_folder(manifest(&early), manifest(&folder)).unwrap();
+    fs::copy(manifest(&early), manifest(&folder)).unwrap();
     let (store, texts) = open(&folder);
     assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false, true, false]));
     drop((store, texts));
     // A file of an earlier checkpoint.
-    fs::copy_folder(manifest(&late), manifest(&folder)).unwrap();
-    fs::copy_folder(file(&early, "ann"), file(&folder, "ann")).unwrap();
+    fs::copy(manifest(&late), manifest(&folder)).unwrap();
+    fs::copy(file(&early, "ann"), file(&folder, "ann")).unwrap();
     let (store, texts) = open(&folder);
     assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false, true, false]));
     drop((store, texts));
     // A truncated log with one file, and then with all files, of the removed transactions.
-    fs::copy_folder(file(&late, "ann"), file(&early, "ann")).unwrap();
+    fs::copy(file(&late, "ann"), file(&early, "ann")).unwrap();
     let (store, texts) = open(&early);
     assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
     drop((store, texts));
