@@ -1,4 +1,4 @@
-//! Counts by full scan for comparison, and a follower that tests can pause.
+//! Counts by full scan for comparison, copies of folders, and a follower that tests can pause.
 
 #![allow(
     missing_docs,
@@ -23,8 +23,23 @@ use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Edge, Node, NodeId, Tenant, View};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Copies a folder with everything in it. Files that are deleted meanwhile are left out.
+pub fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        if source.is_dir() {
+            copy_folder(&source, &target);
+        } else if fs::copy(&source, &target).is_err() {
+            assert!(!source.exists(), "{} cannot be copied", source.display());
+        }
+    }
+}
 
 /// Whether a record that the bytes of a segment write or replace contains a text. A search of the bytes themselves
 /// finds no text in long transactions, because these are compressed.

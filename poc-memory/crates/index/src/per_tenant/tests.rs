@@ -7,6 +7,7 @@ use poc_config::Config;
 use poc_graph::testing::node;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, Tuple};
+use poc_store::testing::copy_folder;
 use poc_store::{Cause, Follower, Store, Transaction, VerifyCallbacks};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -66,19 +67,6 @@ fn manifest(folder: &TempDir) -> PathBuf {
 fn file(folder: &TempDir, name: &str) -> PathBuf {
     let folders = folder.path().join("text").join("tenants");
     folders.join(user(name).id().to_string()).join("snapshot")
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let to = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy_folder(&path, &to);
-        } else {
-            fs::copy(&path, to).unwrap();
-        }
-    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! leaves one state or the other.
 
 use super::*;
+use crate::testing::copy_folder;
 use poc_graph::Edge;
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -178,19 +179,6 @@ impl Pair {
             self.check(&store);
             drop(store);
             self.check(&open_in(&copy, options()).unwrap());
-        }
-    }
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_folder(&entry.path(), &target);
-        } else if fs::copy(entry.path(), &target).is_err() {
-            // Deleted in the meantime.
-            assert!(!entry.path().exists());
         }
     }
 }

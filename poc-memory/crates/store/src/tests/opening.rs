@@ -1,7 +1,7 @@
 //! A store opens with its view; the records and followers open in the background.
 
 use super::*;
-use crate::testing::{PausableFollower, PausePoint, ResumeOnDrop};
+use crate::testing::{PausableFollower, PausePoint, ResumeOnDrop, copy_folder};
 use poc_graph::rng::{Rng, SeededRng};
 
 /// Readers do not wait for a follower that must replay this many nodes.
@@ -39,11 +39,7 @@ fn killed(folder: &TempDir) -> TempDir {
         let from = folder.path().join(name);
         let to = copy.path().join(name);
         if from.is_dir() {
-            fs::create_dir(&to).unwrap();
-            for entry in fs::read_dir(from).unwrap() {
-                let path = entry.unwrap().path();
-                fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-            }
+            copy_folder(&from, &to);
         } else {
             fs::copy(from, to).unwrap();
         }

@@ -6,6 +6,7 @@ use crate::testing::with_hash_embedder;
 use poc_config::paths::Paths;
 use poc_graph::rng::SeededRng;
 use poc_graph::time::ManualClock;
+use poc_store::testing::copy_folder;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,17 +38,6 @@ fn describe(error: Error) -> String {
     format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to.join(entry.file_name())),
-            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
-        }
-    }
-}
-
 /// The contents of every file of a folder.
 fn bytes(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
@@ -70,7 +60,7 @@ fn a_remote_is_a_profile_a_store_or_a_folder_with_one() {
     write(&memory, "ours", "We wrote this.");
     write(&open(home.of_profile("work").unwrap(), 2), "work", "Written at work.");
     write(&open(Paths::in_folder(&folder.path().join("disk")), 3), "disk", "Written elsewhere.");
-    copy(&folder.path().join("disk/store"), &folder.path().join("bare"));
+    copy_folder(&folder.path().join("disk/store"), &folder.path().join("bare"));
     for (location, pulled) in [
         (RemoteLocation::Profile("work".into()), 1),
         (RemoteLocation::Folder(folder.path().join("disk")), 1),
@@ -160,11 +150,11 @@ fn a_remote_that_lost_transactions_deletes_nothing() {
     write(&open(work.clone(), 2), "work", "Written at work.");
     bound(&memory, RemoteLocation::Profile("work".into()));
     run(&memory, false, &SILENT).unwrap();
-    copy(&work.store(), &saved);
+    copy_folder(&work.store(), &saved);
     write(&memory, "ours", "We wrote this.");
     assert_eq!(run(&memory, false, &SILENT).unwrap().pushed, 1);
     std::fs::remove_dir_all(work.store()).unwrap();
-    copy(&saved, &work.store());
+    copy_folder(&saved, &work.store());
     assert_eq!(counts(&run(&memory, false, &SILENT).unwrap()), (0, 0, 1));
     assert_eq!(texts(&memory).len(), 2);
     // A store that was created again under the same name.
@@ -181,7 +171,7 @@ fn a_copy_of_this_store_is_another_store() {
     let memory = open(home.clone(), 1);
     write(&memory, "one", "Before the copy.");
     drop(memory);
-    copy(&home.store(), &folder.path().join("copy"));
+    copy_folder(&home.store(), &folder.path().join("copy"));
     let memory = open(home, 2);
     write(&memory, "two", "After the copy.");
     bound(&memory, RemoteLocation::Folder(folder.path().join("copy")));
