@@ -45,71 +45,26 @@ impl TenantSchema {
     /// # Errors
     /// `invalid_config` for the first problem, with its field.
     pub(super) fn check(&self) -> Result<()> {
-        let wrong = |what: String, hint: &str, field: String| {
-            Err(Error::config(what).hint(hint).field(format!("tenant-schema.{field}")))
-        };
-        for (name, key) in &self.keys {
-            if let Err(error) = Tuple::new([(name.as_str(), "x")]) {
-                return wrong(
-                    error.message,
-                    error.hint.as_deref().unwrap_or_default(),
-                    format!("keys.{name}"),
-                );
-            }
-            if name.trim() != name {
-                let hint = "leave the space out";
-                return wrong(format!("`{name}` is not a valid key name"), hint, format!("keys.{name}"));
-            }
-            let Some(choices) = &key.choices else { continue };
-            let field = format!("keys.{name}.enum");
-            if choices.is_empty() {
-                let hint = "list the allowed values, or leave `enum` out";
-                return wrong(format!("`{name}` has no allowed values"), hint, field);
-            }
-            let mut seen = BTreeSet::new();
-            for choice in choices {
-                if let Err(error) = Tuple::new([(name.as_str(), choice.as_str())]) {
-                    return wrong(error.message, error.hint.as_deref().unwrap_or_default(), field);
-                }
-                if choice.trim() != choice {
-                    return wrong(format!("`{choice}` is not a valid value"), "leave the space out", field);
-                }
-                if !seen.insert(choice) {
-                    return wrong(format!("`{choice}` is listed twice"), "list every value once", field);
-                }
-                if key.pattern.as_ref().is_some_and(|pattern| !pattern.is_match(choice)) {
-                    let hint = "leave it out, or change `pattern`";
-                    return wrong(format!("`{choice}` does not match the `pattern` of its key"), hint, field);
-                }
-            }
-        }
+        self.keys.iter().try_for_each(|(name, key)| key.check(name))?;
         let mut seen = BTreeSet::new();
         for set in &self.one_of {
-            let field = || "one-of".to_owned();
+            let wrong = |what: String, hint: &str| Err(schema_error(what, hint, "one-of"));
             if set.is_empty() {
-                return wrong(
-                    "one of the sets is empty".into(),
-                    "name the keys that belong together",
-                    field(),
-                );
+                return wrong("one of the sets is empty".into(), "name the keys that belong together");
             }
             if let Some(unknown) = set.iter().find(|key| !self.keys.contains_key(*key)) {
                 let hint = match similar::closest(unknown, self.keys.keys().map(String::as_str)) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("add a section `[tenant-schema.keys.{unknown}]`"),
                 };
-                return wrong(
-                    format!("a set names the key `{unknown}`, which does not exist"),
-                    &hint,
-                    field(),
-                );
+                return wrong(format!("a set names the key `{unknown}`, which does not exist"), &hint);
             }
             let keys: BTreeSet<&String> = set.iter().collect();
             if keys.len() < set.len() {
-                return wrong("a set names a key twice".into(), "name every key once", field());
+                return wrong("a set names a key twice".into(), "name every key once");
             }
             if !seen.insert(keys) {
-                return wrong("two sets are the same".into(), "leave one of them out", field());
+                return wrong("two sets are the same".into(), "leave one of them out");
             }
         }
         Ok(())
@@ -134,6 +89,18 @@ impl TenantSchema {
                 return Err(self.rejection(Code::TenantUnknownKey, message, hint, &[key], Some(value)));
             }
         }
+        self.validate_values(tuple)?;
+        let mut required = self.required();
+        if let Some(missing) = required.find(|name| tuple.get(name).is_none()) {
+            let message = format!("the tenant has no value for the key `{missing}`");
+            let hint = format!("give `{missing}=VALUE`");
+            return Err(self.rejection(Code::TenantMissingRequired, message, hint, &[missing], None));
+        }
+        self.validate_sets(tuple)
+    }
+
+    /// Checks the values, and then the patterns, of the keys of a tenant.
+    fn validate_values(&self, tuple: &Tuple) -> Result<()> {
         let known = || tuple.pairs().filter_map(|(name, value)| Some((name, value, self.keys.get(name)?)));
         for (name, value, key) in known() {
             if let Some(choices) =
@@ -151,12 +118,11 @@ impl TenantSchema {
                 return Err(self.rejection(Code::TenantPatternMismatch, message, hint, &[name], Some(value)));
             }
         }
-        let mut required = self.required();
-        if let Some(missing) = required.find(|name| tuple.get(name).is_none()) {
-            let message = format!("the tenant has no value for the key `{missing}`");
-            let hint = format!("give `{missing}=VALUE`");
-            return Err(self.rejection(Code::TenantMissingRequired, message, hint, &[missing], None));
-        }
+        Ok(())
+    }
+
+    /// Checks that a tenant has all keys of exactly one set, if there are sets.
+    fn validate_sets(&self, tuple: &Tuple) -> Result<()> {
         if self.one_of.is_empty() {
             return Ok(());
         }
@@ -239,7 +205,47 @@ impl TenantSchema {
     }
 }
 
+/// The error for a problem of the schema itself. `field` is the path within the section.
+fn schema_error(what: String, hint: &str, field: &str) -> Error {
+    Error::config(what).hint(hint).field(format!("tenant-schema.{field}"))
+}
+
 impl TenantKey {
+    /// Checks the name of the key and its values.
+    fn check(&self, name: &str) -> Result<()> {
+        let field = format!("keys.{name}");
+        if let Err(error) = Tuple::new([(name, "x")]) {
+            return Err(schema_error(error.message, error.hint.as_deref().unwrap_or_default(), &field));
+        }
+        if name.trim() != name {
+            let what = format!("`{name}` is not a valid key name");
+            return Err(schema_error(what, "leave the space out", &field));
+        }
+        let Some(choices) = &self.choices else { return Ok(()) };
+        let wrong = |what: String, hint: &str| Err(schema_error(what, hint, &format!("{field}.enum")));
+        if choices.is_empty() {
+            let hint = "list the allowed values, or leave `enum` out";
+            return wrong(format!("`{name}` has no allowed values"), hint);
+        }
+        let mut seen = BTreeSet::new();
+        for choice in choices {
+            if let Err(error) = Tuple::new([(name, choice.as_str())]) {
+                return wrong(error.message, error.hint.as_deref().unwrap_or_default());
+            }
+            if choice.trim() != choice {
+                return wrong(format!("`{choice}` is not a valid value"), "leave the space out");
+            }
+            if !seen.insert(choice) {
+                return wrong(format!("`{choice}` is listed twice"), "list every value once");
+            }
+            if self.pattern.as_ref().is_some_and(|pattern| !pattern.is_match(choice)) {
+                let hint = "leave it out, or change `pattern`";
+                return wrong(format!("`{choice}` does not match the `pattern` of its key"), hint);
+            }
+        }
+        Ok(())
+    }
+
     fn json_schema(&self) -> Value {
         let mut schema = Map::new();
         schema.insert("type".into(), "string".into());

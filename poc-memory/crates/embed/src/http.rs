@@ -200,7 +200,6 @@ impl HttpEmbedder {
         texts: &[&str],
         timeout: Duration,
     ) -> Result<Vec<Vec<f32>>, RequestFailure> {
-        let permanent = |problem: String| RequestFailure { problem, is_transient: false };
         let transient = |error: reqwest::Error| RequestFailure {
             problem: error.without_url().to_string(),
             is_transient: true,
@@ -224,7 +223,12 @@ impl HttpEmbedder {
         }
         let answer: EmbeddingsResponse = serde_json::from_slice(&body)
             .map_err(|error| permanent(format!("its answer is not a list of embeddings: {error}")))?;
-        let mut vectors = vec![Vec::new(); texts.len()];
+        self.vectors(answer, texts.len())
+    }
+
+    /// The normalised vectors of a response, in the order of the texts, of which there are `count`.
+    fn vectors(&self, answer: EmbeddingsResponse, count: usize) -> Result<Vec<Vec<f32>>, RequestFailure> {
+        let mut vectors = vec![Vec::new(); count];
         for Item { index, mut embedding } in answer.data {
             if embedding.len() != self.dimensions {
                 let (found, wanted) = (embedding.len(), self.dimensions);
@@ -241,12 +245,15 @@ impl HttpEmbedder {
             }
         }
         match vectors.iter().any(Vec::is_empty) {
-            true => {
-                Err(permanent(format!("it returned fewer than {}", plural(texts.len() as u64, "vector"))))
-            }
+            true => Err(permanent(format!("it returned fewer than {}", plural(count as u64, "vector")))),
             false => Ok(vectors),
         }
     }
+}
+
+/// A failure that another attempt would not change.
+fn permanent(problem: String) -> RequestFailure {
+    RequestFailure { problem, is_transient: false }
 }
 
 /// Reads the body of a response.
@@ -257,10 +264,7 @@ fn read(response: Response) -> Result<Vec<u8>, RequestFailure> {
         .read_to_end(&mut body)
         .map_err(|error| RequestFailure { problem: error.to_string(), is_transient: true })?;
     if body.len() as u64 > MAX_RESPONSE {
-        return Err(RequestFailure {
-            problem: format!("its answer is longer than {MAX_RESPONSE} bytes"),
-            is_transient: false,
-        });
+        return Err(permanent(format!("its answer is longer than {MAX_RESPONSE} bytes")));
     }
     Ok(body)
 }

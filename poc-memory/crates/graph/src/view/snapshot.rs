@@ -38,6 +38,22 @@ struct SavedNode<'a> {
     triangles: u32,
 }
 
+impl SavedNode<'_> {
+    /// Whether the numbers of this node, which has the given number of `count`, refer to nodes and names that exist.
+    /// There are as many types, provenances and keywords as `name_counts` says.
+    fn is_consistent(&self, number: u32, count: u32, name_counts: [u32; 3]) -> bool {
+        let [types, provenances, keywords] = name_counts;
+        u32::from(self.fields.node_type) < types
+            && self.fields.provenance < provenances
+            && self.keywords.iter().all(|&word| word < keywords)
+            && self.edges.iter().all(|edge| edge.target() < number)
+            && self.other_edges.iter().all(|edge| edge.target() < count)
+            && [&self.edges, &self.other_edges]
+                .into_iter()
+                .all(|edges| edges.is_sorted_by(|a, b| a.order() < b.order()))
+    }
+}
+
 /// An agent and its visits by node.
 type SavedVisits<'a> = (&'a str, Vec<(Ix, Visit)>);
 
@@ -126,7 +142,7 @@ impl View {
         for (table, names) in tables.into_iter().zip(&names) {
             fill(table, names)?;
         }
-        let [types, provenances, words] = names.map(|names| names.len() as u32);
+        let name_counts = names.map(|names| names.len() as u32);
         let (count, mut bytes) = postcard::take_from_bytes::<u32>(bytes).ok()?;
         // The id of a node alone takes 16 bytes.
         let room = (count as usize).min(bytes.len() / 16);
@@ -138,16 +154,10 @@ impl View {
             if number > 0 && view.id(number - 1).is_none_or(|before| before >= node.id) {
                 return None;
             }
-            let is_consistent = u32::from(node.fields.node_type) < types
-                && node.fields.provenance < provenances
-                && node.keywords.iter().all(|&word| word < words)
-                && node.edges.iter().all(|edge| edge.target() < number)
-                && node.other_edges.iter().all(|edge| edge.target() < count)
-                && [&node.edges, &node.other_edges]
-                    .into_iter()
-                    .all(|edges| edges.is_sorted_by(|a, b| a.order() < b.order()));
             let mut names = std::iter::once(&node.fields.key).chain(&node.aliases);
-            if !is_consistent || names.any(|name| view.find_key(name).is_some()) {
+            if !node.is_consistent(number, count, name_counts)
+                || names.any(|name| view.find_key(name).is_some())
+            {
                 return None;
             }
             let ix = view.add_slot(node.id, node.activity.touched);
