@@ -7,7 +7,7 @@
 
 use super::catch_up_sources;
 use crate::catch_up;
-use crate::engine::lazy::{EngineOpener, OpenedEngine};
+use crate::engine::lazy::{CurrentEngine, EngineOpener, OpenedEngine};
 use crate::follower::Follower;
 use crate::group_commit::{CommitQueue, TenantMemory};
 use crate::index_workers::IndexWorkers;
@@ -44,54 +44,11 @@ pub(super) struct DamagedStore<'a> {
 
 impl DamagedStore<'_> {
     /// Opens the store for reading.
-    pub(super) fn open(self, followers: Vec<Arc<dyn Follower>>) -> Result<StoreState> {
-        let DamagedStore { directory, embedder, is_copy, heartbeat_timeout, saved, lock } = self;
-        let log_directory = directory.join("log");
-        // The whole log is checked, including segments that an earlier open has checked.
-        let (prefix, prefix_end) = log::inspect(&log_directory, true)?;
-        let prefix_last = prefix.last();
-        let suspect = SuspectLog {
-            directory,
-            prefix_end: prefix_end.as_ref(),
-            last: prefix_last,
-            is_copy,
-            heartbeat_timeout,
-        };
-        let newer = suspect.newer_parts()?;
-        let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
-        let last_record = log.last();
-        let records = directory.join("records");
-        log.raise_last(newer.seq);
-        let (salvaged, problem) = best_records(&records, &log, prefix_last, heartbeat_timeout)?;
-        let has_blocks = salvaged.newest > salvaged.base;
-        let lost_notes = salvaged.lost_notes.len();
-        let (base, current) = (salvaged.base, salvaged.into_current());
-        let engine = current.engine.clone();
-        let is_only_quarantine = suspect.is_only_quarantine(&newer, problem.is_some());
-        let saved = saved.filter(|saved| saved.seq() > base.max(prefix_last));
-        log.raise_last(saved.as_ref().map_or(0, SavedViews::seq));
+    pub(super) fn open(mut self, followers: Vec<Arc<dyn Follower>>) -> Result<StoreState> {
+        let IntactParts { log, records, views, usable, damage } = self.intact_parts()?;
+        let DamagedStore { directory, embedder, lock, .. } = self;
         let seq = log.last();
-        let usable = usable_saved_state(&log, base);
-        let state = SalvagedState {
-            log_problem: suspect.problem(&newer, problem.is_some()),
-            has_readable_end: prefix_end.is_none(),
-            prefix: prefix_last,
-            last_record,
-            base,
-            problem,
-            has_blocks,
-            lost_notes,
-            view: saved.as_ref().map(SavedViews::seq),
-            missing: log.missing(),
-            is_only_quarantine,
-        };
-        let damage = state.to_string();
-        let mut views: Views = catch_up::views(engine.as_ref(), seq, &|| {})?;
-        if let Some(saved) = saved {
-            views.insert(Tenant::default(), saved.salvage(&log)?);
-        }
-        drop(engine);
-        let opened = OpenedEngine::new(current, None);
+        let opened = OpenedEngine::new(records, None);
         let opener = EngineOpener::start(move || Ok(opened))?;
         let engine = opener.engine();
         let reason = Some(ReadOnlyReason::Damage(damage.clone()));
@@ -123,6 +80,71 @@ impl DamagedStore<'_> {
             lock,
         })
     }
+
+    /// Reads everything that is intact, and describes the damage.
+    fn intact_parts(&mut self) -> Result<IntactParts> {
+        let DamagedStore { directory, is_copy, heartbeat_timeout, .. } = *self;
+        let log_directory = directory.join("log");
+        // The whole log is checked, including segments that an earlier open has checked.
+        let (prefix, prefix_end) = log::inspect(&log_directory, true)?;
+        let prefix_last = prefix.last();
+        let suspect = SuspectLog {
+            directory,
+            prefix_end: prefix_end.as_ref(),
+            last: prefix_last,
+            is_copy,
+            heartbeat_timeout,
+        };
+        let newer = suspect.newer_parts()?;
+        let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
+        let last_record = log.last();
+        log.raise_last(newer.seq);
+        let (salvaged, problem) =
+            best_records(&directory.join("records"), &log, prefix_last, heartbeat_timeout)?;
+        let base = salvaged.base;
+        let saved = self.saved.take().filter(|saved| saved.seq() > base.max(prefix_last));
+        log.raise_last(saved.as_ref().map_or(0, SavedViews::seq));
+        let is_unusable = problem.is_some();
+        let state = SalvagedState {
+            log_problem: suspect.problem(&newer, is_unusable),
+            has_readable_end: prefix_end.is_none(),
+            prefix: prefix_last,
+            last_record,
+            base,
+            problem,
+            has_blocks: salvaged.newest > base,
+            lost_notes: salvaged.lost_notes.len(),
+            view: saved.as_ref().map(SavedViews::seq),
+            missing: log.missing(),
+            is_only_quarantine: suspect.is_only_quarantine(&newer, is_unusable),
+        };
+        let records = salvaged.into_current();
+        let mut views: Views = catch_up::views(records.engine.as_ref(), log.last(), &|| {})?;
+        if let Some(saved) = saved {
+            views.insert(Tenant::default(), saved.salvage(&log)?);
+        }
+        Ok(IntactParts {
+            usable: usable_saved_state(&log, base),
+            damage: state.to_string(),
+            log,
+            records,
+            views,
+        })
+    }
+}
+
+/// What is intact in a damaged store.
+struct IntactParts {
+    /// The intact transactions.
+    log: Arc<Log>,
+    /// The state after the last transaction, as far as it is known.
+    records: CurrentEngine,
+    /// The views of that state.
+    views: Views,
+    /// The transactions for which the saved state of a follower can be used.
+    usable: RangeInclusive<u64>,
+    /// What is damaged, and which state is shown instead.
+    damage: String,
 }
 
 /// The records in a folder, or else their intact blocks, or else those of the log alone, each with every later intact
