@@ -12,44 +12,44 @@ use crate::lists::{Lists, Texts};
 pub(super) struct Aliases {
     names: Texts,
     by_name: Lookup,
-    /// The newest owner of each alias, by the alias's number.
+    /// The newest entry of each alias, by the alias's number.
     newest: Column<Option<u32>>,
-    /// The owners of all aliases. Those of an alias form a chain, because many nodes may share it. An owner that has
-    /// lost the alias stays in the chain until the view is rebuilt.
-    owners: Column<Owner>,
+    /// The entries of all aliases. Those of an alias form a chain, because many nodes may have it. The entry of a node
+    /// that has lost the alias stays in the chain until the view is rebuilt.
+    entries: Column<AliasEntry>,
     /// The numbers of the aliases of each node, oldest first. Nodes beyond the end have none.
     by_node: Lists<Vec<u32>>,
 }
 
 /// A node that has, or had, an alias.
 #[derive(Clone, Copy, Debug)]
-struct Owner {
+struct AliasEntry {
     ix: Ix,
-    /// The next older owner of the alias.
+    /// The next older entry of the alias.
     older: Option<u32>,
 }
 
 impl Aliases {
-    /// The node with this alias. Former keys have one owner, except within a transaction.
+    /// The node with this alias. A former key has one node, except within a transaction.
     pub(super) fn find(&self, name: &str) -> Option<Ix> {
-        self.owners_of(self.find_number(name)?).min()
+        self.nodes_with(self.find_number(name)?).min()
     }
 
     /// The nodes with an alias that is equal ignoring case, ascending.
     pub(super) fn find_all_any_case(&self, name: &str) -> Vec<Ix> {
         let matches = |number| lowercase_chars(self.name(number)).eq(lowercase_chars(name));
         let numbers = self.by_name.find_all(hash_any_case(name), matches);
-        let mut owners: Vec<Ix> = numbers.into_iter().flat_map(|number| self.owners_of(number)).collect();
-        owners.sort_unstable();
-        owners.dedup();
-        owners
+        let mut nodes: Vec<Ix> = numbers.into_iter().flat_map(|number| self.nodes_with(number)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
     }
 
     /// Whether each alias of a node leads to it.
     pub(super) fn are_found(&self, ix: Ix) -> bool {
         self.of(ix).all(|name| {
             let number = self.find_number(name);
-            number.is_some_and(|number| self.owners_of(number).any(|owner| owner == ix))
+            number.is_some_and(|number| self.nodes_with(number).any(|node| node == ix))
         })
     }
 
@@ -66,8 +66,8 @@ impl Aliases {
             let number = self.number(alias);
             if !before.contains(&number) && !numbers.contains(&number) {
                 let older = self.newest.get(number as usize).copied().flatten();
-                self.newest.set(number as usize, Some(self.owners.len() as u32), None);
-                self.owners.push(Owner { ix, older });
+                self.newest.set(number as usize, Some(self.entries.len() as u32), None);
+                self.entries.push(AliasEntry { ix, older });
             }
             numbers.push(number);
         }
@@ -81,11 +81,11 @@ impl Aliases {
     }
 
     /// The nodes that have an alias, latest first. A node that lost the alias and got it again may be repeated.
-    fn owners_of(&self, number: u32) -> impl Iterator<Item = Ix> {
-        let owner = move |at: u32| self.owners.get(at as usize);
-        let newest = self.newest.get(number as usize).copied().flatten().and_then(owner);
-        let chain = std::iter::successors(newest, move |newer| newer.older.and_then(owner));
-        chain.map(|owner| owner.ix).filter(move |&ix| self.numbers_of(ix).contains(&number))
+    fn nodes_with(&self, number: u32) -> impl Iterator<Item = Ix> {
+        let entry = move |at: u32| self.entries.get(at as usize);
+        let newest = self.newest.get(number as usize).copied().flatten().and_then(entry);
+        let chain = std::iter::successors(newest, move |newer| newer.older.and_then(entry));
+        chain.map(|entry| entry.ix).filter(move |&ix| self.numbers_of(ix).contains(&number))
     }
 
     fn name(&self, number: u32) -> &str {

@@ -8,7 +8,7 @@ use std::hash::Hasher;
 /// The slots of the notes with a name, by the hash of its words.
 #[derive(Clone, Default)]
 pub(super) struct NameTable {
-    owners: FxHashMap<u64, Owners>,
+    slots: FxHashMap<u64, NoteSlots>,
     /// The number of words of the longest name with these two first words, by their hash. It stays when a name is
     /// removed: it only limits how far a search goes.
     longest: FxHashMap<u64, u32>,
@@ -16,27 +16,27 @@ pub(super) struct NameTable {
 
 /// The slots of the notes whose name has a hash, ascending. Most names have one.
 #[derive(Clone)]
-enum Owners {
+enum NoteSlots {
     One(u32),
     Many(Vec<u32>),
 }
 
-impl Owners {
-    fn slots(&self) -> &[u32] {
+impl NoteSlots {
+    fn as_slice(&self) -> &[u32] {
         match self {
-            Owners::One(slot) => std::slice::from_ref(slot),
-            Owners::Many(slots) => slots,
+            NoteSlots::One(slot) => std::slice::from_ref(slot),
+            NoteSlots::Many(slots) => slots,
         }
     }
 
     fn add(&mut self, slot: u32) {
         let mut slots = match self {
-            Owners::One(other) => vec![*other],
-            Owners::Many(slots) => std::mem::take(slots),
+            NoteSlots::One(other) => vec![*other],
+            NoteSlots::Many(slots) => std::mem::take(slots),
         };
         let at = slots.partition_point(|other| *other < slot);
         slots.insert(at, slot);
-        *self = Owners::Many(slots);
+        *self = NoteSlots::Many(slots);
     }
 }
 
@@ -53,7 +53,7 @@ fn hashes(words: impl Iterator<Item = u32>) -> impl Iterator<Item = u64> {
 impl NameTable {
     /// Makes room for names.
     pub(super) fn reserve(&mut self, names: usize) {
-        self.owners.reserve(names);
+        self.slots.reserve(names);
         self.longest.reserve(names);
     }
 
@@ -65,7 +65,7 @@ impl NameTable {
                 *longest = (*longest).max(words.len() as u32);
             }
             if count as usize == words.len() {
-                self.owners.entry(hash).and_modify(|owners| owners.add(slot)).or_insert(Owners::One(slot));
+                self.slots.entry(hash).and_modify(|slots| slots.add(slot)).or_insert(NoteSlots::One(slot));
             }
         }
     }
@@ -73,34 +73,34 @@ impl NameTable {
     /// Removes a name from a note.
     pub(super) fn remove(&mut self, words: &[u32], slot: u32) {
         let Some(hash) = hashes(words.iter().copied()).last() else { return };
-        let Some(owners) = self.owners.get_mut(&hash) else { return };
-        if let Owners::Many(slots) = owners {
+        let Some(slots) = self.slots.get_mut(&hash) else { return };
+        if let NoteSlots::Many(many) = slots {
             // One slot may be there twice, for two names with the same hash.
-            if let Ok(at) = slots.binary_search(&slot) {
-                slots.remove(at);
+            if let Ok(at) = many.binary_search(&slot) {
+                many.remove(at);
             }
         }
-        if matches!(owners, Owners::One(other) if *other == slot) || owners.slots().is_empty() {
-            self.owners.remove(&hash);
+        if matches!(slots, NoteSlots::One(other) if *other == slot) || slots.as_slice().is_empty() {
+            self.slots.remove(&hash);
         }
     }
 
     /// The size in memory in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let many = |owners: &Owners| match owners {
-            Owners::One(_) => 0,
-            Owners::Many(slots) => slots.capacity() * 4,
+        let many = |slots: &NoteSlots| match slots {
+            NoteSlots::One(_) => 0,
+            NoteSlots::Many(slots) => slots.capacity() * 4,
         };
-        let owners: usize = self.owners.values().map(many).sum();
-        owners
-            + self.owners.len() * (size_of::<(u64, Owners)>() + 1)
+        let slots: usize = self.slots.values().map(many).sum();
+        slots
+            + self.slots.len() * (size_of::<(u64, NoteSlots)>() + 1)
             + self.longest.len() * (size_of::<(u64, u32)>() + 1)
     }
 
     /// The slots of the notes that may have a name.
     pub(super) fn candidates(&self, words: &[u32]) -> &[u32] {
         let hash = hashes(words.iter().copied()).last();
-        hash.and_then(|hash| self.owners.get(&hash)).map(Owners::slots).unwrap_or_default()
+        hash.and_then(|hash| self.slots.get(&hash)).map(NoteSlots::as_slice).unwrap_or_default()
     }
 
     /// Calls `found` for every name that may be a prefix of the words, with its length in words and the slots of the
@@ -112,8 +112,8 @@ impl NameTable {
                 let Some(&with_both) = self.longest.get(&hash) else { return };
                 longest = with_both;
             }
-            if let Some(owners) = self.owners.get(&hash) {
-                found(count as usize, owners.slots());
+            if let Some(slots) = self.slots.get(&hash) {
+                found(count as usize, slots.as_slice());
             }
             if count >= longest {
                 return;
@@ -147,8 +147,8 @@ mod tests {
                 }
             }
             let mut found = BTreeSet::new();
-            names.prefixes_of(text.iter().copied(), |count, owners| {
-                found.extend(owners.iter().map(|slot| (text[..count].to_vec(), *slot)));
+            names.prefixes_of(text.iter().copied(), |count, slots| {
+                found.extend(slots.iter().map(|slot| (text[..count].to_vec(), *slot)));
             });
             let expected = list.iter().filter(|(words, _)| text.starts_with(words)).cloned();
             prop_assert_eq!(found, expected.collect::<BTreeSet<_>>());
@@ -158,7 +158,7 @@ mod tests {
             for (words, slot) in &list {
                 names.remove(words, *slot);
             }
-            prop_assert!(names.owners.is_empty());
+            prop_assert!(names.slots.is_empty());
         }
     }
 }
