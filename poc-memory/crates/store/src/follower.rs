@@ -1,4 +1,7 @@
-//! The interface of everything that is derived from the log.
+//! The interface of what is derived from the log and kept up to date with it.
+//!
+//! The only followers of the product are the indexes of `poc-index`, so messages say *index*. `index_workers` brings each
+//! follower up to date on a thread of its own.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, NodeId, Tenant};
@@ -47,7 +50,7 @@ pub struct LoadedIndex {
     pub bytes: u64,
 }
 
-/// Data derived from the log and kept up to date with it, such as an index.
+/// Data derived from the log and kept up to date with it: an index.
 pub trait Follower: Send + Sync {
     /// The name used in messages.
     fn name(&self) -> &'static str;
