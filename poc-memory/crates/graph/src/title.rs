@@ -39,8 +39,8 @@ pub fn is_title_of(title: &str, body: &str) -> bool {
         && title_of(body).as_deref() == Some(title)
 }
 
-/// Whether a title may be derived from a line with text. Most other titles differ in the first character, which is faster
-/// to compare.
+/// Whether a title may be derived from a line with text. Most other titles differ in the first character, which is
+/// faster to compare.
 fn may_be_derived_from(title: &str, line: &str) -> bool {
     let first = without_marks(line).chars().next();
     // Earlier releases removed a leading backtick.

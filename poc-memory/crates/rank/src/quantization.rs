@@ -17,8 +17,8 @@ pub fn quantize(vector: &[f32]) -> Option<Vec<i8>> {
     Some(vector.iter().map(|value| round_to_i8(value / greatest * MAX)).collect())
 }
 
-/// The integer nearest to a value between −127 and 127, as [`f32::round`] gives it. `round` would be a function call for
-/// every value.
+/// The integer nearest to a value between −127 and 127, as [`f32::round`] gives it. `round` would be a function call
+/// for every value.
 fn round_to_i8(value: f32) -> i8 {
     let whole = value as i32;
     let rest = value - whole as f32;

@@ -4,8 +4,8 @@
 /// keys: a search in a map then seldom reads memory outside of the map's own nodes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EngineKey {
-    /// The first sixteen bytes as two big-endian numbers. A shorter key is padded with zeros. The derived order compares
-    /// this field first.
+    /// The first sixteen bytes as two big-endian numbers. A shorter key is padded with zeros. The derived order
+    /// compares this field first.
     prefix: (u64, u64),
     bytes: Vec<u8>,
 }

@@ -1,7 +1,7 @@
 //! The interface of what is derived from the log and kept up to date with it.
 //!
-//! The only followers of the product are the indexes of `poc-index`, so messages say *index*. `index_workers` brings each
-//! follower up to date on a thread of its own.
+//! The only followers of the product are the indexes of `poc-index`, so messages say *index*. `index_workers` brings
+//! each follower up to date on a thread of its own.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, NodeId, Tenant};

@@ -133,9 +133,9 @@ impl<'a> Transaction<'a> {
             return Err(TransactionError::DerivedTable.into());
         }
         let next = self.writes.len();
-        let free = match self.write_indexes.entry(table.engine_key(self.tenant, key).into()) {
-            Entry::Occupied(found) => {
-                if let Some(write) = self.writes.get_mut(*found.get()) {
+        let vacant = match self.write_indexes.entry(table.engine_key(self.tenant, key).into()) {
+            Entry::Occupied(occupied) => {
+                if let Some(write) = self.writes.get_mut(*occupied.get()) {
                     write.after = value;
                 }
                 if table == Table::Nodes
@@ -145,11 +145,11 @@ impl<'a> Transaction<'a> {
                 }
                 return Ok(());
             }
-            Entry::Vacant(free) => free,
+            Entry::Vacant(vacant) => vacant,
         };
-        let before = self.before.get(table, key, free.key().as_bytes())?;
+        let before = self.before.get(table, key, vacant.key().as_bytes())?;
         if before != value {
-            free.insert(next);
+            vacant.insert(next);
             if table == Table::Nodes
                 && let Some(id) = keys::find_id(key)
             {

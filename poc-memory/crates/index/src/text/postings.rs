@@ -130,8 +130,8 @@ pub(super) struct Postings {
     terms: Vec<Option<Term>>,
     free_terms: Vec<u32>,
     documents: Vec<Option<Document>>,
-    // The slots of the terms of each document. They are only collected when a document is removed for the first time, because they
-    // take as much memory as the packed postings and many processes remove nothing.
+    // The slots of the terms of each document. They are only collected when a document is removed for the first time,
+    // because they take as much memory as the packed postings and many processes remove nothing.
     document_terms: Option<Vec<Vec<u32>>>,
     free_documents: Vec<u32>,
     // The slot of each node's document.

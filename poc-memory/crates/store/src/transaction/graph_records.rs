@@ -58,8 +58,8 @@ impl Transaction<'_> {
                 return Err(TransactionError::KeyTaken { key: name.to_owned(), owner }.into());
             }
         }
-        let before = self.node(node.id)?;
-        if before.is_none() && self.before.view.find(node.id).is_none() {
+        let old = self.node(node.id)?;
+        if old.is_none() && self.before.view.find(node.id).is_none() {
             self.before.new_nodes.insert(node.id);
         }
         self.put(node.id.as_bytes(), node)?;
@@ -68,7 +68,7 @@ impl Transaction<'_> {
         }
         // Unchanged entries are not written again.
         let wanted = index_entries::of_node(node);
-        for (table, key) in before.iter().flat_map(index_entries::of_node) {
+        for (table, key) in old.iter().flat_map(index_entries::of_node) {
             if !wanted.iter().any(|entry| entry.0 == table && entry.1 == key) {
                 self.put_raw(table, &key, None)?;
             }

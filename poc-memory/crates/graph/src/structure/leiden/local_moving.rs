@@ -12,8 +12,8 @@ pub(super) const MIN_MOVE: f64 = 1e-9;
 /// The number of nodes visited between two checks for cancellation.
 const CHECK_INTERVAL: u32 = 1024;
 
-/// Moves nodes until no move raises modularity. Every label must be less than the number of nodes. A node is visited again
-/// only after a neighbour has moved to a community other than the node's own.
+/// Moves nodes until no move raises modularity. Every label must be less than the number of nodes. A node is visited
+/// again only after a neighbour has moved to a community other than the node's own.
 pub(super) fn move_nodes(graph: &CsrGraph, labels: &mut [u32], random: &SeededRng) {
     let mut communities = MovingNodes::new(graph, labels);
     let mut queue = NodeQueue::new(shuffled(graph.len(), random));
