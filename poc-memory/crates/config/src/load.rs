@@ -28,51 +28,14 @@ impl Config {
         file: Option<(&str, &str)>,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Config> {
-        let mut merged = default_table()?.clone();
-        // The settings of the layers so far, if one was added.
-        let mut settings: Option<Config> = None;
-        // Where each pipeline is defined. Each layer adds its own positions.
-        let mut locations: BTreeMap<String, ErrorLocation> = BTreeMap::new();
-        let mut search = ErrorLocation::default();
+        let mut layers = Layers::of_defaults()?;
         if let Some((name, text)) = file {
-            let document = TomlDocument::parse_or_first_error(name, text)?;
-            let mut positions = document.key_locations("pipelines");
-            search = Some(document.key_location(["search", "pipeline"]))
-                .filter(|at| at.line.is_some())
-                .unwrap_or_default();
-            merge(&mut merged, document.into_table()?);
-            let config = deserialize(merged.clone()).map_err(|problem| problem.locate(name, text))?;
-            locations.extend(config.pipelines.keys().map(|saved| {
-                let elsewhere = || ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::default() };
-                let at = positions.remove(saved).unwrap_or_else(elsewhere);
-                (saved.clone(), at)
-            }));
-            settings = Some(config);
+            layers.add_file(name, text)?;
         }
         for (variable, value) in variables {
-            if let Some(path) = variable_path(&variable) {
-                put(&mut merged, &path, scalar(&value));
-                let config = deserialize(merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
-                settings = Some(config);
-                let [section, name] = path.as_slice() else { continue };
-                let at = ErrorLocation { field: Some(variable), ..ErrorLocation::default() };
-                match (section.as_str(), name.as_str()) {
-                    ("pipelines", name) => drop(locations.insert(name.to_owned(), at)),
-                    ("search", "pipeline") => search = at,
-                    _ => {}
-                }
-            }
+            layers.add_variable(variable, &value)?;
         }
-        let mut config = match settings {
-            Some(config) => config,
-            None => {
-                deserialize(merged).map_err(|problem| problem.locate("defaults/config.toml", DEFAULTS))?
-            }
-        };
-        for (name, saved) in &mut config.pipelines {
-            saved.at = locations.remove(name).unwrap_or_default();
-        }
-        config.search.pipeline.at = search;
+        let config = layers.into_config()?;
         config.check().map_err(|error| match file {
             Some((name, text)) => in_file(error, name, text),
             None => error,
@@ -113,6 +76,75 @@ impl Config {
         self.weight.check()?;
         self.write.check()?;
         self.rest.check()
+    }
+}
+
+/// The settings while layers are merged.
+struct Layers {
+    merged: Table,
+    /// The settings of the layers so far, if one was added to the defaults.
+    settings: Option<Config>,
+    /// Where each pipeline is defined. Each layer adds its own positions.
+    pipelines: BTreeMap<String, ErrorLocation>,
+    /// Where the pipeline of `search` is defined.
+    search: ErrorLocation,
+}
+
+impl Layers {
+    fn of_defaults() -> Result<Layers> {
+        Ok(Layers {
+            merged: default_table()?.clone(),
+            settings: None,
+            pipelines: BTreeMap::new(),
+            search: ErrorLocation::default(),
+        })
+    }
+
+    fn add_file(&mut self, name: &str, text: &str) -> Result<()> {
+        let document = TomlDocument::parse_or_first_error(name, text)?;
+        let mut positions = document.key_locations("pipelines");
+        self.search = Some(document.key_location(["search", "pipeline"]))
+            .filter(|at| at.line.is_some())
+            .unwrap_or_default();
+        merge(&mut self.merged, document.into_table()?);
+        let config = deserialize(self.merged.clone()).map_err(|problem| problem.locate(name, text))?;
+        self.pipelines.extend(config.pipelines.keys().map(|saved| {
+            let elsewhere = || ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::default() };
+            let at = positions.remove(saved).unwrap_or_else(elsewhere);
+            (saved.clone(), at)
+        }));
+        self.settings = Some(config);
+        Ok(())
+    }
+
+    /// Adds an environment variable if it is the name of a setting.
+    fn add_variable(&mut self, variable: String, value: &str) -> Result<()> {
+        let Some(path) = variable_path(&variable) else { return Ok(()) };
+        put(&mut self.merged, &path, scalar(value));
+        let config = deserialize(self.merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
+        self.settings = Some(config);
+        let [section, name] = path.as_slice() else { return Ok(()) };
+        let at = ErrorLocation { field: Some(variable), ..ErrorLocation::default() };
+        match (section.as_str(), name.as_str()) {
+            ("pipelines", name) => drop(self.pipelines.insert(name.to_owned(), at)),
+            ("search", "pipeline") => self.search = at,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The settings, with the places where pipelines are defined.
+    fn into_config(mut self) -> Result<Config> {
+        let mut config = match self.settings {
+            Some(config) => config,
+            None => deserialize(self.merged)
+                .map_err(|problem| problem.locate("defaults/config.toml", DEFAULTS))?,
+        };
+        for (name, saved) in &mut config.pipelines {
+            saved.at = self.pipelines.remove(name).unwrap_or_default();
+        }
+        config.search.pipeline.at = self.search;
+        Ok(config)
     }
 }
 
