@@ -57,7 +57,7 @@ pub(super) enum RepairFrom {
 impl RepairFrom {
     const ALL: [(RepairFrom, RepairSource); 3] = [
         (RepairFrom::Records, RepairSource::Records),
-        (RepairFrom::SoundLog, RepairSource::SoundLog),
+        (RepairFrom::SoundLog, RepairSource::IntactLog),
         (RepairFrom::Log, RepairSource::Log),
     ];
 

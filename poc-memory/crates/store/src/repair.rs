@@ -42,12 +42,12 @@ use std::sync::Arc;
 /// The source from which a store is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairSource {
-    /// The records, or those of their blocks that are intact, and every intact record of the log. With whole
-    /// records, nothing that is intact is lost; from blocks, a note may be older than it was, or exist although it was
-    /// deleted.
+    /// The records, or those of their blocks that are intact, and every intact record of the log. If the records can
+    /// be used as a whole, nothing that is intact is lost. From blocks, a note may be older than it was, or exist
+    /// although it was deleted.
     Records,
     /// Every intact record of the log, without the damaged ones between them.
-    SoundLog,
+    IntactLog,
     /// The log up to the damage.
     Log,
 }
@@ -112,7 +112,7 @@ pub struct Repair {
     is_copy: bool,
     /// `None` if the records cannot be used.
     records: Option<SalvagedRecords>,
-    sound_log: SalvagedRecords,
+    intact_log: SalvagedRecords,
     /// The notes of the records and of the saved view, as far as these can be read.
     parts: Vec<PartNotes>,
     _lock: Lock,
@@ -146,7 +146,7 @@ impl Repair {
         let newer = suspect.newer_parts()?;
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let folder = directory.join("records");
-        let sound_log = SalvagedRecords::of_log(log.clone(), log.last(), HEARTBEAT_TIMEOUT)?;
+        let intact_log = SalvagedRecords::of_log(log.clone(), log.last(), HEARTBEAT_TIMEOUT)?;
         let (records, problem) = match SalvagedRecords::of(&folder, log.clone(), HEARTBEAT_TIMEOUT)? {
             Ok(records) => (Some(records).filter(|records| records.base > last), None),
             Err(error) => (
@@ -180,7 +180,7 @@ impl Repair {
             known,
             is_copy,
             records,
-            sound_log,
+            intact_log,
             parts,
             _lock: lock,
         }))
@@ -231,7 +231,7 @@ impl Repair {
 
     /// The possible repairs, most complete first.
     pub fn options(&self) -> Result<Vec<RepairOption>> {
-        let sources = [RepairSource::Records, RepairSource::SoundLog, RepairSource::Log];
+        let sources = [RepairSource::Records, RepairSource::IntactLog, RepairSource::Log];
         sources
             .into_iter()
             .filter(|source| self.is_possible(*source))
@@ -242,7 +242,7 @@ impl Repair {
     fn is_possible(&self, source: RepairSource) -> bool {
         match source {
             RepairSource::Records => self.records.is_some(),
-            RepairSource::SoundLog => self.log.last_intact(u64::MAX) > self.prefix,
+            RepairSource::IntactLog => self.log.last_intact(u64::MAX) > self.prefix,
             // Without a log, the intact part of unusable records can be restored from the quarantine afterwards.
             RepairSource::Log => self.prefix > 0 || self.parts.iter().any(|part| part.name == RECORDS),
         }
@@ -252,7 +252,7 @@ impl Repair {
     fn last(&self, source: RepairSource) -> u64 {
         match source {
             RepairSource::Records => self.log.last(),
-            RepairSource::SoundLog => self.log.last_intact(u64::MAX),
+            RepairSource::IntactLog => self.log.last_intact(u64::MAX),
             RepairSource::Log => self.prefix,
         }
     }
@@ -305,7 +305,7 @@ impl Repair {
                 let prefix = SalvagedRecords::of_log(self.log.clone(), last, HEARTBEAT_TIMEOUT)?;
                 read(prefix.engine.as_ref())
             }
-            _ => read(self.sound_log.engine.as_ref()),
+            _ => read(self.intact_log.engine.as_ref()),
         }
     }
 
@@ -327,7 +327,7 @@ impl Repair {
         let last = self.last(source);
         let target: Option<&dyn Engine> = match (source, &self.records) {
             (RepairSource::Records, Some(records)) => Some(records.engine.as_ref()),
-            (RepairSource::SoundLog, _) => Some(self.sound_log.engine.as_ref()),
+            (RepairSource::IntactLog, _) => Some(self.intact_log.engine.as_ref()),
             _ => None,
         };
         NewLog { folder: &folder, log: &self.log, last, now, is_copy: self.is_copy }
@@ -353,10 +353,11 @@ impl Repair {
 /// The folder of the new log until it replaces the old one.
 const NEW_LOG: &str = "log.repaired";
 
+/// The name of a source in the journal.
 fn source_name(source: RepairSource) -> &'static str {
     match source {
         RepairSource::Records => "records",
-        RepairSource::SoundLog => "soundlog",
+        RepairSource::IntactLog => "soundlog",
         RepairSource::Log => "log",
     }
 }

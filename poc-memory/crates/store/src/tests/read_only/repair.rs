@@ -100,9 +100,9 @@ proptest! {
         prop_assert_eq!(shown(&store), expected.clone());
         drop(store);
         let options = Repair::of(folder.path(), false).unwrap().unwrap().options().unwrap();
-        let option = options.iter().find(|option| option.source == RepairSource::SoundLog).unwrap();
+        let option = options.iter().find(|option| option.source == RepairSource::IntactLog).unwrap();
         prop_assert_eq!(option.notes, writers.len() as u64 - 1);
-        repaired(&folder, RepairSource::SoundLog);
+        repaired(&folder, RepairSource::IntactLog);
         {
             let store = open_in(&folder, StoreOptions::default()).unwrap();
             prop_assert_eq!(store.damage(), None);
@@ -243,7 +243,7 @@ fn a_note_whose_creation_is_lost_is_complete_if_a_later_transaction_changed_it()
     assert!(store.damage().is_some());
     check(&store);
     drop(store);
-    repaired(&folder, RepairSource::SoundLog);
+    repaired(&folder, RepairSource::IntactLog);
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(store.damage(), None);
     check(&store);
@@ -290,9 +290,9 @@ fn records_that_intact_changes_added_to_a_lost_note_are_deleted() {
         let folder = copied(folder.path());
         let repair = Repair::of(folder.path(), is_copy).unwrap().unwrap();
         let options = repair.options().unwrap();
-        let option = options.iter().find(|option| option.source == RepairSource::SoundLog).unwrap();
+        let option = options.iter().find(|option| option.source == RepairSource::IntactLog).unwrap();
         assert_eq!((option.notes, option.links, option.last_seq), (2, 1, 5));
-        repair.run(RepairSource::SoundLog, Timestamp(9), &[]).unwrap();
+        repair.run(RepairSource::IntactLog, Timestamp(9), &[]).unwrap();
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         check(&store);
         // A shared log will have another transaction with the next number.
@@ -334,7 +334,7 @@ fn a_link_of_a_note_whose_deletion_is_lost_is_in_the_records_and_in_the_view() {
         drop(store);
         ends.damage(&folder, &[4]);
     }
-    repaired(&folder, RepairSource::SoundLog);
+    repaired(&folder, RepairSource::IntactLog);
     for _ in 0..2 {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         assert_eq!((store.damage(), store.view().edge_count()), (None, 1));
@@ -505,7 +505,7 @@ fn a_repair_deletes_derived_files() {
     log[*begin as usize + 20] ^= 0x10;
     fs::write(path, log).unwrap();
     assert!(open().damage().is_some());
-    repaired(&made.folder, RepairSource::SoundLog);
+    repaired(&made.folder, RepairSource::IntactLog);
     assert_eq!(open().damage(), None);
     assert_eq!(open().load_derived("found", fingerprint).unwrap(), None);
 }
@@ -579,13 +579,13 @@ fn a_repair_is_compared_with_all_readable_parts_and_the_replaced_ones_can_be_res
     assert_eq!(parts.iter().map(|part| part.name).collect::<Vec<_>>(), ["records", "view"]);
     assert!(parts.iter().all(|part| (part.notes, part.last_seq) == (COUNT, COUNT)), "{parts:?}");
     let options = repair.options().unwrap();
-    let [records, sound_log, log] = &options[..] else { panic!("{options:?}") };
+    let [records, intact_log, log] = &options[..] else { panic!("{options:?}") };
     assert_eq!((records.source, records.notes), (RepairSource::Records, COUNT));
     assert_eq!(records.missing_notes, [0, 0]);
-    assert!(records.is_partial && !sound_log.is_partial && !records.lost.is_empty(), "{records:?}");
-    assert_eq!((sound_log.source, &sound_log.missing_notes), (RepairSource::SoundLog, &vec![lost, lost]));
+    assert!(records.is_partial && !intact_log.is_partial && !records.lost.is_empty(), "{records:?}");
+    assert_eq!((intact_log.source, &intact_log.missing_notes), (RepairSource::IntactLog, &vec![lost, lost]));
     assert_eq!((log.source, &log.missing_notes), (RepairSource::Log, &vec![COUNT - log.last_seq; 2]));
-    let report = repair.run(RepairSource::SoundLog, Timestamp(9), &[]).unwrap();
+    let report = repair.run(RepairSource::IntactLog, Timestamp(9), &[]).unwrap();
     assert_eq!(report.restorable, Some(RestorableRecords { notes: lost, ..RestorableRecords::default() }));
     let contents = quarantine_contents(made.folder.path(), &report.replaced).unwrap();
     assert_eq!(contents[&Tenant::default()].notes.len() as u64, COUNT);
@@ -739,7 +739,7 @@ fn a_repair_deletes_indexes_of_the_old_log() {
         fs::write(index.join("snapshot"), "of the old log").unwrap();
     };
     write();
-    repaired(&made.folder, RepairSource::SoundLog);
+    repaired(&made.folder, RepairSource::IntactLog);
     assert!(!index.exists());
     write();
     undo_repair(made.folder.path(), &["index"]).unwrap();
