@@ -16,7 +16,8 @@ mod tests;
 use crate::state::DaemonState;
 use heartbeat::ScheduleHeartbeat;
 use parking_lot::Mutex;
-use poc_agent::due_slots::Tick;
+use poc_agent::Catalog;
+use poc_agent::due_slots::{DueRun, Tick};
 use poc_agent::idle_tenants::IdleTenants;
 use poc_agent::ledger;
 use poc_agent::schedule::local_zone;
@@ -24,6 +25,7 @@ use poc_agent::scheduler::Scheduler;
 use poc_graph::error::Result;
 use poc_store::PEER_HEARTBEAT;
 use runs::Runs;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,9 +35,6 @@ const LOST_AFTER: u32 = 3;
 
 /// How late a heartbeat may be.
 const TOLERANCE: Duration = Duration::from_millis(600);
-
-/// Name, in logs, of the task that marks runs of dead processes as interrupted.
-const RECOVERY: &str = "recovery of interrupted runs";
 
 /// Name, in logs, of the task that saves which tenants are idle.
 const SAVING: &str = "saving the idle tenants";
@@ -64,18 +63,14 @@ async fn run_until(
         state.stopped().await;
         return;
     }
-    let recovering = state.clone();
-    blocking(&state, RECOVERY, move || recover(&recovering)).await;
+    recover(&state).await;
     let mut recovered = Instant::now();
     let Some(mut heartbeat) = ScheduleHeartbeat::start(&state).await else {
         state.stop();
         return;
     };
     let (period, mut silent) = (heartbeat::period(&state) + TOLERANCE, 0);
-    let loading = state.clone();
-    let idle_tenants =
-        blocking(&state, "reading the idle tenants", move || Ok(IdleTenants::load(&loading.memory)));
-    let idle_tenants = idle_tenants.await.unwrap_or_default();
+    let idle_tenants = load_idle_tenants(&state).await;
     let mut runs = Runs::new(&state, idle_tenants.clone());
     let scheduler = Arc::new(Mutex::new(Scheduler::default()));
     loop {
@@ -89,13 +84,11 @@ async fn run_until(
         if silent >= LOST_AFTER {
             silent = 0;
             heartbeat.stop().await;
-            match ScheduleHeartbeat::start(&state).await {
-                Some(started) => heartbeat = started,
-                None => {
-                    state.stop();
-                    break;
-                }
-            }
+            let Some(restarted) = ScheduleHeartbeat::start(&state).await else {
+                state.stop();
+                break;
+            };
+            heartbeat = restarted;
         }
         if state.memory.config.daemon.runs_agents.is_empty() {
             continue;
@@ -106,35 +99,57 @@ async fn run_until(
         }
         if state.memory.store.shared_log().is_some() && recovered.elapsed() >= PEER_HEARTBEAT {
             recovered = Instant::now();
-            let recovering = state.clone();
             let agents = tokio::select! {
-                agents = blocking(&state, RECOVERY, move || recover(&recovering)) => agents,
+                agents = recover(&state) => agents,
                 // A database may take long to answer, so the stop is awaited as well.
                 () = state.stopped() => break,
             };
-            agents.unwrap_or_default().iter().for_each(|agent| scheduler.lock().slot_ended(agent));
+            agents.iter().for_each(|agent| scheduler.lock().slot_ended(agent));
         }
         let catalog = state.catalog.load_full();
         if !scheduler.lock().needs_poll(&state.memory, &catalog) {
             continue;
         }
-        let (deciding, scheduler, pending) = (state.clone(), scheduler.clone(), runs.pending());
-        let due = blocking(&state, "the search for due agents", move || {
-            let tick = Tick::now(&deciding.memory, local_zone());
-            Ok(scheduler.lock().poll(&deciding.memory, catalog, tick, &pending))
-        });
-        due.await.unwrap_or_default().into_iter().for_each(|due| runs.start(due));
+        let due = poll(&state, &scheduler, catalog, runs.pending()).await;
+        due.into_iter().for_each(|due| runs.start(due));
     }
     heartbeat.stop().await;
-    let ending = state.clone();
-    let written = blocking(&state, "the recording of skipped slots", move || {
-        scheduler.lock().write_skipped_slots(&ending.memory);
-        Ok(())
-    });
     // At the same time, because a database may take long to answer.
-    tokio::join!(written, runs.drain(grace, cancelled));
+    tokio::join!(write_skipped_slots(&state, &scheduler), runs.drain(grace, cancelled));
     let saving = state.clone();
     blocking(&state, SAVING, move || idle_tenants.save(&saving.memory, &saving.catalog.load())).await;
+}
+
+/// The tenants that were idle when the daemon last ended.
+async fn load_idle_tenants(state: &Arc<DaemonState>) -> IdleTenants {
+    let loading = state.clone();
+    let loaded = blocking(state, "reading the idle tenants", move || Ok(IdleTenants::load(&loading.memory)));
+    loaded.await.unwrap_or_default()
+}
+
+/// Records skipped slots and returns the runs to start. `pending` are the runs that have not ended.
+async fn poll(
+    state: &Arc<DaemonState>,
+    scheduler: &Arc<Mutex<Scheduler>>,
+    catalog: Arc<Catalog>,
+    pending: BTreeMap<String, DueRun>,
+) -> Vec<DueRun> {
+    let (polling, scheduler) = (state.clone(), scheduler.clone());
+    let due = blocking(state, "the search for due agents", move || {
+        let tick = Tick::now(&polling.memory, local_zone());
+        Ok(scheduler.lock().poll(&polling.memory, catalog, tick, &pending))
+    });
+    due.await.unwrap_or_default()
+}
+
+/// Writes the rows of skipped slots that are not written yet.
+async fn write_skipped_slots(state: &Arc<DaemonState>, scheduler: &Arc<Mutex<Scheduler>>) {
+    let (writing, scheduler) = (state.clone(), scheduler.clone());
+    blocking(state, "the recording of skipped slots", move || {
+        scheduler.lock().write_skipped_slots(&writing.memory);
+        Ok(())
+    })
+    .await;
 }
 
 /// Runs blocking work in the background and logs its errors.
@@ -152,7 +167,13 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Marks runs that dead processes left unfinished as interrupted. Returns the agents that have something to repeat.
-fn recover(state: &DaemonState) -> Result<Vec<String>> {
+async fn recover(state: &Arc<DaemonState>) -> Vec<String> {
+    let recovering = state.clone();
+    let agents = blocking(state, "recovery of interrupted runs", move || interrupt_orphaned(&recovering));
+    agents.await.unwrap_or_default()
+}
+
+fn interrupt_orphaned(state: &DaemonState) -> Result<Vec<String>> {
     if state.memory.config.daemon.runs_agents.is_empty() {
         return Ok(Vec::new());
     }

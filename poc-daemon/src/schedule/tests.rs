@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::{pools, reload};
-use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::rng::SystemRng;
