@@ -38,6 +38,7 @@ pub mod migrate;
 pub mod neighbor_edges;
 pub mod passages;
 mod past;
+mod per_tenant_indexes;
 pub mod project;
 pub mod quarantine;
 pub mod query_gate;
@@ -72,10 +73,12 @@ pub use draft::{Draft, EMOTION_MAX};
 pub use embedder::recorded_name as recorded_embedder;
 pub use key::{fits_in_key, key_words};
 pub use past::PastMemory;
+pub use per_tenant_indexes::INDEX_FOLDERS;
 pub use read_snapshot::ReadSnapshot;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
+use per_tenant_indexes::PerTenantIndexes;
 use poc_config::paths::Paths;
 use poc_config::{Config, CopyStartSetting};
 use poc_embed::{Embedder, Reranker};
@@ -88,7 +91,7 @@ use poc_index::{
 };
 use poc_search::query::{Indexes, Names, Sources};
 use poc_search::retrieve::Retriever;
-use poc_store::{Cause, CopyStart, Follower, SharedLog, Store, WriterId};
+use poc_store::{Cause, CopyStart, SharedLog, Store, WriterId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -145,9 +148,6 @@ pub struct Memory {
     pub(crate) missing_vectors: Arc<Mutex<Option<String>>>,
 }
 
-/// The folders of the indexes in the folder of a store. Missing ones are rebuilt from the log.
-pub const INDEX_FOLDERS: [&str; 3] = ["text", "vectors", "mentions"];
-
 /// The value of [`Memory::boot`] of a writer of a shared log.
 pub fn boot_of(writer: WriterId) -> String {
     format!("{:032x}", u128::from_be_bytes(writer))
@@ -190,22 +190,14 @@ impl Memory {
         let directory = paths.store();
         let choice = embedder::choose(&directory, &config.embedder)?;
         let embedder = choice.embedder.clone();
-        let [text, vectors, mentions] = INDEX_FOLDERS;
-        let folder = directory.join(text);
-        let text_by_tenant = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
-        let folder = directory.join(vectors);
-        let vectors = VectorIndex::closed(&folder, &config.vectors, embedder.name(), embedder.dimensions())?;
-        let vectors_by_tenant = Arc::new(PerTenant::new(vectors, &folder));
-        let folder = directory.join(mentions);
-        let mentions_by_tenant = Arc::new(PerTenant::new(MentionIndex::closed(&folder), &folder));
-        let followers: Vec<Arc<dyn Follower>> =
-            vec![text_by_tenant.clone(), vectors_by_tenant.clone(), mentions_by_tenant.clone()];
+        let indexes = PerTenantIndexes::closed(&directory, &config, embedder.as_ref())?;
+        let (name, followers) = (embedder.name(), indexes.followers());
         let store = match log.clone() {
             Some(log) => {
                 let start = copy_start(config.store.begin_with);
-                Store::open_shared(&directory, embedder.name(), followers, log, start)?
+                Store::open_shared(&directory, name, followers, log, start)?
             }
-            None => Store::open(&directory, embedder.name(), followers)?,
+            None => Store::open(&directory, name, followers)?,
         };
         let Some(settled) = embedder::record_choice(&directory, &store, &choice)? else {
             drop(store);
@@ -215,9 +207,12 @@ impl Memory {
         let config = Config { embedder: choice.settings, ..config };
         structure::set_loader(&store, &paths.structure(), config.structure.options());
         let memory = Memory {
-            text: TenantIndex::new(text_by_tenant.clone(), store.tenant()),
-            vectors: TenantIndex::new(vectors_by_tenant.clone(), store.tenant()),
-            mentions: TenantIndex::new(mentions_by_tenant.clone(), store.tenant()),
+            text: TenantIndex::new(indexes.text.clone(), store.tenant()),
+            vectors: TenantIndex::new(indexes.vectors.clone(), store.tenant()),
+            mentions: TenantIndex::new(indexes.mentions.clone(), store.tenant()),
+            text_by_tenant: indexes.text,
+            vectors_by_tenant: indexes.vectors,
+            mentions_by_tenant: indexes.mentions,
             names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
             boot: store.writer().map_or_else(|| format!("{:016x}", rng.next_u64()), boot_of),
             active_runs: Arc::default(),
@@ -236,9 +231,6 @@ impl Memory {
             clock,
             rng,
             store,
-            text_by_tenant,
-            vectors_by_tenant,
-            mentions_by_tenant,
             configured_embedder: choice.wanted.map(Arc::new),
             fingerprint,
         };
