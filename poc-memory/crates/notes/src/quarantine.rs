@@ -9,6 +9,9 @@ use poc_store::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
+/// The op of the transactions.
+pub(super) const OP: &str = "quarantine restore";
+
 /// Number of notes that are embedded together.
 const BATCH: usize = 32;
 
@@ -84,7 +87,14 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
             ));
             continue;
         };
-        restore_tenant(&memory.of(tuple), own, actor, dry_run, &mut report)?;
+        let restore = TenantRestore {
+            memory: &memory.of(tuple),
+            actor,
+            dry_run,
+            accepted: AcceptedRecords::default(),
+            report: &mut report,
+        };
+        restore.run(own)?;
     }
     Ok(report)
 }
@@ -113,110 +123,189 @@ fn lacking_notes(
     Ok(lacking)
 }
 
-/// Restores what the memory of a tenant lacks, and adds it to the report.
-fn restore_tenant(
-    memory: &Memory,
-    own: QuarantineTenant,
-    actor: &str,
+/// Restores what the memory of a tenant lacks, in transactions of bounded size.
+struct TenantRestore<'a> {
+    memory: &'a Memory,
+    actor: &'a str,
     dry_run: bool,
-    report: &mut QuarantineReport,
-) -> Result<()> {
-    let lacking = lacking_notes(memory, own.notes, report)?;
-    if !dry_run {
-        // Otherwise an edge that is in the records, and not in the view, would be taken for one that the memory has.
+    /// What was restored so far.
+    accepted: AcceptedRecords,
+    report: &'a mut QuarantineReport,
+}
+
+/// What one transaction restores.
+#[derive(Default)]
+struct RestoreBatch<'a> {
+    notes: &'a [EmbeddedNote<'a>],
+    edges: &'a [Edge],
+    records: &'a [QuarantineRecord],
+}
+
+/// A note with its vectors.
+struct EmbeddedNote<'a> {
+    node: &'a Node,
+    vectors: Vec<Vec<f32>>,
+}
+
+impl TenantRestore<'_> {
+    /// Restores the part of the tenant and adds it to the report.
+    fn run(mut self, own: QuarantineTenant) -> Result<()> {
+        let lacking = lacking_notes(self.memory, own.notes, self.report)?;
+        self.delete_orphans(&lacking)?;
+        let embedded = embed(self.memory, &lacking)?;
+        let mut edge_groups = own.edges.chunks(MAX_EDGES);
+        let mut record_groups = groups(&own.records, length).into_iter().peekable();
+        let mut note_groups = groups(&embedded, note_length);
+        // One transaction, so that one `undo` reverts it, unless there is too much for one.
+        let last = note_groups.pop().unwrap_or_default();
+        for notes in note_groups {
+            self.store(&RestoreBatch { notes, ..RestoreBatch::default() })?;
+        }
+        // Records share the transaction of the last notes if they fit into it.
+        let used: usize = last.iter().map(note_length).sum();
+        let fit =
+            |records: &&[QuarantineRecord]| used + records.iter().map(length).sum::<usize>() <= MAX_BYTES;
+        self.store(&RestoreBatch {
+            notes: last,
+            edges: edge_groups.next().unwrap_or_default(),
+            records: record_groups.next_if(fit).unwrap_or_default(),
+        })?;
+        for edges in edge_groups {
+            self.store(&RestoreBatch { edges, ..RestoreBatch::default() })?;
+        }
+        for records in record_groups {
+            self.store(&RestoreBatch { records, ..RestoreBatch::default() })?;
+        }
+        Ok(())
+    }
+
+    /// Deletes records of the notes that the memory lacks. Otherwise an edge that is in the records, and not in the
+    /// view, would be taken for one that the memory has.
+    fn delete_orphans(&self, lacking: &[Node]) -> Result<()> {
+        if self.dry_run {
+            return Ok(());
+        }
         for batch in lacking.chunks(ORPHAN_BATCH) {
-            memory.store.transact(memory.cause(actor, OP), |tx| {
+            self.memory.store.transact(self.memory.cause(self.actor, OP), |tx| {
                 batch.iter().try_for_each(|node| tx.delete_orphans(node.id))
             })?;
         }
+        Ok(())
     }
-    let embedded = embed(memory, &lacking)?;
-    let mut accepted = AcceptedRecords::default();
-    let mut edge_groups = own.edges.chunks(MAX_EDGES);
-    let mut record_groups = groups(&own.records, length).into_iter().peekable();
-    let mut note_groups = groups(&embedded, note_length);
-    // One transaction, so that one `undo` reverts it, unless there is too much for one.
-    let (last, earlier) = (note_groups.pop().unwrap_or_default(), note_groups);
-    let count = earlier.len();
-    for (index, group) in earlier.into_iter().chain([last]).enumerate() {
-        let is_last = index == count;
-        // Records share the transaction of the last notes if they fit into it.
-        let used: usize = group.iter().map(note_length).sum();
-        let fit = |records: &&[QuarantineRecord]| {
-            is_last && used + records.iter().map(length).sum::<usize>() <= MAX_BYTES
-        };
-        let records = record_groups.next_if(fit).unwrap_or_default();
-        let edges: &[Edge] = if is_last { edge_groups.next().unwrap_or_default() } else { &[] };
-        let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
-            let mut accepted = accepted.clone();
-            let conflicts = restore_notes(memory, tx, group, &mut accepted, dry_run)?;
-            let edges = restore_edges(tx, edges, &accepted, dry_run)?;
-            let counts = restore_records(tx, records, &mut accepted, dry_run)?;
-            if !dry_run {
+
+    /// Restores a batch in one transaction.
+    fn store(&mut self, batch: &RestoreBatch<'_>) -> Result<()> {
+        let memory = self.memory;
+        let stored = memory.store.transact(memory.cause(self.actor, OP), |tx| {
+            let mut accepted = self.accepted.clone();
+            let conflicts = self.restore_notes(tx, batch.notes, &mut accepted)?;
+            let edges = self.restore_edges(tx, batch.edges, &accepted)?;
+            let counts = self.restore_records(tx, batch.records, &mut accepted)?;
+            if !self.dry_run {
                 tx.record_name(memory.store.tuple())?;
             }
             Ok((conflicts, accepted, edges, counts))
         })?;
-        let (conflicts, now_accepted, edges, counts) = stored.value;
-        for ((node, _), conflict) in group.iter().zip(conflicts) {
+        let (conflicts, accepted, edges, counts) = stored.value;
+        for (note, conflict) in batch.notes.iter().zip(conflicts) {
             match conflict {
-                None => report.restored.push(node.key.clone()),
-                Some(conflict) => report.conflicts.push(conflict),
+                None => self.report.restored.push(note.node.key.clone()),
+                Some(conflict) => self.report.conflicts.push(conflict),
             }
         }
-        accepted = now_accepted;
-        report.edges += edges;
-        report.add(counts);
+        self.accepted = accepted;
+        self.report.edges += edges;
+        self.report.add(counts);
+        Ok(())
     }
-    for edges in edge_groups {
-        let cause = memory.cause(actor, OP);
-        let stored = memory.store.transact(cause, |tx| restore_edges(tx, edges, &accepted, dry_run))?;
-        report.edges += stored.value;
+
+    /// Restores notes and adds them to `accepted`. Returns for each note why it cannot be restored; `None` if it can.
+    fn restore_notes(
+        &self,
+        tx: &mut Transaction<'_>,
+        notes: &[EmbeddedNote<'_>],
+        accepted: &mut AcceptedRecords,
+    ) -> Result<Vec<Option<String>>> {
+        let mut conflicts = Vec::with_capacity(notes.len());
+        for EmbeddedNote { node, vectors } in notes {
+            let conflict = conflict(tx, node)?;
+            if conflict.is_none() {
+                accepted.versions.insert(node.id, node.version);
+                if !self.dry_run {
+                    tx.put_node(node)?;
+                    tx.put_vectors(node.id, self.memory.embedder.name(), vectors)?;
+                }
+            }
+            conflicts.push(conflict);
+        }
+        Ok(conflicts)
     }
-    for records in record_groups {
-        let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
-            let mut accepted = accepted.clone();
-            let counts = restore_records(tx, records, &mut accepted, dry_run)?;
-            Ok((accepted, counts))
-        })?;
-        let (now_accepted, counts) = stored.value;
-        accepted = now_accepted;
-        report.add(counts);
+
+    /// Restores the edges that the memory lacks, between notes that it has or that are in `accepted`. Returns their
+    /// number.
+    fn restore_edges(
+        &self,
+        tx: &mut Transaction<'_>,
+        edges: &[Edge],
+        accepted: &AcceptedRecords,
+    ) -> Result<u64> {
+        let mut count = 0;
+        for edge in edges {
+            let (mut exist, mut is_new) = (true, false);
+            for end in [edge.src, edge.dst] {
+                let is_accepted = accepted.versions.contains_key(&end);
+                exist &= is_accepted || tx.node(end)?.is_some();
+                // In a dry run, the orphaned edges of a note that the memory lacks are still there.
+                is_new |= self.dry_run && is_accepted;
+            }
+            if exist && (is_new || tx.edge(edge.src, edge.kind, edge.dst)?.is_none()) {
+                count += 1;
+                if !self.dry_run {
+                    tx.put_edge(edge)?;
+                }
+            }
+        }
+        Ok(count)
     }
-    Ok(())
+
+    /// Restores the records that the memory lacks and that are useful without the lost changes.
+    fn restore_records(
+        &self,
+        tx: &mut Transaction<'_>,
+        records: &[QuarantineRecord],
+        accepted: &mut AcceptedRecords,
+    ) -> Result<RecordCounts> {
+        let mut counts = RecordCounts::default();
+        for record in records {
+            let is_new = self.dry_run && accepted.has_note_of(record);
+            if !is_new && tx.get_raw(record.table, &record.key)?.is_some() {
+                continue;
+            }
+            match classify(tx, record, accepted)? {
+                Ok(name) => {
+                    *counts.restored.entry(name).or_default() += 1;
+                    if record.table == Table::Runs {
+                        accepted.runs.extend(record.key.last_chunk::<ID>());
+                    }
+                    if !self.dry_run {
+                        tx.put_raw(record.table, &record.key, Some(record.value.clone()))?;
+                    }
+                }
+                Err(reason) => *counts.left_out.entry(reason).or_default() += 1,
+            }
+        }
+        Ok(counts)
+    }
 }
 
 /// The notes with their vectors.
-fn embed<'a>(memory: &Memory, notes: &'a [Node]) -> Result<Vec<(&'a Node, Vec<Vec<f32>>)>> {
+fn embed<'a>(memory: &Memory, notes: &'a [Node]) -> Result<Vec<EmbeddedNote<'a>>> {
     let mut embedded = Vec::with_capacity(notes.len());
     for batch in notes.chunks(BATCH) {
         let vectors = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
-        embedded.extend(batch.iter().zip(vectors));
+        embedded.extend(batch.iter().zip(vectors).map(|(node, vectors)| EmbeddedNote { node, vectors }));
     }
     Ok(embedded)
-}
-
-/// Restores notes and adds them to `accepted`. Returns for each note why it cannot be restored; `None` if it can.
-fn restore_notes(
-    memory: &Memory,
-    tx: &mut Transaction<'_>,
-    notes: &[(&Node, Vec<Vec<f32>>)],
-    accepted: &mut AcceptedRecords,
-    dry_run: bool,
-) -> Result<Vec<Option<String>>> {
-    let mut conflicts = Vec::with_capacity(notes.len());
-    for (node, vectors) in notes {
-        let conflict = conflict(tx, node)?;
-        if conflict.is_none() {
-            accepted.versions.insert(node.id, node.version);
-            if !dry_run {
-                tx.put_node(node)?;
-                tx.put_vectors(node.id, memory.embedder.name(), vectors)?;
-            }
-        }
-        conflicts.push(conflict);
-    }
-    Ok(conflicts)
 }
 
 /// The notes and runs that were restored so far.
@@ -249,9 +338,9 @@ struct RecordCounts {
 }
 
 /// The approximate size of a note with its vectors, in bytes.
-fn note_length((node, vectors): &(&Node, Vec<Vec<f32>>)) -> usize {
+fn note_length(note: &EmbeddedNote<'_>) -> usize {
     // A component of a vector takes one byte.
-    NOTE_BYTES + node.body.len() + vectors.iter().map(Vec::len).sum::<usize>()
+    NOTE_BYTES + note.node.body.len() + note.vectors.iter().map(Vec::len).sum::<usize>()
 }
 
 /// The size of a record in bytes.
@@ -276,35 +365,6 @@ fn groups<T>(all: &[T], length: impl Fn(&T) -> usize) -> Vec<&[T]> {
         rest = later;
     }
     groups
-}
-
-/// Restores the records that the memory lacks and that are useful without the lost changes.
-fn restore_records(
-    tx: &mut Transaction<'_>,
-    records: &[QuarantineRecord],
-    accepted: &mut AcceptedRecords,
-    dry_run: bool,
-) -> Result<RecordCounts> {
-    let mut counts = RecordCounts::default();
-    for record in records {
-        let is_new = dry_run && accepted.has_note_of(record);
-        if !is_new && tx.get_raw(record.table, &record.key)?.is_some() {
-            continue;
-        }
-        match classify(tx, record, accepted)? {
-            Ok(name) => {
-                *counts.restored.entry(name).or_default() += 1;
-                if record.table == Table::Runs {
-                    accepted.runs.extend(record.key.last_chunk::<ID>());
-                }
-                if !dry_run {
-                    tx.put_raw(record.table, &record.key, Some(record.value.clone()))?;
-                }
-            }
-            Err(reason) => *counts.left_out.entry(reason).or_default() += 1,
-        }
-    }
-    Ok(counts)
 }
 
 /// Records that are left out, with the reason.
@@ -364,35 +424,6 @@ fn classify(
         | Table::Tenants => Err("records that are derived from others"),
     })
 }
-
-/// Restores the edges that the memory lacks, between notes that it has or that are in `accepted`. Returns their number.
-fn restore_edges(
-    tx: &mut Transaction<'_>,
-    edges: &[Edge],
-    accepted: &AcceptedRecords,
-    dry_run: bool,
-) -> Result<u64> {
-    let mut count = 0;
-    for edge in edges {
-        let (mut exist, mut is_new) = (true, false);
-        for end in [edge.src, edge.dst] {
-            let is_accepted = accepted.versions.contains_key(&end);
-            exist &= is_accepted || tx.node(end)?.is_some();
-            // In a dry run, the orphaned edges of a note that the memory lacks are still there.
-            is_new |= dry_run && is_accepted;
-        }
-        if exist && (is_new || tx.edge(edge.src, edge.kind, edge.dst)?.is_none()) {
-            count += 1;
-            if !dry_run {
-                tx.put_edge(edge)?;
-            }
-        }
-    }
-    Ok(count)
-}
-
-/// The op of the transactions.
-pub(super) const OP: &str = "quarantine restore";
 
 /// Why a note cannot be restored.
 fn conflict(tx: &Transaction<'_>, node: &Node) -> Result<Option<String>> {
