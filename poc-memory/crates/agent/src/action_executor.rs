@@ -22,7 +22,19 @@ pub(super) struct ActionExecutor<'a> {
     pub now: Timestamp,
 }
 
+/// How a new note relates to its sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SourceRelation {
+    /// It is derived from them.
+    Derived,
+    /// It is a part of a replaced note, to which it is linked.
+    Part,
+}
+
 type Verdict<T> = std::result::Result<T, Refusal>;
+
+/// Why a new note is refused whose text another one has.
+const SAME_TEXT: &str = "a note with this text already exists";
 
 /// Prepares and embeds the new node of an action. Called outside of transactions, because embedding is slow.
 pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<PreparedNote>> {
@@ -41,109 +53,119 @@ pub(super) fn record_own_visit(
 }
 
 impl ActionExecutor<'_> {
-    /// Applies one action and returns the nodes it created, or the reason why it was refused. A new node that is a
-    /// part of a replaced node is linked to it instead of being derived from it. An error comes from the store
-    /// and ends the run.
+    /// Applies one action and returns the nodes it created, or the reason why it was refused. `relation` applies to
+    /// inserted nodes. An error comes from the store and ends the run.
     pub(super) fn execute(
         &self,
         tx: &mut Transaction<'_>,
         permitted: &PermittedAction,
         note: Option<&PreparedNote>,
-        is_part: bool,
+        relation: SourceRelation,
     ) -> Result<Verdict<Vec<NodeId>>> {
-        let now = self.now;
         let note = || note.ok_or_else(|| Error::internal("a new note was not prepared"));
+        let config = &self.memory.config;
         let done = match permitted {
             PermittedAction::Link { from, to, strength, reason } => {
-                if tx.edge(*to, EdgeKind::Link, *from)?.is_some() {
-                    return Ok(Err(present("the two notes are already linked")));
-                }
-                match link::add(tx, &self.link(*from, *to, *strength, reason), now) {
-                    Ok(LinkOutcome::AlreadyPresent(_)) => {
-                        return Ok(Err(present("the two notes are already linked")));
-                    }
-                    other => other.map(|_| Vec::new()),
-                }
+                self.add_link(tx, &self.link(*from, *to, *strength, reason))
             }
             PermittedAction::Weigh { node, delta } => {
                 let change = weight::WeightChange::By(*delta);
-                weight::change(tx, *node, change, &self.memory.config.weight, now).map(|_| Vec::new())
+                weight::change(tx, *node, change, &config.weight, self.now).map(|_| Ok(Vec::new()))
             }
-            PermittedAction::Replace { old, new, reason } => supersede::apply(
-                tx,
-                *old,
-                *new,
-                &provenance::of_agent(self.agent),
-                reason,
-                &self.memory.config,
-                now,
-            )
-            .map(|_| Vec::new()),
-            PermittedAction::Rename { node, from, to } => {
-                if tx.node(*node)?.is_none_or(|node| node.key != *from) {
-                    let why = format!("`{from}` was renamed since");
-                    return Ok(Err(RefusalReason::ChangedSinceRead.because(why)));
-                }
-                rename::apply(tx, *node, Some(to), &[]).map(|_| Vec::new())
+            PermittedAction::Replace { old, new, reason } => {
+                let provenance = provenance::of_agent(self.agent);
+                supersede::apply(tx, *old, *new, &provenance, reason, config, self.now)
+                    .map(|_| Ok(Vec::new()))
             }
-            PermittedAction::Rewrite { .. } | PermittedAction::Revise { .. } => {
-                let note = note()?;
-                // The reply did not name the existing note with the same text, so that note must not become
-                // the replacement.
-                if note.existing_note(tx)?.is_some() {
-                    return Ok(Err(present("a note with this text already exists")));
-                }
-                insert::apply(tx, note, now).and_then(|made| {
-                    if let PermittedAction::Revise { sources, reason, .. } = permitted {
-                        let provenance = provenance::of_agent(self.agent);
-                        derivation::set_sources(tx, made.id, sources, &provenance, reason, now)?;
-                    }
-                    Ok(vec![made.id])
-                })
-            }
-            PermittedAction::Insert { draft, sources, reason } => {
-                if !is_part && let Some(refusal) = self.refuse_derived(tx, draft, sources)? {
-                    return Ok(Err(refusal));
-                }
-                match self.insert(tx, note()?, sources, reason, is_part) {
-                    Ok(None) => return Ok(Err(present("a note with this text already exists"))),
-                    Ok(Some(id)) => Ok(vec![id]),
-                    Err(error) => Err(error),
-                }
-            }
+            PermittedAction::Rename { node, from, to } => rename(tx, *node, from, to),
+            PermittedAction::Rewrite { .. } => self.rewrite(tx, note()?),
+            PermittedAction::Revise { sources, reason, .. } => self.revise(tx, note()?, sources, reason),
+            PermittedAction::Insert { draft, sources, reason } => match relation {
+                SourceRelation::Part => self.insert_part(tx, note()?, sources, reason),
+                SourceRelation::Derived => match self.refuse_derived(tx, draft, sources)? {
+                    Some(refusal) => Ok(Err(refusal)),
+                    None => self.insert_derived(tx, note()?, sources, reason),
+                },
+            },
         };
         match done {
-            Ok(made) => Ok(Ok(made)),
             Err(error) if matches!(error.code, Code::InvalidArgument | Code::Conflict | Code::NotFound) => {
                 Ok(Err(refusal(error)))
             }
-            Err(error) => Err(error),
+            done => done,
         }
     }
 
-    /// Stores a new note, and links it to its sources if it is a part of them; otherwise it is derived from them.
-    /// Returns its id, or `None` if a note with its text exists.
-    fn insert(
+    /// Adds a link, unless there is one between the two notes in either direction.
+    fn add_link(&self, tx: &mut Transaction<'_>, link: &Link) -> Result<Verdict<Vec<NodeId>>> {
+        let linked = || present("the two notes are already linked");
+        if tx.edge(link.dst, EdgeKind::Link, link.src)?.is_some() {
+            return Ok(Err(linked()));
+        }
+        Ok(match link::add(tx, link, self.now)? {
+            LinkOutcome::AlreadyPresent(_) => Err(linked()),
+            LinkOutcome::Added => Ok(Vec::new()),
+        })
+    }
+
+    /// Stores the replacement of a note.
+    fn rewrite(&self, tx: &mut Transaction<'_>, note: &PreparedNote) -> Result<Verdict<Vec<NodeId>>> {
+        // The reply did not name the existing note with the same text, so that note must not become the replacement.
+        if note.existing_note(tx)?.is_some() {
+            return Ok(Err(present(SAME_TEXT)));
+        }
+        Ok(Ok(vec![insert::apply(tx, note, self.now)?.id]))
+    }
+
+    /// Stores the replacement of a derived note, which is derived from `sources`.
+    fn revise(
         &self,
         tx: &mut Transaction<'_>,
         note: &PreparedNote,
         sources: &[NodeId],
         reason: &str,
-        is_part: bool,
-    ) -> Result<Option<NodeId>> {
+    ) -> Result<Verdict<Vec<NodeId>>> {
+        let written = self.rewrite(tx, note)?;
+        let provenance = provenance::of_agent(self.agent);
+        for &id in written.iter().flatten() {
+            derivation::set_sources(tx, id, sources, &provenance, reason, self.now)?;
+        }
+        Ok(written)
+    }
+
+    /// Stores a note that is a part of its sources and links it to them.
+    fn insert_part(
+        &self,
+        tx: &mut Transaction<'_>,
+        note: &PreparedNote,
+        sources: &[NodeId],
+        reason: &str,
+    ) -> Result<Verdict<Vec<NodeId>>> {
         let made = insert::apply(tx, note, self.now)?;
         if made.duplicate {
-            return Ok(None);
+            return Ok(Err(present(SAME_TEXT)));
         }
-        if is_part {
-            for &source in sources {
-                link::add(tx, &self.link(made.id, source, link::STRENGTH, reason), self.now)?;
-            }
-        } else {
-            let provenance = provenance::of_agent(self.agent);
-            derivation::add_sources(tx, made.id, sources, &provenance, reason, self.now)?;
+        for &source in sources {
+            link::add(tx, &self.link(made.id, source, link::STRENGTH, reason), self.now)?;
         }
-        Ok(Some(made.id))
+        Ok(Ok(vec![made.id]))
+    }
+
+    /// Stores a note that is derived from its sources.
+    fn insert_derived(
+        &self,
+        tx: &mut Transaction<'_>,
+        note: &PreparedNote,
+        sources: &[NodeId],
+        reason: &str,
+    ) -> Result<Verdict<Vec<NodeId>>> {
+        let made = insert::apply(tx, note, self.now)?;
+        if made.duplicate {
+            return Ok(Err(present(SAME_TEXT)));
+        }
+        let provenance = provenance::of_agent(self.agent);
+        derivation::add_sources(tx, made.id, sources, &provenance, reason, self.now)?;
+        Ok(Ok(vec![made.id]))
     }
 
     /// Transfers data from a split note to its parts.
@@ -201,6 +223,14 @@ impl ActionExecutor<'_> {
         let (reason, provenance) = (reason.to_owned(), provenance::of_agent(self.agent));
         Link { src, dst, kind: EdgeKind::Link, strength, reason, provenance }
     }
+}
+
+/// Changes the key of a note, unless it has another one than the agent read.
+fn rename(tx: &mut Transaction<'_>, id: NodeId, from: &str, to: &str) -> Result<Verdict<Vec<NodeId>>> {
+    if tx.node(id)?.is_none_or(|node| node.key != from) {
+        return Ok(Err(RefusalReason::ChangedSinceRead.because(format!("`{from}` was renamed since"))));
+    }
+    rename::apply(tx, id, Some(to), &[]).map(|_| Ok(Vec::new()))
 }
 
 /// Turns an error about the values of an action into a refusal.

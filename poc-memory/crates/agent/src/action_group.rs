@@ -5,7 +5,7 @@
 //! parts are rolled back; otherwise they would duplicate the original note.
 
 use super::action::Action;
-use super::action_executor::ActionExecutor;
+use super::action_executor::{ActionExecutor, SourceRelation};
 use super::permit::{PermittedAction, Refusal};
 use super::proposal::Proposal;
 use super::selection::Selection;
@@ -60,7 +60,9 @@ impl ActionStep<'_> {
             Err(refusal) => return Ok(Err(refusal.clone())),
         };
         let start = position(tx)?;
-        let made = executor.execute(tx, self.permitted, note, self.part_of.is_some())?;
+        let is_part = self.part_of.is_some();
+        let relation = if is_part { SourceRelation::Part } else { SourceRelation::Derived };
+        let made = executor.execute(tx, self.permitted, note, relation)?;
         if let Some(old) = self.permitted.replaced_node().filter(|_| made.is_ok() && !parts.is_empty()) {
             executor.hand_over_to_parts(tx, old, parts)?;
         }

@@ -22,9 +22,16 @@ use std::collections::{HashMap, HashSet};
 /// Maximum refused actions stored in a row; a reply may request a thousand.
 const MAX_REFUSED: usize = 100;
 
-/// Applies the actions of a reply and ends the run's row with their outcomes. With `dry`, everything is
-/// executed and discarded: the row shows what would have been applied. `by_language_model` is whether a language model
-/// replied.
+/// How a reply is applied.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ApplyOptions {
+    /// Everything is executed and discarded: the row shows what would have been applied.
+    pub(super) dry_run: bool,
+    /// Whether a language model read the notes.
+    pub(super) by_language_model: bool,
+}
+
+/// Applies the actions of a reply and ends the run's row with their outcomes.
 ///
 /// # Errors
 /// `conflict` when the row was ended by another process in the meantime: a late reply is discarded. Nothing is
@@ -35,12 +42,11 @@ pub(super) fn apply(
     selection: &Selection,
     answer: &ParsedReply,
     mut row: Run,
-    dry: bool,
-    by_language_model: bool,
+    options: ApplyOptions,
 ) -> Result<Run> {
     row.notes.clone_from(&answer.notes);
     let (plan, cut_off) = plan(memory, definition, selection, answer, &mut row)?;
-    if dry {
+    if options.dry_run {
         for action in &plan {
             let changes = preview::changes(memory, &action.permitted)?;
             row.actions
@@ -53,11 +59,10 @@ pub(super) fn apply(
     let waiting = nodes_with_waiting_replacements(memory, definition, selection)?;
     let write = |tx: &mut Transaction<'_>| {
         let (cut_off, waiting, now) = (&cut_off, &waiting, memory.now());
-        let work =
-            ReplyApplication { memory, definition, selection, cut_off, waiting, by_language_model, now };
-        work.write(tx, &plan, row.clone(), dry)
+        let work = ReplyApplication { memory, definition, selection, cut_off, waiting, options, now };
+        work.write(tx, &plan, row.clone())
     };
-    if dry { memory.store.preview(write) } else { Ok(memory.store.transact(cause, write)?.value) }
+    if options.dry_run { memory.store.preview(write) } else { Ok(memory.store.transact(cause, write)?.value) }
 }
 
 /// A permitted action and everything needed to execute it.
@@ -245,20 +250,13 @@ struct ReplyApplication<'a> {
     cut_off: &'a HashSet<NodeId>,
     /// Nodes whose replacement waits for approval since an earlier run.
     waiting: &'a HashSet<NodeId>,
-    /// Whether a language model read the notes.
-    by_language_model: bool,
+    options: ApplyOptions,
     now: Timestamp,
 }
 
 impl ReplyApplication<'_> {
-    fn write(
-        &self,
-        tx: &mut Transaction<'_>,
-        plan: &[PlannedAction],
-        mut row: Run,
-        dry: bool,
-    ) -> Result<Run> {
-        if !dry {
+    fn write(&self, tx: &mut Transaction<'_>, plan: &[PlannedAction], mut row: Run) -> Result<Run> {
+        if !self.options.dry_run {
             ledger::expect_running(tx, &row)?;
         }
         let seq = tx.seq();
@@ -288,7 +286,7 @@ impl ReplyApplication<'_> {
         row.replays = WriteRange { start, end: position(tx)? };
         for &id in &visited {
             let outcome = match touched.contains(&id) {
-                _ if !self.by_language_model => VisitOutcome::Compared,
+                _ if !self.options.by_language_model => VisitOutcome::Compared,
                 true => VisitOutcome::Modified,
                 false => VisitOutcome::Processed,
             };

@@ -73,7 +73,7 @@ fn undo_selected(
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let before = transactions_in_effect(&row);
-        let mut items = restore_actions(memory, tx, (&txns, &mut row), &is_selected, ActionState::Undone)?;
+        let mut items = restore_actions(memory, tx, &txns, &mut row, &is_selected, ActionState::Undone)?;
         let is_undone = any_done(&items);
         if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
             row.status = apply::status(&row);
@@ -193,7 +193,7 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
         let mut row = ledger::get(tx, run)?;
         let is_selected = |_, action: &ActionRecord| is_undone_by(action, seq);
         let before = transactions_in_effect(&row);
-        let items = restore_actions(memory, tx, (&txns, &mut row), is_selected, ActionState::Applied)?;
+        let items = restore_actions(memory, tx, &txns, &mut row, is_selected, ActionState::Applied)?;
         set_undoes(tx, &before, &row);
         let undo = txns.get(&seq).map_or(&[][..], |txn| &txn.writes);
         undo.iter().try_for_each(|write| restore_visit(tx, write))?;
@@ -219,7 +219,8 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
 fn restore_actions(
     memory: &Memory,
     tx: &mut Transaction<'_>,
-    (txns, row): (&BTreeMap<u64, LoggedTransaction>, &mut Run),
+    txns: &BTreeMap<u64, LoggedTransaction>,
+    row: &mut Run,
     is_selected: impl Fn(usize, &ActionRecord) -> bool,
     state: ActionState,
 ) -> Result<Vec<UndoItem>> {

@@ -184,7 +184,7 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
         }
     }
     if let Some(old) = &retired {
-        supersede::link(tx, old, node.id, (&prepared.provenance, ""), &prepared.config, now)?;
+        supersede::link(tx, old, node.id, &prepared.provenance, "", &prepared.config, now)?;
         if let Some(weight) = planned.weight
             && let Some(activity) = tx.activity(node.id)?
         {

@@ -76,7 +76,7 @@ pub fn migrate(
             report.already_embedded = all.saturating_sub(count(&without_vectors));
         }
         let before = report.already_embedded + report.notes;
-        let made = fill(memory, next.as_ref(), &without_vectors, before, (actor, callbacks))?;
+        let made = fill(memory, next.as_ref(), &without_vectors, before, actor, callbacks)?;
         report.notes += made;
         if made == 0 {
             break;
@@ -98,7 +98,7 @@ pub(super) fn complete(memory: &Memory) -> Option<String> {
         if count > MAX_NOTES_AT_OPEN as u64 {
             return Err(Error::unavailable(format!("{count} notes have no vectors")));
         }
-        fill(memory, embedder, &without_vectors, 0, ("manual", &callbacks))?;
+        fill(memory, embedder, &without_vectors, 0, "manual", &callbacks)?;
         record(memory, embedder, &memory.config.embedder, false)
     });
     let warning = |error: Error| {
@@ -151,7 +151,8 @@ fn fill(
     embedder: &dyn Embedder,
     without_vectors: &[(Memory, Vec<NodeId>)],
     before: u64,
-    (actor, callbacks): (&str, &MigrationCallbacks<'_>),
+    actor: &str,
+    callbacks: &MigrationCallbacks<'_>,
 ) -> Result<u64> {
     let all = before + count(without_vectors);
     let (mut done, mut made) = (before, 0);

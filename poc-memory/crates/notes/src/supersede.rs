@@ -42,7 +42,7 @@ pub fn apply(
         .field("new"));
     }
     retire(tx, retired.clone(), now)?;
-    link(tx, &retired, new, (provenance, reason), config, now)
+    link(tx, &retired, new, provenance, reason, config, now)
 }
 
 /// The node to supersede, if it is live.
@@ -81,7 +81,8 @@ pub(super) fn link(
     tx: &mut Transaction<'_>,
     retired: &Node,
     new: NodeId,
-    (provenance, reason): (&str, &str),
+    provenance: &str,
+    reason: &str,
     config: &Config,
     now: Timestamp,
 ) -> Result<SupersedeReport> {

@@ -120,7 +120,7 @@ impl Model for Heuristic {
             let rare = shared_names::rare(nodes.selection.view.live_count(), &self.scores);
             let found = match inserts {
                 true => Vec::new(),
-                false => link::find(&self.settings, &nodes, (request.text, rare), &excluded),
+                false => link::find(&self.settings, &nodes, request.text, rare, &excluded),
             };
             counts.push((found.len(), "link"));
             let links = found.iter().map(|link| link.addition(self.settings.link_strength));

@@ -5,7 +5,7 @@ use super::call::ModelCursor;
 use super::end::RunEnd;
 use super::transcript::{self, Exchange};
 use crate::action;
-use crate::apply;
+use crate::apply::{self, ApplyOptions};
 use crate::child_process::ChildProcess;
 use crate::judge::Judge;
 use crate::ledger::{self, NodeVersion, Run, Status, StatusReason};
@@ -91,13 +91,14 @@ impl RunAttempt<'_> {
             let earlier = row.message.take().map_or_else(String::new, |message| format!("{message}; "));
             row.message = Some(reply::short(&(earlier + &warning)));
         }
-        let dry = self.options.dry_run;
+        let dry_run = self.options.dry_run;
         let judge = Judge::before(memory).map_err(RunEnd::Broken)?;
         let replied = self.models.iter().find(|(name, _)| *name == row.model);
         let by_language_model = replied.is_none_or(|(_, model)| model.is_language_model());
-        let row = apply::apply(memory, definition, &selection, &answer, row.clone(), dry, by_language_model);
+        let options = ApplyOptions { dry_run, by_language_model };
+        let row = apply::apply(memory, definition, &selection, &answer, row.clone(), options);
         let row = row.map_err(RunEnd::Broken)?;
-        if dry { Ok(row) } else { judge.keep_or_revert(memory, row).map_err(RunEnd::Broken) }
+        if dry_run { Ok(row) } else { judge.keep_or_revert(memory, row).map_err(RunEnd::Broken) }
     }
 
     /// The context length of the first model, in tokens. A fallback with a shorter context refuses a prompt

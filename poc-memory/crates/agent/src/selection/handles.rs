@@ -60,8 +60,7 @@ impl Handles<'_> {
         let view = self.view;
         let mut derived: Vec<Ix> = selected.iter().flat_map(|&ix| view.derived_notes(ix)).collect();
         derived.retain(|&ix| may_be_read(view, ix));
-        let known =
-            known_facts::find(self.memory, self.definition, view, (selected, &derived), self.similar)?;
+        let known = known_facts::find(self.memory, self.definition, view, selected, &derived, self.similar)?;
         derived.extend(known);
         for ix in derived {
             let before = self.given.len();
@@ -101,7 +100,8 @@ pub(super) fn build(
     memory: &Memory,
     definition: &Definition,
     view: Arc<View>,
-    (selected, pairs): (&[Ix], &[InterferencePair]),
+    selected: &[Ix],
+    pairs: &[InterferencePair],
     candidates: usize,
     now: Timestamp,
 ) -> Result<Selection> {

@@ -25,7 +25,8 @@ pub(super) fn find(
     memory: &Memory,
     definition: &Definition,
     view: &View,
-    (selected, listed): (&[Ix], &[Ix]),
+    selected: &[Ix],
+    listed: &[Ix],
     similar: usize,
 ) -> Result<Vec<Ix>> {
     let own = definition.provenance();

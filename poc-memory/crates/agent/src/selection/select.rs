@@ -141,7 +141,7 @@ pub fn select(
     // A prompt about pairs has no link candidates, because it asks only about the paired notes.
     let candidates = if set.pairs.is_empty() { candidates } else { 0 };
     selected.truncate(definition.query.max_results.min(max));
-    handles::build(memory, definition, view, (&selected, &set.pairs), candidates, now)
+    handles::build(memory, definition, view, &selected, &set.pairs, candidates, now)
         .map(SelectionOutcome::Selected)
 }
 

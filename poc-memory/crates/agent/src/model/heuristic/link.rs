@@ -38,7 +38,8 @@ impl LinkProposal<'_> {
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
-    (text, rare): (&TextIndex, usize),
+    text: &TextIndex,
+    rare: usize,
     superseded: &BTreeSet<&str>,
 ) -> Vec<LinkProposal<'a>> {
     let mut links = with_candidates(settings, nodes, text, rare);
