@@ -33,7 +33,7 @@ use plan::{CopyTarget, NoteCopy, NoteDeletion, RemoteSyncPlan};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
 use poc_store::{Cause, Commit, Store, Transaction};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use transfer::{CopyJob, CopyResult, RECORDS_PER_TXN};
 
 /// The op of syncs in the log of both stores.
@@ -269,9 +269,7 @@ impl Sync<'_> {
     }
 
     fn execute(&self, plan: &RemoteSyncPlan, own: &Inventory, other: &Inventory) -> Result<SyncReport> {
-        let counts = RefCell::new(SyncReport::default());
-        let (mut pulled_notes, mut pushed_notes): (Vec<InventoryNote>, Vec<InventoryNote>) =
-            Default::default();
+        let mut report = SyncReport::default();
         let total = (plan.pulls.len() + plan.deletes.len() + plan.pushes.len()) as u64;
         let done = Cell::new(0);
         let progress = |more: usize| {
@@ -285,49 +283,10 @@ impl Sync<'_> {
         })?;
         self.write_local(&plan.diverged, |tx, id| binding::unmark(tx, self.tenant, *id))?;
 
-        let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };
-        let job = CopyJob { from: self.remote, to: self.local, adapt: &adapt, cause: &self.local_cause };
-        let mark = |tx: &mut Transaction<'_>, copied: &CopyResult| match copied.id {
-            Some(id) => binding::mark(tx, self.tenant, id, copied.copy.hash, copied.copy.id),
-            None => Ok(()),
-        };
-        job.copy(&plan.pulls, &mark, &mut |copied: Commit<Vec<CopyResult>>| {
-            let mut report = counts.borrow_mut();
-            for copied in &copied.value {
-                let Some(id) = copied.id else { continue };
-                report.pulled += 1;
-                report.deleted += u64::from(matches!(copied.copy.target, CopyTarget::NextVersion(..)));
-                pulled_notes.extend(copied_note(other, &copied.copy, id));
-                report.renamed.extend(renamed(copied, true));
-            }
-            progress(copied.value.len());
-            (self.callbacks.check_cancelled)()
-        })?;
-
-        self.write_local(&plan.deletes, |tx, deletion| {
-            counts.borrow_mut().deleted += u64::from(self.delete_local(tx, deletion)?);
-            Ok(())
-        })?;
+        let pulled_notes = self.pull(&plan.pulls, other, &mut report, &progress)?;
+        report.deleted += self.delete(&plan.deletes)?;
         progress(plan.deletes.len());
-
-        let adapt = |node: Node| Node { origin: Origin::Local, ..node };
-        let job = CopyJob { from: self.local, to: self.remote, adapt: &adapt, cause: &self.remote_cause };
-        job.copy(&plan.pushes, &|_, _| Ok(()), &mut |copied: Commit<Vec<CopyResult>>| {
-            (self.callbacks.check_cancelled)()?;
-            let written = copied.value.iter().filter_map(|copied| Some((copied, copied.id?)));
-            let written: Vec<(&CopyResult, NodeId)> = written.collect();
-            self.write_local(&written, |tx, (copied, remote_id)| {
-                self.mark_pushed(tx, copied.copy.id, copied.copy.hash, *remote_id)
-            })?;
-            let mut report = counts.borrow_mut();
-            for (copied, remote_id) in written {
-                report.pushed += 1;
-                pushed_notes.extend(copied_note(own, &copied.copy, remote_id));
-                report.renamed.extend(renamed(copied, false));
-            }
-            progress(copied.value.len());
-            Ok(())
-        })?;
+        let pushed_notes = self.push(&plan.pushes, own, &mut report, &progress)?;
 
         let deleted: Vec<NodeId> = plan.deletes.iter().map(|deletion| deletion.id).collect();
         let (own, other) = (own.after(&deleted, pulled_notes), other.after(&[], pushed_notes));
@@ -335,7 +294,75 @@ impl Sync<'_> {
         let links = links::synchronize(self, &own, &other)?;
         let retired = links::follow_retired(self, &own, &other)?;
         (self.callbacks.progress)("edges", 1, 1);
-        Ok(SyncReport { links, retired, ..counts.into_inner() })
+        Ok(SyncReport { links, retired, ..report })
+    }
+
+    /// Copies notes of the remote and adds them to the report. Returns them as they are in the local store.
+    fn pull(
+        &self,
+        copies: &[NoteCopy],
+        other: &Inventory,
+        report: &mut SyncReport,
+        progress: &dyn Fn(usize),
+    ) -> Result<Vec<InventoryNote>> {
+        let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };
+        let job = CopyJob { from: self.remote, to: self.local, adapt: &adapt, cause: &self.local_cause };
+        let mark = |tx: &mut Transaction<'_>, copied: &CopyResult| match copied.id {
+            Some(id) => binding::mark(tx, self.tenant, id, copied.copy.hash, copied.copy.id),
+            None => Ok(()),
+        };
+        let mut pulled = Vec::new();
+        job.copy(copies, &mark, &mut |copied: Commit<Vec<CopyResult>>| {
+            for copied in &copied.value {
+                let Some(id) = copied.id else { continue };
+                report.pulled += 1;
+                report.deleted += u64::from(matches!(copied.copy.target, CopyTarget::NextVersion(..)));
+                pulled.extend(copied_note(other, &copied.copy, id));
+                report.renamed.extend(renamed(copied, true));
+            }
+            progress(copied.value.len());
+            (self.callbacks.check_cancelled)()
+        })?;
+        Ok(pulled)
+    }
+
+    /// Deletes notes of the local memory, and returns their number.
+    fn delete(&self, deletions: &[NoteDeletion]) -> Result<u64> {
+        let deleted = Cell::new(0);
+        self.write_local(deletions, |tx, deletion| {
+            deleted.set(deleted.get() + u64::from(self.delete_local(tx, deletion)?));
+            Ok(())
+        })?;
+        Ok(deleted.get())
+    }
+
+    /// Copies notes to the remote and adds them to the report. Returns them as they are in the remote.
+    fn push(
+        &self,
+        copies: &[NoteCopy],
+        own: &Inventory,
+        report: &mut SyncReport,
+        progress: &dyn Fn(usize),
+    ) -> Result<Vec<InventoryNote>> {
+        let adapt = |node: Node| Node { origin: Origin::Local, ..node };
+        let job = CopyJob { from: self.local, to: self.remote, adapt: &adapt, cause: &self.remote_cause };
+        let mut pushed = Vec::new();
+        job.copy(copies, &|_, _| Ok(()), &mut |copied: Commit<Vec<CopyResult>>| {
+            (self.callbacks.check_cancelled)()?;
+            let written = copied.value.iter().filter_map(|copied| Some((copied, copied.id?)));
+            let written: Vec<(&CopyResult, NodeId)> = written.collect();
+            self.write_local(&written, |tx, (copied, remote_id)| {
+                self.mark_pushed(tx, copied.copy.id, copied.copy.hash, *remote_id)
+            })?;
+            for (copied, remote_id) in written {
+                report.pushed += 1;
+                pushed.extend(copied_note(own, &copied.copy, remote_id));
+                report.renamed.extend(renamed(copied, false));
+            }
+            progress(copied.value.len());
+            Ok(())
+        })?;
+        Ok(pushed)
     }
 
     /// Deletes a note of the local memory, and returns whether it did. A note that was edited since the plan was made

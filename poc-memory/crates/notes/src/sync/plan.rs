@@ -77,10 +77,22 @@ impl RemoteSyncPlan {
         now: Timestamp,
     ) -> RemoteSyncPlan {
         let mut plan = RemoteSyncPlan::default();
-        let mark = |id: NodeId| marks.and_then(|marks| marks.get(&id)).copied();
-        let mut synced: HashSet<NodeId> = HashSet::new();
-        for note in local.notes() {
-            let valid_mark = mark(note.id).filter(|mark| mark.hash == note.hash);
+        let stores = ComparedStores { local, remote, marks, now };
+        let synced = plan.recognize(&stores);
+        plan.plan_pushes(&stores, &synced);
+        plan.plan_pulls(&stores, &synced);
+        plan.plan_deletes(&stores, &synced);
+        plan
+    }
+
+    /// Plans the changes of marks. Returns the local notes that the remote has, or had at the last sync and that were
+    /// not edited since.
+    fn recognize(&mut self, stores: &ComparedStores<'_>) -> HashSet<NodeId> {
+        let remote = stores.remote;
+        let mut synced = HashSet::new();
+        for note in stores.local.notes() {
+            let mark = stores.mark(note.id);
+            let valid_mark = mark.filter(|mark| mark.hash == note.hash);
             let unmarked = SyncedNote { hash: note.hash, remote_id: None };
             let copy = copy_of(note.id, valid_mark.unwrap_or(unmarked), remote);
             if valid_mark.is_some() || copy.is_some() {
@@ -88,33 +100,36 @@ impl RemoteSyncPlan {
                 // A note that was edited and then reverted has a local origin.
                 let is_to_mark = valid_mark.is_none() || note.is_own;
                 if let Some(copy) = copy.or(remote.with_hash(&note.hash)).filter(|_| is_to_mark) {
-                    plan.recognized.push(RecognizedNote { local: note.id, hash: note.hash, remote: copy.id });
+                    self.recognized.push(RecognizedNote { local: note.id, hash: note.hash, remote: copy.id });
                 }
-            } else if mark(note.id).is_some() && remote.with_hash(&note.hash).is_some() {
-                plan.diverged.push(note.id);
+            } else if mark.is_some() && remote.with_hash(&note.hash).is_some() {
+                self.diverged.push(note.id);
             }
         }
+        synced
+    }
 
-        // Remote notes that get a local edit.
-        let mut overwritten = HashSet::new();
+    fn plan_pushes(&mut self, stores: &ComparedStores<'_>, synced: &HashSet<NodeId>) {
+        let ComparedStores { local, remote, now, .. } = *stores;
         let mut pushed = HashSet::new();
         for note in local.notes() {
             let known = synced.contains(&note.id) || remote.with_hash(&note.hash).is_some();
             if known || !note.is_synced(now) || !pushed.insert(note.hash) {
                 continue;
             }
-            let before = mark(note.id).and_then(|mark| copy_of(note.id, mark, remote));
+            let before = stores.mark(note.id).and_then(|mark| copy_of(note.id, mark, remote));
             let target = match before.filter(|other| local.with_hash(&other.hash).is_none()) {
-                Some(other) => {
-                    overwritten.insert(other.id);
-                    CopyTarget::NextVersion(other.id, other.hash)
-                }
+                Some(other) => CopyTarget::NextVersion(other.id, other.hash),
                 None => CopyTarget::New(free_id(note, remote)),
             };
-            plan.pushes.push(NoteCopy { id: note.id, hash: note.hash, target });
+            self.pushes.push(NoteCopy { id: note.id, hash: note.hash, target });
         }
+    }
 
-        let mut replaced = HashSet::new();
+    /// Plans what is copied from the remote, apart from notes that get a local edit.
+    fn plan_pulls(&mut self, stores: &ComparedStores<'_>, synced: &HashSet<NodeId>) {
+        let ComparedStores { local, remote, now, .. } = *stores;
+        let overwritten: HashSet<NodeId> = next_versions(&self.pushes).collect();
         for note in remote.texts() {
             if local.with_hash(&note.hash).is_some() || !note.is_synced(now) || overwritten.contains(&note.id)
             {
@@ -122,34 +137,52 @@ impl RemoteSyncPlan {
             }
             let target = match local.with_id(note.id) {
                 Some(own) if synced.contains(&own.id) && remote.with_hash(&own.hash).is_none() => {
-                    replaced.insert(own.id);
                     CopyTarget::NextVersion(own.id, own.hash)
                 }
                 _ => CopyTarget::New(free_id(note, local)),
             };
-            plan.pulls.push(NoteCopy { id: note.id, hash: note.hash, target });
+            self.pulls.push(NoteCopy { id: note.id, hash: note.hash, target });
         }
+    }
 
+    fn plan_deletes(&mut self, stores: &ComparedStores<'_>, synced: &HashSet<NodeId>) {
+        let replaced: HashSet<NodeId> = self.replaced().collect();
         let is_deleted = |note: &&InventoryNote| {
             synced.contains(&note.id)
-                && remote.with_hash(&note.hash).is_none()
+                && stores.remote.with_hash(&note.hash).is_none()
                 && !replaced.contains(&note.id)
         };
-        plan.deletes = local
-            .notes()
-            .iter()
-            .filter(is_deleted)
-            .map(|note| NoteDeletion { id: note.id, hash: note.hash })
-            .collect();
-        plan
+        let deleted = stores.local.notes().iter().filter(is_deleted);
+        self.deletes = deleted.map(|note| NoteDeletion { id: note.id, hash: note.hash }).collect();
     }
 
     /// Local notes whose text is replaced by one of the remote; they count as deleted, too.
     pub(super) fn replaced(&self) -> impl Iterator<Item = NodeId> {
-        self.pulls.iter().filter_map(|copy| match copy.target {
-            CopyTarget::NextVersion(id, _) => Some(id),
-            CopyTarget::New(_) => None,
-        })
+        next_versions(&self.pulls)
+    }
+}
+
+/// The notes that get a new version by these copies.
+fn next_versions(copies: &[NoteCopy]) -> impl Iterator<Item = NodeId> {
+    copies.iter().filter_map(|copy| match copy.target {
+        CopyTarget::NextVersion(id, _) => Some(id),
+        CopyTarget::New(_) => None,
+    })
+}
+
+/// What the plan is made from.
+#[derive(Clone, Copy)]
+struct ComparedStores<'a> {
+    local: &'a Inventory,
+    remote: &'a Inventory,
+    /// The notes that both had, by local id; `None` if that is unknown.
+    marks: Option<&'a HashMap<NodeId, SyncedNote>>,
+    now: Timestamp,
+}
+
+impl ComparedStores<'_> {
+    fn mark(&self, id: NodeId) -> Option<SyncedNote> {
+        self.marks?.get(&id).copied()
     }
 }
 

@@ -39,6 +39,14 @@ struct LinkNames<'a> {
     notes: std::cell::OnceCell<HashMap<String, Vec<(String, NodeId)>>>,
 }
 
+/// A change of the edges of the vault.
+enum EdgeChange {
+    /// Writes the edge.
+    Write(Edge),
+    /// Deletes the edge.
+    Delete(Edge),
+}
+
 impl VaultSync<'_> {
     /// Creates and removes edges so that they match the links of all files.
     pub(super) fn link(&mut self) -> Result<()> {
@@ -51,11 +59,11 @@ impl VaultSync<'_> {
         if self.vault.write_back { self.write_back(&desired_edges) } else { Ok(()) }
     }
 
-    /// The edges to write, with `true`, and those to delete, with `false`.
-    fn edge_changes(&self, desired_edges: &DesiredEdges) -> Result<Vec<(Edge, bool)>> {
+    /// The edges to write and to delete.
+    fn edge_changes(&self, desired_edges: &DesiredEdges) -> Result<Vec<EdgeChange>> {
         let (memory, provenance) = (self.memory, self.vault.provenance());
         let strength = memory.config.write.structural_weight;
-        let mut changes: Vec<(Edge, bool)> = Vec::new();
+        let mut changes = Vec::new();
         let now = memory.now();
         let sources: BTreeSet<NodeId> = self
             .records
@@ -83,37 +91,42 @@ impl VaultSync<'_> {
                     reason: reason.clone(),
                 };
                 match known.get(&(kind, dst)) {
-                    None => changes.push((edge, true)),
+                    None => changes.push(EdgeChange::Write(edge)),
                     Some(there) if there.provenance == provenance && there.reason != *reason => {
-                        changes.push((Edge { reason: reason.clone(), ..there.clone() }, true));
+                        changes.push(EdgeChange::Write(Edge { reason: reason.clone(), ..there.clone() }));
                     }
                     Some(_) => {}
                 }
             }
-            let outdated = known
+            let unwanted = known
                 .into_iter()
                 .filter(|(key, edge)| edge.provenance == provenance && !desired_edges.contains_key(key));
-            changes.extend(outdated.map(|(_, edge)| (edge, false)));
+            changes.extend(unwanted.map(|(_, edge)| EdgeChange::Delete(edge)));
         }
         Ok(changes)
     }
 
     /// Writes and deletes edges, apart from those that others have made since or whose notes were deleted.
-    fn apply_edge_changes(&mut self, changes: &[(Edge, bool)]) -> Result<()> {
+    fn apply_edge_changes(&mut self, changes: &[EdgeChange]) -> Result<()> {
         let (memory, provenance) = (self.memory, self.vault.provenance());
         for chunk in changes.chunks(memory.config.import.chunk.max(1) * 4) {
             let (added, removed) = self.transact("vault link", |tx, _| {
                 let (mut added, mut removed) = (0, 0);
-                for (edge, is_wanted) in chunk {
+                for change in chunk {
+                    let (EdgeChange::Write(edge) | EdgeChange::Delete(edge)) = change;
                     let there = tx.edge(edge.src, edge.kind, edge.dst)?;
                     let is_own = there.as_ref().is_none_or(|there| there.provenance == provenance);
                     let exist = tx.node(edge.src)?.is_some() && tx.node(edge.dst)?.is_some();
-                    if *is_wanted && exist && is_own {
-                        tx.put_edge(edge)?;
-                        added += u64::from(there.is_none());
-                    } else if !*is_wanted && is_own && there.is_some() {
-                        tx.delete_edge(edge.src, edge.kind, edge.dst)?;
-                        removed += 1;
+                    match change {
+                        EdgeChange::Write(_) if exist && is_own => {
+                            tx.put_edge(edge)?;
+                            added += u64::from(there.is_none());
+                        }
+                        EdgeChange::Delete(_) if is_own && there.is_some() => {
+                            tx.delete_edge(edge.src, edge.kind, edge.dst)?;
+                            removed += 1;
+                        }
+                        EdgeChange::Write(_) | EdgeChange::Delete(_) => {}
                     }
                 }
                 Ok((added, removed))
