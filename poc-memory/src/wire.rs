@@ -52,6 +52,26 @@ struct Fields {
     progress: Option<Progress>,
 }
 
+impl Fields {
+    /// The frame that consists of these fields; `None` if there is no such frame.
+    fn frame(self) -> Option<Frame> {
+        let Fields { hello, id, op, args, actor, ok, err, progress } = self;
+        Some(match (hello, id, op, args, actor, ok, err, progress) {
+            (Some(hello), None, None, None, None, None, None, None) => Frame::Hello { hello },
+            (None, Some(id), Some(op), args, actor, None, None, None) => {
+                let args = args.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+                Frame::Request { id, op, args, actor: actor.unwrap_or_default() }
+            }
+            (None, Some(id), None, None, None, Some(ok), None, None) => Frame::Ok { id, ok },
+            (None, Some(id), None, None, None, None, Some(err), None) => Frame::Err { id, err },
+            (None, Some(id), None, None, None, None, None, Some(progress)) => {
+                Frame::Progress { id, progress }
+            }
+            _ => return None,
+        })
+    }
+}
+
 /// Distinguishes a null field from an absent one, and refuses objects that have a field twice.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     UniqueFields::deserialize(deserializer).map(|UniqueFields(value)| Some(value))
@@ -94,62 +114,7 @@ pub fn decode(bytes: &[u8]) -> Result<Frame> {
     if !rest.is_empty() {
         return Err(malformed(format!("the map is followed by {}", plural(rest.len() as u64, "byte"))));
     }
-    Ok(match fields {
-        Fields {
-            hello: Some(hello),
-            id: None,
-            op: None,
-            args: None,
-            actor: None,
-            ok: None,
-            err: None,
-            progress: None,
-        } => Frame::Hello { hello },
-        Fields {
-            hello: None,
-            id: Some(id),
-            op: Some(op),
-            args,
-            actor,
-            ok: None,
-            err: None,
-            progress: None,
-        } => {
-            let args = args.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-            Frame::Request { id, op, args, actor: actor.unwrap_or_default() }
-        }
-        Fields {
-            hello: None,
-            id: Some(id),
-            op: None,
-            args: None,
-            actor: None,
-            ok: Some(ok),
-            err: None,
-            progress: None,
-        } => Frame::Ok { id, ok },
-        Fields {
-            hello: None,
-            id: Some(id),
-            op: None,
-            args: None,
-            actor: None,
-            ok: None,
-            err: Some(err),
-            progress: None,
-        } => Frame::Err { id, err },
-        Fields {
-            hello: None,
-            id: Some(id),
-            op: None,
-            args: None,
-            actor: None,
-            ok: None,
-            err: None,
-            progress: Some(progress),
-        } => Frame::Progress { id, progress },
-        _ => return Err(malformed("its fields do not go together".into())),
-    })
+    fields.frame().ok_or_else(|| malformed("its fields do not go together".into()))
 }
 
 /// Writes a frame.

@@ -4,7 +4,7 @@
 //! rendering thread cannot be stopped. Therefore constructs that multiply their input are refused when the
 //! template is loaded, or have their own bounds.
 
-use super::tags::{TagKind, tags};
+use super::tags::{Tag, TagKind, tags};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::ErrorLocation;
 use tera::{Kwargs, State, Tera, TeraResult, Value};
@@ -25,75 +25,117 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// The diagnostics of a template.
 pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
-    let (mut found, mut concatenations, mut depth) = (Vec::new(), 0, 0_usize);
-    // The depth, and the part of it that each open block adds.
-    let (mut blocks, mut open) = (0_usize, Vec::new());
-    let mut is_too_deep = false;
+    let mut check = BoundsCheck { name, text, ..BoundsCheck::default() };
     for tag in tags(text) {
         let bare = unquoted(tag.inside);
-        let mut refuse = |message: String, hint: &str| {
-            if found.len() == MAX_DIAGNOSTICS {
-                return;
-            }
-            let place =
-                ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::offset(text, tag.start) };
-            found.push(FileDiagnostic::new(message).hint(hint).at(place));
-        };
         let word = if tag.kind == TagKind::Block { first_word(&bare) } else { "" };
+        check.nesting(&tag, &bare, word);
+        check.construct(&tag, &bare, word);
+        check.concatenations(&tag, &bare);
+    }
+    check.found
+}
+
+/// The check of one template, tag by tag. `bare` is the content of a tag without its quoted strings, and `word` the
+/// first word of a block, which names its kind.
+#[derive(Default)]
+struct BoundsCheck<'a> {
+    name: &'a str,
+    text: &'a str,
+    found: Vec<FileDiagnostic>,
+    /// Depth of the current block, as the parser counts it.
+    blocks: usize,
+    /// The part of the depth that each open block adds.
+    open: Vec<usize>,
+    is_too_deep: bool,
+    /// Number of open loops.
+    loops: usize,
+    /// Number of `~` so far.
+    concatenations: usize,
+}
+
+impl BoundsCheck<'_> {
+    fn refuse(&mut self, tag: &Tag<'_>, message: String, hint: &str) {
+        if self.found.len() == MAX_DIAGNOSTICS {
+            return;
+        }
+        let place =
+            ErrorLocation { file: Some(self.name.to_owned()), ..ErrorLocation::offset(self.text, tag.start) };
+        self.found.push(FileDiagnostic::new(message).hint(hint).at(place));
+    }
+
+    /// Checks how deep blocks and brackets are nested.
+    fn nesting(&mut self, tag: &Tag<'_>, bare: &str, word: &str) {
         match word {
             "if" | "for" | "block" | "macro" | "component" | "filter" => {
-                blocks += 1;
-                open.push(1_usize);
+                self.blocks += 1;
+                self.open.push(1);
             }
             "elif" => {
-                blocks += 1;
-                if let Some(levels) = open.last_mut() {
+                self.blocks += 1;
+                if let Some(levels) = self.open.last_mut() {
                     *levels += 1;
                 }
             }
-            _ if word.starts_with("end") => blocks = blocks.saturating_sub(open.pop().unwrap_or(0)),
+            _ if word.starts_with("end") => {
+                self.blocks = self.blocks.saturating_sub(self.open.pop().unwrap_or(0));
+            }
             _ => {}
         }
         // Reported once, because everything inside is too deep as well.
-        if blocks == MAX_NESTING + 1 && !word.starts_with("end") && !is_too_deep {
-            is_too_deep = true;
-            refuse(format!("more than {MAX_NESTING} blocks are nested"), "use fewer blocks");
+        if self.blocks == MAX_NESTING + 1 && !word.starts_with("end") && !self.is_too_deep {
+            self.is_too_deep = true;
+            self.refuse(tag, format!("more than {MAX_NESTING} blocks are nested"), "use fewer blocks");
         }
-        if bracket_depth(&bare) > MAX_NESTING {
-            refuse(format!("more than {MAX_NESTING} brackets are nested in a tag"), "use fewer brackets");
+        if bracket_depth(bare) > MAX_NESTING {
+            let message = format!("more than {MAX_NESTING} brackets are nested in a tag");
+            self.refuse(tag, message, "use fewer brackets");
         }
+    }
+
+    /// Checks for constructs that multiply their input.
+    fn construct(&mut self, tag: &Tag<'_>, bare: &str, word: &str) {
         match word {
             "set_global" | "filter" | "component" | "endset" => {
                 let name = if word == "endset" { "set … endset" } else { word };
-                refuse(format!("a prompt may not use `{name}`"), "write the text where it is needed");
+                self.refuse(
+                    tag,
+                    format!("a prompt may not use `{name}`"),
+                    "write the text where it is needed",
+                );
             }
-            "set" if bare.contains(['~', '[', '{']) => refuse(
+            "set" if bare.contains(['~', '[', '{']) => self.refuse(
+                tag,
                 "a prompt may not build text or lists in `set`".into(),
                 "write the text where it is needed",
             ),
             "for" => {
-                depth += 1;
-                if depth > MAX_DEPTH {
-                    refuse(format!("more than {MAX_DEPTH} loops are nested"), "use fewer loops");
+                self.loops += 1;
+                if self.loops > MAX_DEPTH {
+                    self.refuse(tag, format!("more than {MAX_DEPTH} loops are nested"), "use fewer loops");
                 }
             }
-            "endfor" => depth = depth.saturating_sub(1),
+            "endfor" => self.loops = self.loops.saturating_sub(1),
             _ => {}
         }
-        let loops = words(&bare).filter(|inner| *inner == "for").count();
+        let loops = words(bare).filter(|inner| *inner == "for").count();
         if loops > usize::from(word == "for") {
-            refuse("a prompt may not use list comprehensions".into(), "use a `for` loop");
+            self.refuse(tag, "a prompt may not use list comprehensions".into(), "use a `for` loop");
         }
-        let before = concatenations;
-        concatenations += bare.matches('~').count();
-        if before <= MAX_CONCATENATIONS && concatenations > MAX_CONCATENATIONS {
-            refuse(
+    }
+
+    /// Counts concatenations of texts.
+    fn concatenations(&mut self, tag: &Tag<'_>, bare: &str) {
+        let before = self.concatenations;
+        self.concatenations += bare.matches('~').count();
+        if before <= MAX_CONCATENATIONS && self.concatenations > MAX_CONCATENATIONS {
+            self.refuse(
+                tag,
                 format!("a prompt may use `~` at most {MAX_CONCATENATIONS} times"),
                 "write the texts next to each other",
             );
         }
     }
-    found
 }
 
 /// Replaces unbounded filters and functions by bounded ones.
