@@ -190,6 +190,46 @@ const MAX_HITS: usize = 1_000;
 /// Minimum width of the column of scores in characters. Scores of `spread` may need more.
 const SCORE_WIDTH: usize = 7;
 
+impl Search {
+    fn has_words(&self) -> bool {
+        self.text.as_deref().is_some_and(|text| !text.trim().is_empty())
+    }
+
+    /// Whether the request has no stages, so that the settings say what its words mean.
+    fn is_plain(&self) -> bool {
+        self.pipeline.is_empty()
+    }
+
+    /// Maximum number of hits, unless the pipeline has a `limit:` stage.
+    ///
+    /// # Errors
+    /// `invalid_argument` at `top_k` if it is out of range.
+    fn max_hits(&self, config: &SearchConfig) -> Result<usize> {
+        let default = if self.has_words() && !self.is_plain() { config.limit } else { MAX_HITS };
+        let wanted = self.top_k.unwrap_or(default);
+        if !(1..=MAX_HITS).contains(&wanted) {
+            return Err(Error::invalid(format!("{wanted} is out of range"))
+                .hint(format!(
+                    "give a number from 1 to {MAX_HITS}, or set a limit in the pipeline with `limit:`"
+                ))
+                .field("top_k"));
+        }
+        Ok(wanted)
+    }
+
+    /// The pipeline of the request.
+    fn parsed(&self, config: &SearchConfig, names: &Names) -> Result<Pipeline> {
+        let texts: Vec<String> = self.text.as_deref().map(str::to_owned).into_iter().collect();
+        if !self.is_plain() {
+            return Pipeline::from_parts(&texts, &self.pipeline, names);
+        }
+        let stages = [plain_pipeline(self.has_words(), self.top_k, config)?];
+        // With words alone, an invalid pipeline is the setting's fault, so report the setting.
+        Pipeline::from_parts(&texts, &stages, names)
+            .map_err(|error| names.check_plain(&config.pipeline).err().unwrap_or(error))
+    }
+}
+
 impl Op for Search {
     const NAME: &'static str = "search";
     const ACCESS: Access = Access::Read;
@@ -203,28 +243,10 @@ impl Op for Search {
         let text = self.text.as_deref();
         argument::check_length(text, "text", config)?;
         argument::check_length(self.pipeline.iter().map(String::as_str), "pipeline", config)?;
-        let has_words = text.is_some_and(|text| !text.trim().is_empty());
-        let is_plain = self.pipeline.is_empty();
-        let wanted = self.top_k.unwrap_or(if has_words && !is_plain { config.limit } else { MAX_HITS });
-        if !(1..=MAX_HITS).contains(&wanted) {
-            return Err(Error::invalid(format!("{wanted} is out of range"))
-                .hint(format!(
-                    "give a number from 1 to {MAX_HITS}, or set a limit in the pipeline with `limit:`"
-                ))
-                .field("top_k"));
-        }
-        let stages = match is_plain {
-            true => vec![plain_pipeline(has_words, self.top_k, config)?],
-            false => self.pipeline,
-        };
+        let (has_words, is_plain) = (self.has_words(), self.is_plain());
+        let wanted = self.max_hits(config)?;
         let names = ctx.memory.names.load();
-        let pipeline =
-            Pipeline::from_parts(&text.map(str::to_owned).into_iter().collect::<Vec<_>>(), &stages, &names)
-                .map_err(|error| {
-                // With words alone, an invalid pipeline is the setting's fault, so report the setting.
-                let plain = || names.check_plain(&config.pipeline).err();
-                is_plain.then(plain).flatten().unwrap_or(error)
-            })?;
+        let pipeline = self.parsed(config, &names)?;
         let snapshot = ReadSnapshot::of(ctx.memory, self.at)?
             .with_quarantined(ctx.visibility(self.quarantined).quarantined);
         let bound = if pipeline.has_limit() { usize::MAX } else { wanted };
