@@ -1,13 +1,11 @@
 //! Vaults: notes follow the files of a bound folder, with a daemon and without.
 
-use crate::support::{Deadline, WAIT_LIMIT, World};
+use crate::support::{Deadline, WAIT_LIMIT, World, move_path};
 use serde_json::{Value, json};
 use std::fs;
 
 fn rename(world: &World, from: &str, to: &str) {
-    let to = world.home().join(to);
-    fs::create_dir_all(to.parent().unwrap()).unwrap();
-    fs::rename(world.home().join(from), to).unwrap();
+    move_path(&world.home().join(from), &world.home().join(to));
 }
 
 /// Waits until a note has a text, and returns the answer of `get`.

@@ -1,7 +1,7 @@
 //! A bound folder that people and editors change at random, while the daemon runs, is killed or is stopped. Whenever
 //! the changes pause, the memory equals that of a new import of the folder.
 
-use crate::support::{Deadline, WAIT_LIMIT, World, number_in};
+use crate::support::{Deadline, WAIT_LIMIT, World, move_path, number_in};
 use poc_graph::rng::SeededRng;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -209,9 +209,7 @@ impl RandomFolder {
     }
 
     fn rename(&mut self, from: &str, to: &str) {
-        let target = self.folder.join(to);
-        fs::create_dir_all(target.parent().unwrap()).unwrap();
-        fs::rename(self.folder.join(from), target).unwrap();
+        move_path(&self.folder.join(from), &self.folder.join(to));
         let text = self.files.remove(from).unwrap();
         self.files.insert(to.to_owned(), text);
     }

@@ -14,7 +14,15 @@ pub(crate) mod world;
 pub(crate) use deadline::Deadline;
 pub(crate) use world::{CommandResult, WAIT_LIMIT, World};
 
+use std::fs;
+use std::path::Path;
 use std::str::FromStr;
+
+/// Moves a file or a folder, and creates the folder that it moves into.
+pub(crate) fn move_path(from: &Path, to: &Path) {
+    fs::create_dir_all(to.parent().unwrap()).unwrap();
+    fs::rename(from, to).unwrap();
+}
 
 /// The number in an environment variable, or another one if it is not set to a number.
 pub(crate) fn number_in<N: FromStr>(variable: &str, otherwise: N) -> N {

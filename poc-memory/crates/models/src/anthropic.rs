@@ -4,7 +4,7 @@
 //! feature get the schema as the input of a tool that they must use. Models that cannot be forced to use a
 //! tool (those with extended thinking) get it as the input of an optional tool.
 
-use super::conversation::{has_required_fields, max_reply_tokens, messages, schema_instruction};
+use super::conversation::{max_reply_tokens, messages, mode_after, schema_instruction};
 use super::http::{CallProgress, Http, HttpError, HttpRequest, JsonBody, RequestFeature};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
@@ -75,10 +75,7 @@ impl Model for Anthropic {
         let max_cost = || upper_bound(&self.model, &self.calls, request);
         let reply = answer.and_then(|answer| self.read(&answer, max_cost));
         if let Ok(reply) = &reply {
-            // A server that accepts a mode and ignores the schema gets the next mode from now on.
-            let value = serde_json::from_str(reply.text.trim()).ok();
-            let kept = has_required_fields(value.as_ref(), request.schema);
-            *self.mode.lock() = if kept { mode } else { mode.weaker().unwrap_or(mode) };
+            *self.mode.lock() = mode_after(mode, mode.weaker(), reply, request);
         }
         add_lost_attempts(reply, progress.lost(), max_cost)
     }

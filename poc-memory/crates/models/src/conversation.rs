@@ -1,6 +1,6 @@
 //! The turns of a run in the formats of the providers.
 
-use poc_agent::model::{CallError, Request};
+use poc_agent::model::{CallError, Reply, Request};
 use serde_json::{Value, json};
 
 /// The prompt and the corrections as alternating `user` and `assistant` messages. `suffix` is appended to the last.
@@ -18,8 +18,16 @@ pub(super) fn messages(request: &Request<'_>, suffix: &str) -> Vec<Value> {
     messages.into_iter().map(|(role, text)| json!({"role": role, "content": text})).collect()
 }
 
-/// Whether a reply has all fields that its schema requires. Some servers accept a schema and ignore it.
-pub(super) fn has_required_fields(reply: Option<&Value>, schema: &Value) -> bool {
+/// The mode for the next calls: the one that was used, or the weaker one if the server accepted the schema and ignored
+/// it.
+pub(super) fn mode_after<M>(used: M, weaker: Option<M>, reply: &Reply, request: &Request<'_>) -> M {
+    let value: Option<Value> = serde_json::from_str(reply.text.trim()).ok();
+    let is_ignored = !has_required_fields(value.as_ref(), request.schema);
+    weaker.filter(|_| is_ignored).unwrap_or(used)
+}
+
+/// Whether a reply has all fields that its schema requires.
+fn has_required_fields(reply: Option<&Value>, schema: &Value) -> bool {
     let Some(fields) = reply.and_then(Value::as_object) else { return false };
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     required.filter_map(Value::as_str).all(|name| fields.contains_key(name))

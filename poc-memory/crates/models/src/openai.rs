@@ -1,9 +1,7 @@
 //! Any server that speaks OpenAI's chat completions: OpenAI itself, llama.cpp, vLLM, LM Studio and others
 //! (<https://platform.openai.com/docs/api-reference/chat>).
 
-use super::conversation::{
-    has_required_fields, max_reply_tokens, messages, schema_instruction, strip_thinking,
-};
+use super::conversation::{max_reply_tokens, messages, mode_after, schema_instruction, strip_thinking};
 use super::http::{CallProgress, Http, HttpError, HttpRequest, RequestFeature, names};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
@@ -97,14 +95,8 @@ impl Model for OpenAi {
         let max_cost = || upper_bound(&self.model, &self.calls, request);
         let reply = answer.and_then(|answer| self.read(&answer, max_cost));
         if let Ok(reply) = &reply {
-            // A server that accepts a mode and ignores the schema gets the next mode from now on.
-            let value = serde_json::from_str(reply.text.trim()).ok();
-            let kept = has_required_fields(value.as_ref(), request.schema);
-            *self.dialect.lock() = if kept {
-                dialect
-            } else {
-                self.fallback(dialect, RequestFeature::OutputFormat).unwrap_or(dialect)
-            };
+            let weaker = self.fallback(dialect, RequestFeature::OutputFormat);
+            *self.dialect.lock() = mode_after(dialect, weaker, reply, request);
         }
         add_lost_attempts(reply, progress.lost(), max_cost)
     }

@@ -95,6 +95,15 @@ impl TestMemory {
         insert::insert(&self.memory, draft, self.memory.cause("manual", "insert"))
     }
 
+    /// The keys of the neighbours of a note in its sessions, sorted.
+    pub fn session_neighbors(&self, key: &str) -> Vec<String> {
+        let view = self.memory.store.view();
+        let ix = view.find_key(key).unwrap();
+        let mut keys: Vec<String> = view.sequence_neighbors(ix).map(|ix| view.key(ix).to_owned()).collect();
+        keys.sort();
+        keys
+    }
+
     /// Stores a note with a key and a body, and returns its id.
     pub fn note(&self, key: &str, body: &str) -> NodeId {
         self.insert(Draft { key: Some(key.into()), ..draft(body) }).unwrap().id

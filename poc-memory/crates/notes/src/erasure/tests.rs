@@ -233,22 +233,32 @@ fn the_texts_of_unfinished_erasures_are_also_looked_for_before_a_deletion() {
     assert_eq!(check_erasable(&memory, &texts).unwrap_err().code, Code::Conflict);
 }
 
+/// Makes a file that nobody can read, not even root: a link to itself.
+fn make_unreadable(file: &Path) {
+    drop(std::os::unix::fs::symlink(file.file_name().unwrap(), file));
+}
+
+/// Checks that an unreadable file stops an erasure. Removes the file, and returns the texts of the erasure, whose note is
+/// deleted.
+fn stopped_by_unreadable(memory: &TestMemory, file: &Path) -> ErasedTexts {
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    make_unreadable(file);
+    let mut texts = ErasedTexts::default();
+    texts.add(SECRET);
+    assert_eq!(check_erasable(memory, &texts).unwrap_err().code, Code::Unavailable);
+    let texts = deleted(memory, id);
+    let error = erase(memory, &texts, "delete", &quiet()).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.starts_with("the text is deleted but not erased: `"), "{error}");
+    fs::remove_file(file).unwrap();
+    texts
+}
+
 #[test]
 fn a_quarantined_file_that_cannot_be_read_stops_an_erasure() {
     let memory = TestMemory::new();
-    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
-    let file = memory.paths.store().join("quarantine/piece");
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    // Nobody can read a link to itself, not even root.
-    std::os::unix::fs::symlink("piece", &file).unwrap();
-    let mut texts = ErasedTexts::default();
-    texts.add(SECRET);
-    assert_eq!(check_erasable(&memory, &texts).unwrap_err().code, Code::Unavailable);
-    let texts = deleted(&memory, id);
-    let error = erase(&memory, &texts, "delete", &quiet()).unwrap_err();
-    assert_eq!(error.code, Code::Unavailable);
-    assert!(error.message.starts_with("the text is deleted but not erased: `"), "{error}");
-    fs::remove_file(&file).unwrap();
+    let texts = stopped_by_unreadable(&memory, &memory.paths.store().join("quarantine/piece"));
     erase(&memory, &texts, "delete", &quiet()).unwrap();
     assert_eq!(files_with_it(&memory.paths.store()), Vec::<PathBuf>::new());
 }
@@ -256,24 +266,12 @@ fn a_quarantined_file_that_cannot_be_read_stops_an_erasure() {
 #[test]
 fn a_file_of_a_run_that_cannot_be_read_stops_an_erasure_until_the_history_is_dropped() {
     let memory = TestMemory::new();
-    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
-    let folder = memory.paths.runs().join("linker");
-    fs::create_dir_all(&folder).unwrap();
-    // Nobody can read a link to itself, not even root.
-    let make_unreadable = || std::os::unix::fs::symlink("1.json", folder.join("1.json"));
-    make_unreadable().unwrap();
-    let mut texts = ErasedTexts::default();
-    texts.add(SECRET);
-    assert_eq!(check_erasable(&memory, &texts).unwrap_err().code, Code::Unavailable);
-    let texts = deleted(&memory, id);
-    let error = erase(&memory, &texts, "delete", &quiet()).unwrap_err();
-    assert_eq!(error.code, Code::Unavailable);
-    assert!(error.message.starts_with("the text is deleted but not erased: `"), "{error}");
-    fs::remove_file(folder.join("1.json")).unwrap();
+    let file = memory.paths.runs().join("linker/1.json");
+    let texts = stopped_by_unreadable(&memory, &file);
     check_erasable(&memory, &texts).unwrap();
     // A run writes its file during the compaction.
     let writes = || {
-        drop(make_unreadable());
+        make_unreadable(&file);
         Ok(())
     };
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &writes };

@@ -19,15 +19,6 @@ fn session(memory: &TestMemory, keys: &[&str]) {
     change(memory, |tx| edges.iter().try_for_each(|edge| tx.put_edge(edge)));
 }
 
-/// The keys beside a note in its sessions, sorted.
-fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
-    let view = memory.store.view();
-    let ix = view.find_key(key).unwrap();
-    let mut keys: Vec<String> = view.sequence_neighbors(ix).map(|ix| view.key(ix).to_owned()).collect();
-    keys.sort();
-    keys
-}
-
 fn replace(memory: &TestMemory, old: &str, new: &str) {
     let (old, new) = (memory.find(old).unwrap().id, memory.find(new).unwrap().id);
     change(memory, |tx| supersede::apply(tx, old, new, "manual", "", &memory.config, memory.now()));
@@ -51,11 +42,11 @@ fn a_successor_takes_the_place_in_the_session() {
     memory.note("better", "What b says, only better.");
     let before = everything(&memory);
     replace(&memory, "b", "better");
-    let order = |memory: &TestMemory| ["a", "better", "c"].map(|key| beside(memory, key));
+    let order = |memory: &TestMemory| ["a", "better", "c"].map(|key| memory.session_neighbors(key));
     assert_eq!(order(&memory), [vec!["better"], vec!["a", "c"], vec!["better", "d"]]);
     // If a neighbour in the session replaces the note, the gap in the sequence closes.
     replace(&memory, "c", "better");
-    assert_eq!(beside(&memory, "better"), ["a", "d"]);
+    assert_eq!(memory.session_neighbors("better"), ["a", "d"]);
     let seq = memory.store.last_seq();
     assert_eq!(undo::undo_single(&memory, seq).unwrap().refused, None);
     assert_eq!(undo::undo_single(&memory, seq - 1).unwrap().refused, None);
@@ -69,7 +60,7 @@ fn a_successor_with_a_place_of_its_own_keeps_it() {
     session(&memory, &["x", "y", "z"]);
     replace(&memory, "b", "y");
     assert_eq!(
-        [beside(&memory, "y"), beside(&memory, "a"), beside(&memory, "c")],
+        [memory.session_neighbors("y"), memory.session_neighbors("a"), memory.session_neighbors("c")],
         [vec!["x", "z"], vec!["c"], vec!["a"]]
     );
 }

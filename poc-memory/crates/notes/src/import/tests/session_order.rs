@@ -4,15 +4,6 @@ use super::*;
 use poc_graph::Edge;
 use proptest::prelude::*;
 
-/// The keys of the neighbours of a note.
-fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
-    let view = memory.store.view();
-    let mut keys: Vec<String> =
-        view.sequence_neighbors(view.find_key(key).unwrap()).map(|ix| view.key(ix).to_owned()).collect();
-    keys.sort();
-    keys
-}
-
 #[test]
 fn notes_of_a_session_are_neighbors() {
     let memory = TestMemory::new();
@@ -30,9 +21,9 @@ fn notes_of_a_session_are_neighbors() {
     );
     let report = lines(&memory, text);
     assert_eq!((failures(&report), counts(&report)), (String::new(), [5, 0, 0, 4]));
-    assert_eq!(beside(&memory, "a1"), ["a2"]);
-    assert_eq!(beside(&memory, "a2"), ["a1", "a3"]);
-    assert_eq!(beside(&memory, "b1"), Vec::<String>::new());
+    assert_eq!(memory.session_neighbors("a1"), ["a2"]);
+    assert_eq!(memory.session_neighbors("a2"), ["a1", "a3"]);
+    assert_eq!(memory.session_neighbors("b1"), Vec::<String>::new());
     let first = find(&memory, "a1");
     assert_eq!((first.author.as_deref(), first.source.as_deref()), (Some("Ann"), Some("session: a")));
     assert_eq!(counts(&lines(&memory, text)), [0, 0, 5, 0], "nothing has changed");
@@ -52,7 +43,7 @@ fn notes_of_a_session_are_neighbors() {
             })
         })
         .unwrap();
-    assert_eq!(beside(&memory, "a1"), ["a2"]);
+    assert_eq!(memory.session_neighbors("a1"), ["a2"]);
 }
 
 #[test]
@@ -65,7 +56,8 @@ fn a_session_in_several_files_has_one_order() {
         assert_eq!(failures(&take(&memory, ImportSource::Path(folder.path().join(file)))), "");
     }
     assert_eq!(
-        [beside(&memory, "a"), beside(&memory, "b"), beside(&memory, "c")].concat(),
+        [memory.session_neighbors("a"), memory.session_neighbors("b"), memory.session_neighbors("c")]
+            .concat(),
         ["b", "a", "c", "b"]
     );
 }
@@ -78,8 +70,8 @@ fn files_of_a_session_are_ordered_by_time() {
         put(&vault, &format!("{file}.md"), &format!("---\nsession: 7\ncreated: {at}\n---\nIt is {file}\n"));
     }
     take(&memory, ImportSource::Path(vault));
-    assert_eq!(beside(&memory, "noon"), ["early", "late"]);
-    assert_eq!(beside(&memory, "early"), ["noon"]);
+    assert_eq!(memory.session_neighbors("noon"), ["early", "late"]);
+    assert_eq!(memory.session_neighbors("early"), ["noon"]);
 }
 
 proptest! {
@@ -105,13 +97,13 @@ proptest! {
         }
         for number in 0..all.len() {
             let key = format!("n{number}");
-            prop_assert_eq!(beside(&grown, &key), beside(&once, &key));
+            prop_assert_eq!(grown.session_neighbors(&key), once.session_neighbors(&key));
             let mates: Vec<usize> = (0..all.len()).filter(|other| sessions[*other] == sessions[number]).collect();
             let at = mates.iter().position(|other| *other == number).unwrap();
             let near = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| mates.get(at));
             let mut expected: Vec<String> = near.map(|other| format!("n{other}")).collect();
             expected.sort();
-            prop_assert_eq!(beside(&once, &key), expected);
+            prop_assert_eq!(once.session_neighbors(&key), expected);
         }
     }
 }

@@ -260,15 +260,6 @@ fn take(memory: &TestMemory, path: &Path) -> ImportReport {
     import(memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap()
 }
 
-/// The neighbours of a note in its session.
-fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
-    let view = memory.store.view();
-    let ix = view.find_key(key).unwrap();
-    let mut keys: Vec<String> = view.sequence_neighbors(ix).map(|ix| view.key(ix).to_owned()).collect();
-    keys.sort();
-    keys
-}
-
 /// Checks that the memory holds the turns that were not abandoned, in their order.
 fn check(memory: &TestMemory, assistant: TranscriptSource, talks: &[GeneratedTurn], turns: &[String]) {
     let kept: Vec<(&GeneratedTurn, String)> = talks
@@ -295,7 +286,7 @@ fn check(memory: &TestMemory, assistant: TranscriptSource, talks: &[GeneratedTur
         let mut expected: Vec<String> =
             around.filter_map(|near| kept.get(near)).map(|(_, key)| key.clone()).collect();
         expected.sort();
-        assert_eq!(beside(memory, key), expected, "{key}");
+        assert_eq!(memory.session_neighbors(key), expected, "{key}");
     }
 }
 
@@ -425,7 +416,7 @@ fn a_subagent_is_a_session_of_its_own() {
     let found = note("Find the bug");
     assert_eq!(found.body, "Claude: Find the bug\n\nSubagent: It is in the lexer.");
     assert!(found.key.starts_with("claude-code/5e0a1b2c3d4e/a37b434476a0/"), "{}", found.key);
-    assert!(beside(&memory, &found.key).is_empty());
+    assert!(memory.session_neighbors(&found.key).is_empty());
 }
 
 #[test]
