@@ -28,10 +28,10 @@ fn a_wrong_field_has_the_same_error_as_on_the_socket() {
     check("GET /v1/search?text=x&top_k=1.5", None, Some("top_k"), "invalid type: string \"1.5\"");
     check("GET /v1/search?text=x&topk=1", None, Some("topk"), "unknown field `topk`");
     check("GET /v1/search", None, Some("text"), "missing field `text`");
-    check("GET /v1/search?text=a&text=b", None, Some("text"), "is given more than once");
-    check("GET /v1/search?text=%ff", None, Some("text"), "is not UTF-8");
+    check("GET /v1/search?text=a&text=b", None, Some("text"), "the field is given more than once");
+    check("GET /v1/search?text=%ff", None, Some("text"), "the value is not UTF-8");
     check("GET /v1/nodes/%ff", None, None, "the path is not UTF-8");
-    check("GET /v1/nodes/x?node=y", None, Some("node"), "is given more than once");
+    check("GET /v1/nodes/x?node=y", None, Some("node"), "the field is given more than once");
     check("GET /v1/pipeline?explain=yes&text=x", None, Some("explain"), "invalid type: string \"yes\"");
     check("POST /v1/insert", Some(json!({"title": 5})), Some("title"), "invalid type: integer `5`");
     check("POST /v1/insert", Some(json!({"titel": "x"})), Some("titel"), "unknown field `titel`");
@@ -54,7 +54,7 @@ fn a_wrong_field_has_the_same_error_as_on_the_socket() {
         "POST /v1/agents/linker/run",
         Some(json!({"agent": "replay"})),
         Some("agent"),
-        "is already given in the path",
+        "the field is already given in the path",
     );
     assert_eq!(world.json(&["stats"])["nodes"], 0);
 }

@@ -233,9 +233,9 @@ fn check_value(config: &Config, path: &[&str]) -> Result<()> {
 /// Checks the address of a server. The message does not repeat it, because it may contain a secret.
 fn check_address(text: &str) -> Result<()> {
     endpoint::parse(text).map(drop).map_err(|error| match error {
-        EndpointError::NoAddress => Error::config("is not an address")
+        EndpointError::NoAddress => Error::config("the value is not an address")
             .hint("give one that begins with `http://` or `https://`, such as `https://example.org/path`"),
-        EndpointError::Credentials => Error::config("contains a user or a password")
+        EndpointError::Credentials => Error::config("the address contains a user or a password")
             .hint("leave them out, because messages show the address"),
     })
 }
@@ -393,8 +393,8 @@ top-k = 5
     fn the_address_of_a_server_is_checked() {
         let error =
             |value: &str| edited("config.toml", FILE, "notify.webhook", Some(value)).unwrap_err().line();
-        insta::assert_snapshot!(error("example.org/hook"), @"`notify.webhook`: is not an address; give one that begins with `http://` or `https://`, such as `https://example.org/path`");
-        insta::assert_snapshot!(error("https://me:secret@example.org"), @"`notify.webhook`: contains a user or a password; leave them out, because messages show the address");
+        insta::assert_snapshot!(error("example.org/hook"), @"`notify.webhook`: the value is not an address; give one that begins with `http://` or `https://`, such as `https://example.org/path`");
+        insta::assert_snapshot!(error("https://me:secret@example.org"), @"`notify.webhook`: the address contains a user or a password; leave them out, because messages show the address");
         assert!(
             set("notify.webhook", "https://example.org/hook")
                 .contains("webhook = \"https://example.org/hook\"")

@@ -61,7 +61,7 @@ pub(super) struct Eval {
     /// Ask with `recall` instead of the search
     #[arg(long)]
     recall: bool,
-    /// Number of nights on which the agents run, a day apart
+    /// Number of simulated nights, a day apart. The agents run in each
     #[arg(long, value_name = "N", default_value_t = 1, requires = "agents", value_parser = clap::value_parser!(u32).range(1..=365))]
     nights: u32,
     /// Measure the gates of `query` instead: how often each answers STRONG, WEAK or MISS when the relevant notes are

@@ -22,7 +22,7 @@ pub(crate) fn take(args: &mut Value) -> Result<Option<u64>> {
         return Ok(None);
     };
     parse(&given).map(Some).ok_or_else(|| {
-        Error::invalid("is not the number of a change")
+        Error::invalid("the value is not the number of a change")
             .hint("give the `seq` of an answer's `as_of`")
             .field(FIELD)
     })

@@ -32,7 +32,7 @@ impl SecretCheck {
         self.text(&mut checked);
         if checked != text {
             *object = serde_json::from_str(&checked).map_err(|_| {
-                Error::invalid("it contains a secret that cannot be replaced")
+                Error::invalid("the object contains a secret that cannot be replaced")
                     .hint("leave the secret out")
                     .field(field)
             })?;

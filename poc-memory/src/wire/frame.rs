@@ -71,7 +71,7 @@ impl Hello {
             return Ok(());
         }
         Err(Error::unavailable(format!(
-            "{peer} is version {} and speaks protocol {}, this program is version {} and speaks protocol {PROTOCOL}",
+            "{peer} is version {} and speaks protocol {}, but this program is version {} and speaks protocol {PROTOCOL}",
             self.version,
             self.protocol,
             env!("CARGO_PKG_VERSION")

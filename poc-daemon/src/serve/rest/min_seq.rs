@@ -44,7 +44,7 @@ fn insert(headers: &HeaderMap, fields: &mut Map<String, Value>, name: &str) -> R
     for value in headers.get_all(HEADER) {
         let text = value.to_str().unwrap_or_default().trim();
         if fields.insert(name.to_owned(), text.into()).is_some() {
-            return Err(Error::invalid("is given twice, at least once in a header")
+            return Err(Error::invalid("the number is given twice, at least once in a header")
                 .hint("give it once")
                 .field(name));
         }

@@ -72,7 +72,9 @@ impl Fields {
             (None, true) => drop(request.insert(name.to_owned(), Value::Array(vec![value]))),
             (None, false) => drop(request.insert(name.to_owned(), value)),
             (Some(_), _) => {
-                return Err(Error::invalid("is given more than once").hint("give it once").field(name));
+                return Err(Error::invalid("the field is given more than once")
+                    .hint("give it once")
+                    .field(name));
             }
         }
         Ok(())
@@ -84,7 +86,8 @@ impl Fields {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
             let name = decode(name).ok_or_else(|| Error::invalid("a name in the query is not UTF-8"))?;
-            let text = decode(text).ok_or_else(|| Error::invalid("is not UTF-8").field(name.as_str()))?;
+            let text =
+                decode(text).ok_or_else(|| Error::invalid("the value is not UTF-8").field(name.as_str()))?;
             if name == tenancy::FIELD {
                 tenant.push(text);
             } else if let Some(key) = tenant_key(&name) {
@@ -227,8 +230,8 @@ mod tests {
     #[test]
     fn errors_name_the_field() {
         let check = |query: &str, expected: &str| assert_eq!(read(query).unwrap_err().to_string(), expected);
-        check("text=a&text=b", "`text`: is given more than once");
-        check("text=%ff", "`text`: is not UTF-8");
+        check("text=a&text=b", "`text`: the field is given more than once");
+        check("text=%ff", "`text`: the value is not UTF-8");
         check("%ff=a", "a name in the query is not UTF-8");
     }
 

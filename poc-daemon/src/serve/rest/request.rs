@@ -35,7 +35,7 @@ pub(super) fn from_body<'a>(
     for (name, value) in object(body)? {
         if request.contains_key(&name) {
             let place = if name == tenancy::FIELD { "query" } else { "path" };
-            return Err(Error::invalid(format!("is already given in the {place}"))
+            return Err(Error::invalid(format!("the field is already given in the {place}"))
                 .hint("leave it out")
                 .field(name));
         }
@@ -73,7 +73,7 @@ fn object(body: &[u8]) -> Result<Map<String, Value>> {
             };
             if let Some(name) = json::repeated_field(&error) {
                 let at = ErrorLocation { field: Some(name), ..at };
-                return Err(Error::invalid("is given twice").hint("give each field once").at(at));
+                return Err(Error::invalid("the field is given twice").hint("give each field once").at(at));
             }
             let text = error.to_string();
             let problem = text.split(" at line ").next().unwrap_or(&text);
@@ -118,13 +118,13 @@ mod tests {
         {"node":"a"}
         {"node":"a"}
         {"node":"a","count":1}
-        `node`: is already given in the path
+        `node`: the field is already given in the path
         the body is not a JSON object
         the body is not a JSON object
         1:11: the body is not JSON: expected value
         1:1: the body is not JSON: expected value
-        1:20: `count`: is given twice
-        1:22: `a`: is given twice
+        1:20: `count`: the field is given twice
+        1:22: `a`: the field is given twice
         "#);
     }
 

@@ -153,10 +153,15 @@ impl Draft {
         }
         // Version 0 asks for a new note, which is an update of a note that does not exist yet.
         self.update |= self.if_version == Some(0) && self.key.is_some();
-        if (self.if_version.is_some() || self.must_exist) && !self.update {
+        if self.if_version.is_some() && !self.update {
             return Err(Error::invalid("`if_version` is for updates only")
                 .hint("give `update` and `key`, or leave `if_version` out")
                 .field("if_version"));
+        }
+        if self.must_exist && !self.update {
+            return Err(Error::invalid("only an update can require that the note exists")
+                .hint("give `update` and `key`, or leave the condition out")
+                .field("update"));
         }
         if self.update && self.supersedes.is_some() {
             return Err(Error::invalid("a note cannot update one note and supersede another at once")
@@ -172,7 +177,7 @@ pub(super) fn checked_keywords(words: &[String], config: &Config) -> Result<Vec<
     let words = keyword_normalization::normalize(words)?;
     let (count, max) = (words.len(), config.insert.max_keywords);
     if count > max {
-        return Err(Error::invalid(format!("the note has {count} keywords, a note may have {max}"))
+        return Err(Error::invalid(format!("the note has {count} keywords, more than the maximum of {max}"))
             .hint("keep the ones that other notes share")
             .field("keywords"));
     }
@@ -194,9 +199,11 @@ pub(super) fn check_size(title: &str, body: &str, keywords: &[String], limit: us
     let bytes = title.len() + body.len() + keywords.iter().map(String::len).sum::<usize>();
     if bytes > limit {
         let field = if title.len() > body.len() { "title" } else { "body" };
-        return Err(Error::invalid(format!("the note has {bytes} bytes of text, a note may have {limit}"))
-            .hint("split it into several notes, one idea each")
-            .field(field));
+        return Err(Error::invalid(format!(
+            "the note has {bytes} bytes of text, more than the maximum of {limit}"
+        ))
+        .hint("split it into several notes, one idea each")
+        .field(field));
     }
     Ok(())
 }

@@ -70,16 +70,19 @@ pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Pla
 
 /// Checks the version that the draft expects. The transaction checks that it has not changed since.
 fn check_expected(draft: &Draft, stored: Option<&Node>) -> Result<()> {
-    let absent = |expected: &str, hint: &str| {
+    let absent = |field: &str, expected: &str, hint: &str| {
         let key = draft.key.as_deref().unwrap_or_default();
-        let message = format!("there is no note `{key}`, and the request expects {expected}");
-        Err(Error::conflict(message).hint(hint).version(0).field("if_version"))
+        let message = format!("there is no note `{key}`, but the request expects {expected}");
+        Err(Error::conflict(message).hint(hint).version(0).field(field))
     };
     match (stored, draft.if_version) {
         (Some(stored), expected) => resolve::check_version(stored, expected),
-        (None, _) if draft.must_exist => absent("one", "leave the condition out to store it as a new note"),
+        (None, _) if draft.must_exist => {
+            absent("key", "one", "leave the condition out to store it as a new note")
+        }
         (None, None | Some(0)) => Ok(()),
         (None, Some(expected)) => absent(
+            "if_version",
             &format!("version {expected} of it"),
             "leave `if_version` out, or give 0, to store it as a new note",
         ),

@@ -14,7 +14,7 @@ pub(super) fn checked(key: &str) -> Result<String> {
     let wrong = if key.is_empty() {
         "the key is empty".to_owned()
     } else if key.len() > KEY_MAX_BYTES {
-        format!("the key has {} bytes, a key may have {KEY_MAX_BYTES}", key.len())
+        format!("the key has {} bytes, more than the maximum of {KEY_MAX_BYTES}", key.len())
     } else if key.contains(char::is_control) {
         format!("the key {key:?} has a control character in it")
     } else {

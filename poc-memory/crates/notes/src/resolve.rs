@@ -58,14 +58,14 @@ pub fn named(tx: &Transaction<'_>, name: &str, field: &str) -> Result<Node> {
 pub fn check_version(node: &Node, expected: Option<u32>) -> Result<()> {
     match expected {
         Some(0) => Err(Error::conflict(format!(
-            "`{}` exists already and has version {}, and the request expects that it does not exist",
+            "`{}` already exists and has version {}, but the request expects that it does not exist",
             node.key, node.version
         ))
         .hint("read the note and repeat the change on its present text, or give another key")
         .version(node.version)
         .field("if_version")),
         Some(expected) if expected != node.version => Err(Error::conflict(format!(
-            "`{}` has version {}, and the request expects {expected}",
+            "`{}` has version {}, but the request expects {expected}",
             node.key, node.version
         ))
         .hint("read the note again and repeat the change on its present text")

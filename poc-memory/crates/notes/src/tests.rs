@@ -69,7 +69,7 @@ fn a_note_without_text_or_too_much_of_it_is_refused() {
     give a title, a body or both
     ");
     insta::assert_snapshot!(describe(memory.insert(draft(&"x".repeat(120))).unwrap_err()), @r"
-    invalid_argument: `body`: the note has 202 bytes of text, a note may have 100
+    invalid_argument: `body`: the note has 202 bytes of text, more than the maximum of 100
     split it into several notes, one idea each
     ");
     assert_eq!(memory.store.view().node_count(), 0);

@@ -84,7 +84,7 @@ fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> R
     draft::no_nul(&draft.text, "text")?;
     if draft.text.len() > config.max_message_bytes {
         return Err(Error::invalid(format!(
-            "the message has {} bytes, a message may have {}",
+            "the message has {} bytes, more than the maximum of {}",
             draft.text.len(),
             config.max_message_bytes
         ))
@@ -111,7 +111,7 @@ fn nodes(memory: &Memory, message: &Message, keywords: &[String], trust: Trust) 
     let max = memory.config.write.max_chunks;
     if chunks.len() > max {
         return Err(Error::invalid(format!(
-            "the message has {} chunks of a few sentences, a message may have {max}",
+            "the message has {} chunks of a few sentences, more than the maximum of {max}",
             chunks.len()
         ))
         .hint("split it into several")

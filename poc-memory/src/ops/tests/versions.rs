@@ -42,7 +42,7 @@ fn an_update_depends_on_the_version() {
     let exists = asked(&memory, "insert", absent(0)).unwrap_err().message;
     assert_eq!(
         exists,
-        "`new` exists already and has version 1, and the request expects that it does not exist"
+        "`new` already exists and has version 1, but the request expects that it does not exist"
     );
     // In a batch, the version of each note is checked separately.
     let answer = asked(
@@ -61,6 +61,21 @@ fn an_update_depends_on_the_version() {
     {
         assert_eq!(asked(&memory, "insert", wrong).unwrap_err().code, Code::InvalidArgument);
     }
+}
+
+/// The condition of the header `If-Match: *`.
+#[test]
+fn a_note_that_must_exist_does_not_need_a_version() {
+    let memory = filled();
+    let refused = |update: bool| {
+        let request = json!({"key": "new", "update": update, "must_exist": true, "title": "New"});
+        let error = asked(&memory, "insert", request).unwrap_err();
+        assert!(!error.line().contains("if_version"), "{error}");
+        let at = error.at.unwrap();
+        (error.code, at.version, at.field)
+    };
+    assert_eq!(refused(false), (Code::InvalidArgument, None, Some("update".into())));
+    assert_eq!(refused(true), (Code::Conflict, Some(0), Some("key".into())));
 }
 
 #[test]

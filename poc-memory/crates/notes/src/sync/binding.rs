@@ -5,7 +5,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeId, EdgeKind, NodeId, Tenant, Trust};
-use poc_store::{Record, Records, Store, Table, Transaction};
+use poc_store::{DAMAGED_HINT, Record, Records, Store, Table, Transaction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
@@ -289,5 +289,5 @@ fn read_id(bytes: Option<&[u8]>) -> Result<NodeId> {
 }
 
 fn damaged() -> Error {
-    Error::damaged("a mark of the last sync is damaged")
+    Error::damaged("a mark of the last sync is damaged").hint(DAMAGED_HINT)
 }

@@ -237,8 +237,11 @@ impl FileReader<'_> {
 fn read_file(memory: &Memory, path: &Path, stat: &FileStat) -> Result<Option<Vec<u8>>> {
     let longest = memory.config.insert.max_node_bytes.saturating_mul(2) as u64;
     if stat.size > longest {
-        return Err(Error::invalid(format!("the file has {} bytes, a file may have {longest}", stat.size))
-            .hint("split it into several, one idea each"));
+        return Err(Error::invalid(format!(
+            "the file has {} bytes, more than the maximum of {longest}",
+            stat.size
+        ))
+        .hint("split it into several, one idea each"));
     }
     let unreadable = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
     let mut file = match regular_file::open(path) {

@@ -196,7 +196,7 @@ fn an_invalid_message_is_refused_without_changes() {
     insta::assert_snapshot!(reported.join("\n"), @r"
     invalid_argument: `text`: the message is blank; give a text
     invalid_argument: `text`: the message is blank; give a text
-    invalid_argument: `text`: the message has 102 bytes, a message may have 100; split it into several
+    invalid_argument: `text`: the message has 102 bytes, more than the maximum of 100; split it into several
     invalid_argument: `metadata`: the metadata has 36 bytes as JSON, the limit is 30; move long values into the message
     ");
     assert_eq!(memory.store.view().seq, 0);
@@ -214,8 +214,8 @@ fn a_message_with_too_many_chunks_or_too_long_a_sentence_is_refused() {
         refused(&memory, &format!("Short. {}.", "and so on ".repeat(20).trim()), json!({})),
     ];
     insta::assert_snapshot!(reported.join("\n"), @r"
-    invalid_argument: `text`: the message has 4 chunks of a few sentences, a message may have 3; split it into several
-    invalid_argument: `text`: chunk 1 of the message: the note has 286 bytes of text, a note may have 120; use shorter sentences: a chunk contains a few complete sentences
+    invalid_argument: `text`: the message has 4 chunks of a few sentences, more than the maximum of 3; split it into several
+    invalid_argument: `text`: chunk 1 of the message: the note has 286 bytes of text, more than the maximum of 120; use shorter sentences: a chunk contains a few complete sentences
     ");
     assert_eq!(memory.store.view().seq, seq);
 }

@@ -232,10 +232,9 @@ impl<'a> Builder<'a> {
             raw.extend(lex::stages(source, part.clone(), values, &mut problems));
         }
         if let Some(stage) = raw.get(MAX_STAGES) {
-            problems.push(SourceDiagnostic::new(
-                stage.span.start..source.len(),
-                format!("a pipeline has at most {MAX_STAGES} stages, this one has {}", raw.len()),
-            ));
+            let message = format!("the pipeline has {} stages", raw.len());
+            let problem = SourceDiagnostic::new(stage.span.start..source.len(), message);
+            problems.push(problem.hint(format!("at most {MAX_STAGES} stages are allowed")));
         }
         for (position, stage) in raw.iter().enumerate().take(MAX_STAGES) {
             let before = self.calls.len();
