@@ -181,19 +181,19 @@ impl Op for Night {
         let mut waiting: Vec<WaitingProposals> = Vec::new();
         for proposal in proposal::proposals(ctx.memory, None)? {
             let memory = ctx.memory.of(&proposal.tenant);
-            let stale = review::outdated_reason(&memory, &memory.store, &memory.store.view(), &proposal)?;
-            let stale = usize::from(stale.is_some());
+            let outdated = review::outdated_reason(&memory, &memory.store, &memory.store.view(), &proposal)?;
+            let outdated = usize::from(outdated.is_some());
             match waiting.iter_mut().find(|waiting| waiting.run == proposal.run) {
                 Some(waiting) => {
                     waiting.count += 1;
-                    waiting.stale += stale;
+                    waiting.stale += outdated;
                 }
                 None => waiting.push(WaitingProposals {
                     run: proposal.run,
                     agent: proposal.agent,
                     tenant: tenancy::name(&proposal.tenant),
                     count: 1,
-                    stale,
+                    stale: outdated,
                 }),
             }
         }

@@ -331,7 +331,7 @@ impl ReplyApplication<'_> {
         row: &Run,
         changed: &HashSet<NodeId>,
     ) -> Result<Vec<std::result::Result<Option<ActionEffect>, Refusal>>> {
-        let stale = |action: &PlannedAction| {
+        let changed_since_read = |action: &PlannedAction| {
             let id = action.permitted.nodes().into_iter().find(|id| changed.contains(id))?;
             let name = self.selection.by_id(id).map_or("a note", |handle| handle.name.as_str());
             let why = format!("{name} was edited, superseded or deleted during the call");
@@ -343,7 +343,7 @@ impl ReplyApplication<'_> {
             part_of: action.part_of,
             summary: summary(action.index),
             permitted: &action.permitted,
-            ready: stale(action).map_or(Ok(action.note.as_ref()), Err),
+            ready: changed_since_read(action).map_or(Ok(action.note.as_ref()), Err),
             proposal: None,
         };
         let now: Vec<ActionStep<'_>> = plan.iter().filter(|action| !action.proposed).map(step).collect();
@@ -354,7 +354,7 @@ impl ReplyApplication<'_> {
             now: self.now,
         };
         let mut done = action_group::execute(&executor, tx, &now)?.into_iter();
-        let mut outcome = |action: &PlannedAction| match (action.proposed, stale(action)) {
+        let mut outcome = |action: &PlannedAction| match (action.proposed, changed_since_read(action)) {
             (true, Some(refusal)) => Err(refusal),
             (true, None) => Ok(None),
             (false, _) => done.next().map(|outcome| outcome.map(Some)).unwrap_or(Ok(None)),

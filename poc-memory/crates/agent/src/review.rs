@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 /// Applies the proposals of a run: all, or those with the given numbers (from 1) and the actions in the same
-/// groups. Proposals on notes that have changed or become protected are not applied, and are closed as stale.
+/// groups. Proposals on notes that have changed or become protected are not applied, and are closed as outdated.
 ///
 /// If search then answers confirmed questions significantly worse, the proposals are undone and wait again, with the
 /// reason in the items. Proposals that were applied before are not judged: the person wants them anyway.
@@ -50,8 +50,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
         let seq = tx.seq();
         let mut steps = Vec::new();
         for (proposal, note) in &ready {
-            let stale = outdated_reason(memory, tx, tx.view(), proposal)?;
-            let note = match stale {
+            let note = match outdated_reason(memory, tx, tx.view(), proposal)? {
                 Some(why) => Err(RefusalReason::ChangedSinceRead.because(why)),
                 None => note.as_ref().map(Option::as_ref).map_err(Refusal::clone),
             };

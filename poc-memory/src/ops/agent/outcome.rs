@@ -129,7 +129,8 @@ pub(super) enum ProposalState {
     /// A person rejected it.
     Rejected,
     /// Its notes had changed when it was to be applied.
-    Stale,
+    #[serde(rename = "stale")]
+    Outdated,
 }
 
 /// An action that was refused and therefore not applied.
@@ -234,7 +235,7 @@ impl AgentRunOutput {
             let state = match action.state {
                 ProposalState::Proposed => "",
                 ProposalState::Rejected => " (rejected)",
-                ProposalState::Stale => " (stale)",
+                ProposalState::Outdated => " (too late)",
             };
             let _ =
                 writeln!(text, "  ? {}. {}{state}: {}", action.number, action.action, one_line(&action.why));
@@ -279,7 +280,7 @@ fn proposed((number, row): (usize, &ActionRecord)) -> Option<ProposedAction> {
     let state = match row.state {
         ActionState::Proposed => ProposalState::Proposed,
         ActionState::Rejected => ProposalState::Rejected,
-        ActionState::Outdated => ProposalState::Stale,
+        ActionState::Outdated => ProposalState::Outdated,
         ActionState::Applied | ActionState::Refused | ActionState::Undone => return None,
     };
     let (action, why, detail) = (row.summary.clone(), row.why.clone(), row.detail.clone());
