@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Shrink the files of this memory while it is in use: drop history older than `[history] keep`, and rewrite the
-/// records without unused space. Notes, links, visits and runs stay. What is dropped can no longer be shown, as a past
-/// state or in a history, nor undone; backups that contain it keep it. The daemon does the same automatically when the
-/// records, or a log that `keep` bounds, are three times as large as necessary.
+/// records without unused space. Notes, links, visits and runs stay. Dropped history can no longer be shown or
+/// undone; backups that contain it keep it. The daemon does the same automatically when the records, or a log that
+/// `keep` bounds, are three times as large as necessary.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Compact {
@@ -70,7 +70,7 @@ impl Op for Compact {
         let keep = self.keep.unwrap_or(ctx.memory.config.history.keep);
         let stopped = || {
             Error::new(Code::Unavailable, "the daemon is stopping: the compaction was not completed")
-                .hint("the next one continues")
+                .hint("the next compaction continues it")
         };
         let done =
             with_callbacks(ctx, &stopped, |callbacks| compaction::compact(ctx.memory, keep, callbacks))?;

@@ -1,7 +1,7 @@
 //! `undo`
 
 use super::agent::AgentUndo;
-use super::agent::undo::{self, SkippedAction};
+use super::agent::undo::{self, RefusedItem};
 use super::import::Import;
 use super::recall::Recall;
 use super::undo_window::{undo_line, undo_window};
@@ -54,7 +54,7 @@ pub(crate) struct UndoOutput {
     /// Descriptions of what was undone.
     undone: Vec<String>,
     /// Changes that were not undone, and why.
-    refused: Vec<SkippedAction>,
+    refused: Vec<RefusedItem>,
     /// Numbers of the changes that this undo made; `undo` with one of them reverts the undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<u64>,
@@ -221,7 +221,7 @@ impl Op for Undo {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "undone: {what}");
         }
-        for SkippedAction { action, reason } in &output.refused {
+        for RefusedItem { action, reason } in &output.refused {
             let _ = writeln!(text, "left:   {action}: {reason}");
         }
         text += &undo_line(&output.changes, output.undo_within, terminal);

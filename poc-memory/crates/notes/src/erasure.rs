@@ -192,7 +192,7 @@ fn erase(
     store.compact(Some(Timestamp(i64::MAX)), callbacks).map_err(incomplete)?;
     let base = store.history_base().filter(|base| base.seq + 1 >= marked).ok_or_else(|| {
         Error::internal("the text is deleted, but the history that contains it could not be dropped")
-            .hint("write something and erase again")
+            .hint("store a note, then repeat the erasure")
     })?;
     store.erase_shared_history(callbacks).map_err(incomplete)?;
     // Runs that began before the deletion have ended by now.

@@ -102,7 +102,7 @@ pub(super) fn drop_taken_aliases<R: Records + ?Sized>(records: &R, node: &mut No
 fn not_an_alias(name: &str, node: &Node) -> Error {
     let error = Error::not_found(format!("`{name}` is not a former key of `{}`", node.key));
     match node.aliases.as_slice() {
-        [] => error.hint("it has none"),
+        [] => error.hint("the note has no former keys"),
         aliases => error.hint(format!("its former keys: {}", aliases.join(", "))),
     }
 }

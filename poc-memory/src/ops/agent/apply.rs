@@ -1,7 +1,7 @@
 //! `agent apply`
 
 use super::action_numbers::group_line;
-use super::undo::{SkippedAction, split_by_outcome};
+use super::undo::{RefusedItem, split_by_outcome};
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
@@ -30,7 +30,7 @@ pub(crate) struct AgentApplyOutput {
     /// Descriptions of the applied actions.
     applied: Vec<String>,
     /// Actions that could no longer be applied, and why.
-    refused: Vec<SkippedAction>,
+    refused: Vec<RefusedItem>,
     /// The selected numbers in groups that also have actions that were not selected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     only: Vec<u16>,
@@ -59,7 +59,7 @@ impl Op for AgentApply {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "applied: {action}");
         }
-        for SkippedAction { action, reason } in &output.refused {
+        for RefusedItem { action, reason } in &output.refused {
             let _ = writeln!(text, "left:    {action}: {reason}");
         }
         text += &group_line(&output.only, &output.with, "they are applied together or not at all");

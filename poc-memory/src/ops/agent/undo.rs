@@ -37,7 +37,7 @@ pub(crate) struct AgentUndoOutput {
     /// Descriptions of the undone actions.
     undone: Vec<String>,
     /// Actions that were not undone, and why.
-    refused: Vec<SkippedAction>,
+    refused: Vec<RefusedItem>,
     /// The number of the change that this undo made, if it undid anything; `undo` takes it to bring the actions back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
@@ -45,9 +45,9 @@ pub(crate) struct AgentUndoOutput {
     undo_within: HistoryRetention,
 }
 
-/// An action that was left as it is, with the reason.
+/// An action that was refused, with the reason.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(in crate::ops) struct SkippedAction {
+pub(in crate::ops) struct RefusedItem {
     pub(in crate::ops) action: String,
     pub(in crate::ops) reason: String,
 }
@@ -59,16 +59,16 @@ pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(R
     Ok((run, undone))
 }
 
-/// Splits the items into those that were done and those that were skipped.
-pub(in crate::ops) fn split_by_outcome(items: Vec<UndoItem>) -> (Vec<String>, Vec<SkippedAction>) {
-    let (mut done, mut skipped) = (Vec::new(), Vec::new());
+/// Splits the items into those that were done and those that were refused.
+pub(in crate::ops) fn split_by_outcome(items: Vec<UndoItem>) -> (Vec<String>, Vec<RefusedItem>) {
+    let (mut done, mut refusals) = (Vec::new(), Vec::new());
     for UndoItem { summary, refused } in items {
         match refused {
             None => done.push(summary),
-            Some(reason) => skipped.push(SkippedAction { action: summary, reason }),
+            Some(reason) => refusals.push(RefusedItem { action: summary, reason }),
         }
     }
-    (done, skipped)
+    (done, refusals)
 }
 
 impl Op for AgentUndo {
@@ -105,7 +105,7 @@ impl Op for AgentUndo {
         for action in &output.undone {
             let _ = writeln!(text, "  undone: {action}");
         }
-        for SkippedAction { action, reason } in &output.refused {
+        for RefusedItem { action, reason } in &output.refused {
             let _ = writeln!(text, "  left:   {action}: {reason}");
         }
         text += &undo_line(output.seq.as_slice(), output.undo_within, terminal);

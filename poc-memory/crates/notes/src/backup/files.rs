@@ -164,7 +164,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Makes the names in a folder and in all folders below it durable.
+/// Makes the names in a folder and in its subfolders durable.
 pub(super) fn sync_tree(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -175,7 +175,7 @@ pub(super) fn sync_tree(folder: &Path) -> io::Result<()> {
     sync_folder(folder)
 }
 
-/// The contents of a folder and of the folders below it.
+/// The contents of a folder and of its subfolders.
 #[derive(Default)]
 pub(super) struct Listing {
     /// The regular files, also behind symbolic links, sorted.
@@ -184,7 +184,7 @@ pub(super) struct Listing {
     pub(super) others: Vec<PathBuf>,
 }
 
-/// Lists a file, or a folder with all folders below it. A missing one is empty.
+/// Lists a file, or a folder with its subfolders. A missing one is empty.
 pub(super) fn list(path: &Path) -> Result<Listing> {
     let mut listing = Listing::default();
     // A missing path is an empty listing, but a broken symbolic link inside it is reported.

@@ -46,7 +46,7 @@ pub struct BackupCallbacks<'a> {
     pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
-/// The files in a folder and in the folders below it; none if it is missing.
+/// The files in a folder and in its subfolders; none if it is missing.
 pub(crate) fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files::list(folder)?.files)
 }

@@ -184,7 +184,7 @@ pub fn by_sets(
     for (index, set) in sets.iter().enumerate() {
         if sets.iter().take(index).any(|other| is_same(&other.documents, &set.documents)) {
             return Err(Error::invalid(format!("the folder of `{}` is given twice", set.name))
-                .hint("questions are also asked of the next folder's notes: give folders about other things")
+                .hint("name each folder once: the notes of the next folder must not answer its questions")
                 .field("from"));
         }
     }

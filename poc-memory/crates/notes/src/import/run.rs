@@ -95,7 +95,7 @@ pub(super) struct Import<'a> {
     pub(super) sessions: BTreeMap<String, Vec<SessionNote>>,
     /// The files of the folder.
     pub(super) files: HashSet<String>,
-    /// The folders below it that cannot be read.
+    /// The subfolders that cannot be read.
     pub(super) unread_folders: Vec<PathBuf>,
     /// The path of the source below a folder that was imported before; empty if there is none.
     pub(super) below: PathBuf,

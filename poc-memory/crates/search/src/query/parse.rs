@@ -313,7 +313,8 @@ impl<'a> Builder<'a> {
         }
         if chain.len() == MAX_DEPTH {
             let message = format!("saved pipelines are nested more than {MAX_DEPTH} deep");
-            return problems.push(problem(message).hint("write some of them out"));
+            return problems
+                .push(problem(message).hint("write the stages of some of them instead of their names"));
         }
         self.used.insert(name.into());
         // An invalid pipeline is reported only once, and one that is too long is not expanded further.

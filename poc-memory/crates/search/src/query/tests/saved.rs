@@ -374,7 +374,7 @@ fn saved_pipelines_are_bounded() {
     in the saved pipeline `@l15`: saved pipelines are nested more than 16 deep
       @l16
       ^^^^
-    hint: write some of them out
+    hint: write the stages of some of them instead of their names
     ");
     // Each level uses the next one several times, so the full expansion would be enormous.
     for last in ["limit:1", "limt:1"] {
