@@ -122,10 +122,10 @@ impl Op for AgentDiff {
             second: node.second,
         });
         Ok(AgentDiffOutput {
-            definition: definition(
-                (&first, first_transcript.as_ref()),
-                (&second, second_transcript.as_ref()),
-            ),
+            definition: match first.fingerprint == second.fingerprint {
+                true => Some(Vec::new()),
+                false => both.and_then(|(one, other)| definition(one, other)),
+            },
             nodes: ListComparison::of(nodes, key),
             edited: edited.collect(),
             system: both.map(|(one, other)| diff::lines(&one.system, &other.system)),
@@ -189,19 +189,13 @@ impl AgentDiffOutput {
     }
 }
 
-/// The keys in which the two files differ; `None` if the versions differ and a file is no longer stored.
-fn definition(
-    (first, first_transcript): (&Run, Option<&RunTranscript>),
-    (second, second_transcript): (&Run, Option<&RunTranscript>),
-) -> Option<Vec<ChangedKey>> {
-    if first.fingerprint == second.fingerprint {
-        return Some(Vec::new());
+/// The keys in which the agent files of two runs differ; `None` if a file is not stored.
+fn definition(first: &RunTranscript, second: &RunTranscript) -> Option<Vec<ChangedKey>> {
+    let (one, other) = (&first.definition, &second.definition);
+    if one.is_empty() || other.is_empty() {
+        return None;
     }
-    let file =
-        |transcript: Option<&RunTranscript>| transcript.map(|transcript| transcript.definition.clone());
-    let kept = |text: &String| !text.is_empty();
-    let (one, other) = (file(first_transcript).filter(kept)?, file(second_transcript).filter(kept)?);
-    let keys = diff::keys(&one, &other).into_iter();
+    let keys = diff::keys(one, other).into_iter();
     Some(keys.map(|KeyDiff { key, first, second }| ChangedKey { key, first, second }).collect())
 }
 

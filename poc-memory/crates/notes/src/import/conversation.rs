@@ -48,11 +48,20 @@ pub(super) struct Turn {
     pub messages: Vec<TurnMessage>,
 }
 
+/// Who wrote a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaker {
+    /// The person.
+    Person,
+    /// The assistant.
+    Assistant,
+}
+
 /// A message of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TurnMessage {
-    /// Whether the assistant wrote it.
-    pub answer: bool,
+    /// Who wrote it.
+    pub speaker: Speaker,
     /// When it was written.
     pub at: Option<Timestamp>,
     /// Markdown.
@@ -63,7 +72,7 @@ impl TurnMessage {
     /// A message. The text is trimmed, NUL characters are removed, and bytes after the first [`MAX_MESSAGE_BYTES`] are
     /// left out and counted in `skipped`.
     pub(super) fn new(
-        answer: bool,
+        speaker: Speaker,
         at: Option<Timestamp>,
         text: &str,
         skipped: &mut SkippedCounts,
@@ -79,7 +88,7 @@ impl TurnMessage {
             text.truncate(end);
             text.push_str(&format!("\n\n[{rest} bytes left out]"));
         }
-        TurnMessage { answer, at, text }
+        TurnMessage { speaker, at, text }
     }
 }
 
@@ -129,23 +138,26 @@ impl Conversation {
         let mut body = String::new();
         let mut speakers: Vec<&str> = Vec::new();
         let mut title = None;
-        let mut last: Option<bool> = None;
+        let mut last: Option<Speaker> = None;
         for message in turn.messages.iter().filter(|message| !message.text.is_empty()) {
             let text = scrub(&message.text);
-            let speaker = if message.answer { &self.answerer } else { &self.asker };
+            let name = match message.speaker {
+                Speaker::Person => &self.asker,
+                Speaker::Assistant => &self.answerer,
+            };
             if !body.is_empty() {
                 body.push_str("\n\n");
             }
-            if last != Some(message.answer) {
-                body.push_str(speaker);
+            if last != Some(message.speaker) {
+                body.push_str(name);
                 // A heading, a list or a code block begins a line of its own.
                 body.push_str(if starts_block(&text) { ":\n\n" } else { ": " });
             }
             title = title.or_else(|| title_of(&text));
             body.push_str(&text);
-            last = Some(message.answer);
-            if !speakers.contains(&speaker.as_str()) {
-                speakers.push(speaker);
+            last = Some(message.speaker);
+            if !speakers.contains(&name.as_str()) {
+                speakers.push(name);
             }
         }
         let times = || turn.messages.iter().filter_map(|message| message.at);
@@ -206,7 +218,9 @@ pub(super) struct IdentifiedMessage {
 pub(super) fn turns(messages: impl IntoIterator<Item = IdentifiedMessage>) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for IdentifiedMessage { id, message } in messages {
-        let continues = |turn: &Turn| message.answer || turn.messages.last().is_some_and(|last| !last.answer);
+        let is_by_person = |message: &TurnMessage| message.speaker == Speaker::Person;
+        let continues =
+            |turn: &Turn| !is_by_person(&message) || turn.messages.last().is_some_and(is_by_person);
         match turns.last_mut().filter(|turn| continues(turn)) {
             Some(turn) => turn.messages.push(message),
             None => turns.push(Turn { id, messages: vec![message] }),
@@ -233,9 +247,10 @@ pub(super) fn short(id: &str) -> String {
 mod tests {
     use super::*;
 
-    fn turn(messages: &[(bool, &str)]) -> Turn {
+    fn turn(messages: &[(Speaker, &str)]) -> Turn {
         let mut skipped = SkippedCounts::default();
-        let message = |&(answer, text): &(bool, &str)| TurnMessage::new(answer, None, text, &mut skipped);
+        let message =
+            |&(speaker, text): &(Speaker, &str)| TurnMessage::new(speaker, None, text, &mut skipped);
         Turn { id: "t1".into(), messages: messages.iter().map(message).collect() }
     }
 
@@ -253,11 +268,11 @@ mod tests {
     #[test]
     fn a_turn_is_one_note_with_both_speakers() {
         let turn = turn(&[
-            (false, "Which port?"),
-            (true, "Let me look."),
-            (true, "5432."),
-            (false, "Thanks\0"),
-            (true, "- done\n- key AKIAIOSFODNN7QWERTYU"),
+            (Speaker::Person, "Which port?"),
+            (Speaker::Assistant, "Let me look."),
+            (Speaker::Assistant, "5432."),
+            (Speaker::Person, "Thanks\0"),
+            (Speaker::Assistant, "- done\n- key AKIAIOSFODNN7QWERTYU"),
         ]);
         let mut secrets = SecretCounts::default();
         let note =
@@ -292,7 +307,7 @@ mod tests {
     #[test]
     fn long_messages_are_cut() {
         let mut skipped = SkippedCounts::default();
-        let message = TurnMessage::new(false, None, &"é".repeat(MAX_MESSAGE_BYTES), &mut skipped);
+        let message = TurnMessage::new(Speaker::Person, None, &"é".repeat(MAX_MESSAGE_BYTES), &mut skipped);
         assert!(message.text.ends_with("é\n\n[32768 bytes left out]"));
         assert_eq!(skipped.iter().next().unwrap().1.bytes, 32768);
     }

@@ -218,7 +218,7 @@ impl VaultSync<'_> {
                 }
                 let all: Vec<String> =
                     names.iter().map(|(_, name)| name).chain(&change.kept).cloned().collect();
-                assigned.merged += self.merge(tx, (change.merged.as_slice(), &lost), node, &all, now)?;
+                assigned.merged += self.merge(tx, &change.merged, &lost, node, &all, now)?;
             }
             assigned.given.extend(names);
         }

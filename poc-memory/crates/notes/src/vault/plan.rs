@@ -45,13 +45,22 @@ pub(super) struct VaultSyncPlan {
 /// The digests of the files that exist, by path.
 pub(super) type Digests = BTreeMap<String, FileDigest>;
 
+/// Whether an expired note, which a sync can revive, represents itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExpiredNotes {
+    /// It does.
+    Include,
+    /// It does not.
+    Skip,
+}
+
 /// Plans a sync. `current` maps a recorded note to the note that now represents it: itself or its successor
 /// if that is live, itself if it was retired and can be revived, `None` if it was deleted. `is_elsewhere` says
 /// whether a file of another vault has a note.
 pub(super) fn plan(
     files: &Digests,
     records: &VaultFiles,
-    current: &dyn Fn(NodeId, bool) -> Option<NodeId>,
+    current: &dyn Fn(NodeId, ExpiredNotes) -> Option<NodeId>,
     is_elsewhere: &dyn Fn(NodeId) -> bool,
 ) -> VaultSyncPlan {
     let (groups, contents) = group_by_content(files);
@@ -83,7 +92,7 @@ pub(super) fn plan(
         .collect();
     let kept: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
     for (node, paths) in &paths_of {
-        let now = current(*node, false).unwrap_or(*node);
+        let now = current(*node, ExpiredNotes::Skip).unwrap_or(*node);
         // A successor that has files of its own is handled with those files.
         let has_own_files = now != *node && paths_of.contains_key(&now);
         if kept.contains(node) || kept.contains(&now) || has_own_files {
@@ -163,7 +172,7 @@ struct NoteMatcher<'a> {
     records: &'a VaultFiles,
     /// The files that exist, by the note of their record.
     files_of: HashMap<NodeId, Vec<&'a str>>,
-    current: &'a dyn Fn(NodeId, bool) -> Option<NodeId>,
+    current: &'a dyn Fn(NodeId, ExpiredNotes) -> Option<NodeId>,
     is_elsewhere: &'a dyn Fn(NodeId) -> bool,
 }
 
@@ -182,7 +191,7 @@ impl NoteMatcher<'_> {
 
     /// Assigns a note to a group whose text differs from that of the note, or whose files exist again.
     fn reassign(&mut self, group: usize, node: NodeId) -> bool {
-        let is_revived = (self.current)(node, false).is_none();
+        let is_revived = (self.current)(node, ExpiredNotes::Skip).is_none();
         let given = self.assign(group, node, true);
         if let Some(group) = self.groups.get_mut(group).filter(|_| given) {
             group.is_revived = is_revived;
@@ -227,10 +236,11 @@ impl NoteMatcher<'_> {
                 let mut found = found.clone();
                 found.sort_by_key(|(path, _)| !paths.contains(path));
                 for (_, record) in found {
-                    let successor = (self.current)(record.node, false).filter(|node| *node != record.node);
+                    let successor =
+                        (self.current)(record.node, ExpiredNotes::Skip).filter(|node| *node != record.node);
                     let is_given = match (is_deleted, is_successor, successor) {
                         // Only if the note expired because of the deletion of its file.
-                        (true, ..) => (self.current)(record.node, true)
+                        (true, ..) => (self.current)(record.node, ExpiredNotes::Include)
                             .filter(|node| *node == record.node && record.is_own)
                             .is_some_and(|node| self.reassign(at, node)),
                         // The file keeps its note even if somebody has retired or deleted the note.
@@ -262,7 +272,7 @@ impl NoteMatcher<'_> {
             let bytes = path.and_then(|path| files.get(path)).map(|digest| digest.bytes);
             for record in bytes.and_then(|bytes| owners.get(&bytes)).into_iter().flatten() {
                 // The file keeps its note even if somebody has retired or deleted the note.
-                let node = (self.current)(record.node, false).unwrap_or(record.node);
+                let node = (self.current)(record.node, ExpiredNotes::Skip).unwrap_or(record.node);
                 if (node == record.node || !self.is_of_other_file(at, node))
                     && !(self.is_elsewhere)(node)
                     && self.assign(at, node, true)
@@ -285,7 +295,7 @@ impl NoteMatcher<'_> {
                     else {
                         continue;
                     };
-                    if let Some(node) = (self.current)(record.node, true)
+                    if let Some(node) = (self.current)(record.node, ExpiredNotes::Include)
                         && (node == record.node || !self.is_of_other_file(at, node))
                         && self.assign_edited(at, node)
                     {
@@ -301,8 +311,9 @@ impl NoteMatcher<'_> {
         let deleted = self.records.iter().filter(|(path, record)| {
             record.deleted_at.is_none() && record.is_own && !files.contains_key(*path)
         });
-        let with_note =
-            deleted.filter_map(|(path, record)| Some((path, record, (self.current)(record.node, true)?)));
+        let with_note = deleted.filter_map(|(path, record)| {
+            Some((path, record, (self.current)(record.node, ExpiredNotes::Include)?))
+        });
         with_note.filter(|(_, _, node)| !self.taken.contains(node)).collect()
     }
 

@@ -263,7 +263,7 @@ impl VaultSync<'_> {
             stored.records.push((path.clone(), record));
         }
         let names: Vec<String> = stored.records.iter().map(|(_, record)| record.name.clone()).collect();
-        stored.merged = self.merge(tx, (group.merged.as_slice(), lost), id, &names, now)?;
+        stored.merged = self.merge(tx, &group.merged, lost, id, &names, now)?;
         Ok(stored)
     }
 
@@ -317,7 +317,8 @@ impl VaultSync<'_> {
     pub(super) fn merge(
         &self,
         tx: &mut Transaction<'_>,
-        (merged, lost): (&[NodeId], &LostPaths<'_>),
+        merged: &[NodeId],
+        lost: &LostPaths<'_>,
         new: NodeId,
         names: &[String],
         now: Timestamp,
@@ -332,7 +333,7 @@ impl VaultSync<'_> {
             if !is_live || old == new || self.is_elsewhere(old) {
                 continue;
             }
-            let result = replace_note(tx, (old, new), names, &provenance, &self.memory.config, now);
+            let result = replace_note(tx, old, new, names, &provenance, &self.memory.config, now);
             match separate_note_errors(result)? {
                 Ok(()) => count += 1,
                 Err(error) => {
@@ -375,7 +376,8 @@ struct StoredGroup {
 /// Replaces one note by another, which gets the names of the files.
 fn replace_note(
     tx: &mut Transaction<'_>,
-    (old, new): (NodeId, NodeId),
+    old: NodeId,
+    new: NodeId,
     names: &[String],
     provenance: &str,
     config: &poc_config::Config,

@@ -3,7 +3,7 @@
 use super::binding::{self, FileElsewhere, VaultBinding, VaultFile, VaultFiles};
 use super::digest::{self, FileDigest};
 use super::names;
-use super::plan::{self, Digests, VaultSyncPlan};
+use super::plan::{self, Digests, ExpiredNotes, VaultSyncPlan};
 use super::report::{FileError, RenamedFile, SyncSummary, VaultReport};
 use super::scan::{FileStat, VaultScan};
 use super::scan_record::{ScanRecord, file_time};
@@ -331,7 +331,7 @@ impl<'a> VaultSync<'a> {
             }
         }
         self.before = before;
-        let current = |node, revivable| in_use(memory, node, revivable);
+        let current = |node, expired| in_use(memory, node, expired);
         self.plan = plan::plan(&self.files, &self.records, &current, &|node| self.is_elsewhere(node));
         self.desired_names = names::desired_names(&self.files, &self.plan.groups, &mut self.report.warnings);
         self.adopt()?;
@@ -373,7 +373,7 @@ impl<'a> VaultSync<'a> {
 
     /// The note that now represents a recorded note: itself, or the live note that replaced it.
     pub(super) fn current(&self, node: NodeId) -> NodeId {
-        in_use(self.memory, node, false).unwrap_or(node)
+        in_use(self.memory, node, ExpiredNotes::Skip).unwrap_or(node)
     }
 
     /// Runs a transaction of the sync, unless the sync was cancelled.
@@ -395,9 +395,9 @@ impl<'a> VaultSync<'a> {
     }
 }
 
-/// The note that now represents a recorded note: itself if it is live, else the live note that replaced it. With
-/// `revivable`, also itself if it is expired. `None` if there is none.
-fn in_use(memory: &Memory, node: NodeId, revivable: bool) -> Option<NodeId> {
+/// The note that now represents a recorded note: itself if it is live, else the live note that replaced it, else itself
+/// if it is expired and `expired` includes it. `None` if there is none.
+fn in_use(memory: &Memory, node: NodeId, expired: ExpiredNotes) -> Option<NodeId> {
     let view = memory.store.view();
     let mut at = node;
     // Chains of replacements are short. The bound also ends a cycle, which should not occur.
@@ -411,7 +411,7 @@ fn in_use(memory: &Memory, node: NodeId, revivable: bool) -> Option<NodeId> {
                 let edges = memory.store.edges(at).ok()?;
                 at = edges.iter().find(|edge| edge.kind == EdgeKind::Supersedes && edge.dst == at)?.src;
             }
-            _ => return (revivable && at == node).then_some(at),
+            _ => return (expired == ExpiredNotes::Include && at == node).then_some(at),
         }
     }
     None

@@ -3,7 +3,7 @@
 
 use super::claude_code::text_bytes;
 use super::{FolderRole, Format, json};
-use crate::import::conversation::{Conversation, IdentifiedMessage, TurnMessage, turns};
+use crate::import::conversation::{Conversation, IdentifiedMessage, Speaker, TurnMessage, turns};
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
 use crate::import::source_file::{Sample, SourceFile};
@@ -87,9 +87,9 @@ fn parse_message(node: &Value, skipped: &mut SkippedCounts) -> Option<Identified
     let message = node.get("message").filter(|message| !message.is_null())?;
     let content = message.get("content")?;
     let bytes = text_bytes(content.get("parts").or_else(|| content.get("text")));
-    let answer = match message.pointer("/author/role").and_then(Value::as_str) {
-        Some("user") => false,
-        Some("assistant") => true,
+    let speaker = match message.pointer("/author/role").and_then(Value::as_str) {
+        Some("user") => Speaker::Person,
+        Some("assistant") => Speaker::Assistant,
         Some("tool") => {
             skipped.add("tool results", bytes);
             return None;
@@ -124,6 +124,6 @@ fn parse_message(node: &Value, skipped: &mut SkippedCounts) -> Option<Identified
     let text = texts.join("\n\n");
     let id = json::text(message, "id").or_else(|| json::text(node, "id"))?.to_owned();
     let at = json::time(message, "create_time");
-    let message = TurnMessage::new(answer, at, &text, skipped);
+    let message = TurnMessage::new(speaker, at, &text, skipped);
     (!message.text.is_empty()).then_some(IdentifiedMessage { id, message })
 }

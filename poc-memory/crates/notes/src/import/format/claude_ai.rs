@@ -4,7 +4,7 @@
 use super::claude_code::text_bytes;
 use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
-use crate::import::conversation::{Conversation, IdentifiedMessage, TurnMessage, short, turns};
+use crate::import::conversation::{Conversation, IdentifiedMessage, Speaker, TurnMessage, short, turns};
 use crate::import::foreign::ForeignNote;
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
@@ -99,7 +99,10 @@ fn current<'v>(messages: &'v [Value], skipped: &mut SkippedCounts) -> Vec<&'v Va
 }
 
 fn parse_message(message: &Value, skipped: &mut SkippedCounts) -> Option<IdentifiedMessage> {
-    let answer = json::text(message, "sender") == Some("assistant");
+    let speaker = match json::text(message, "sender") {
+        Some("assistant") => Speaker::Assistant,
+        _ => Speaker::Person,
+    };
     let mut texts: Vec<&str> = Vec::new();
     for block in message.get("content").and_then(Value::as_array).into_iter().flatten() {
         match json::text(block, "type") {
@@ -121,7 +124,7 @@ fn parse_message(message: &Value, skipped: &mut SkippedCounts) -> Option<Identif
     }
     let at = json::time(message, "created_at");
     let id = json::text(message, "uuid")?.to_owned();
-    let message = TurnMessage::new(answer, at, &texts.join("\n\n"), skipped);
+    let message = TurnMessage::new(speaker, at, &texts.join("\n\n"), skipped);
     (!message.text.is_empty()).then_some(IdentifiedMessage { id, message })
 }
 

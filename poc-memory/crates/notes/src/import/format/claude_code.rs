@@ -6,7 +6,7 @@
 //! from the last line to the root form the conversation; the others were abandoned. After a compaction, the
 //! tree begins anew, and `logicalParentUuid` says where it continues.
 
-use crate::import::conversation::{Conversation, Turn, TurnMessage};
+use crate::import::conversation::{Conversation, Speaker, Turn, TurnMessage};
 use crate::import::skipped::SkippedCounts;
 use crate::import::transcript::{self, Content, LinePosition, TranscriptLines, TurnAtPosition};
 use poc_graph::error::Result;
@@ -183,9 +183,9 @@ impl ClaudeCodeParser {
         self.turns.len() - 1
     }
 
-    fn add_message(&mut self, turn: usize, answer: bool, line: &Line<'_>, text: &str) {
+    fn add_message(&mut self, turn: usize, speaker: Speaker, line: &Line<'_>, text: &str) {
         let at = transcript::time(line.timestamp.as_deref());
-        let message = TurnMessage::new(answer, at, text, &mut self.skipped);
+        let message = TurnMessage::new(speaker, at, text, &mut self.skipped);
         if let Some(open) = self.turns.get_mut(turn) {
             open.turn.messages.push(message);
         }
@@ -209,7 +209,7 @@ impl ClaudeCodeParser {
         }
         if let Some(command) = command(text) {
             let turn = self.begin(place, line, true);
-            self.add_message(turn, false, line, &command);
+            self.add_message(turn, Speaker::Person, line, &command);
             return Some(turn);
         }
         if line.is_meta || MACHINE_TEXTS.iter().any(|machine| text.starts_with(machine)) {
@@ -217,7 +217,7 @@ impl ClaudeCodeParser {
             return None;
         }
         let turn = self.begin(place, line, false);
-        self.add_message(turn, false, line, text);
+        self.add_message(turn, Speaker::Person, line, text);
         Some(turn)
     }
 
@@ -249,7 +249,7 @@ impl ClaudeCodeParser {
                         let turn = begun.or_else(|| self.parent(line));
                         let turn = turn.unwrap_or_else(|| self.begin(place, line, false));
                         begun = Some(turn);
-                        self.add_message(turn, true, line, text);
+                        self.add_message(turn, Speaker::Assistant, line, text);
                     }
                 }
                 Some("thinking" | "redacted_thinking") => {
@@ -274,7 +274,7 @@ impl ClaudeCodeParser {
             && !MACHINE_TEXTS.iter().any(|machine| text.starts_with(machine))
             && let Some(turn) = self.parent(line)
         {
-            self.add_message(turn, false, line, text);
+            self.add_message(turn, Speaker::Person, line, text);
         }
     }
 }
@@ -327,7 +327,8 @@ impl TranscriptLines for ClaudeCodeParser {
         let last = turns.len().checked_sub(1);
         let mut content = Content { conversation, ..Content::default() };
         for ((number, open), active) in turns.into_iter().enumerate().zip(is_active) {
-            let unanswered = open.needs_answer && !open.turn.messages.iter().any(|message| message.answer);
+            let is_answer = |message: &TurnMessage| message.speaker == Speaker::Assistant;
+            let unanswered = open.needs_answer && !open.turn.messages.iter().any(is_answer);
             let OpenTurn { place, mut turn, .. } = open;
             if !active {
                 skipped.add("turns of abandoned branches", 0);

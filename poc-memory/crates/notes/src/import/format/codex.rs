@@ -4,7 +4,7 @@
 //! `event_msg` lines repeat them. All prompts with the same `turn_id` belong to one turn.
 
 use super::claude_code::text_bytes;
-use crate::import::conversation::{Conversation, Turn, TurnMessage};
+use crate::import::conversation::{Conversation, Speaker, Turn, TurnMessage};
 use crate::import::skipped::SkippedCounts;
 use crate::import::transcript::{self, Content, LinePosition, TranscriptLines, TurnAtPosition};
 use poc_graph::error::Result;
@@ -89,7 +89,7 @@ impl CodexParser {
                 if self.turns.is_empty() {
                     self.begin(place, turn_id(payload, at, &text));
                 }
-                self.add_message(true, at, &text);
+                self.add_message(Speaker::Assistant, at, &text);
             }
             ("message", _) => self.skipped.add("messages of the program", text_bytes(payload.get("content"))),
             ("reasoning", _) => self.skipped.add("thoughts", text_bytes(payload.get("summary"))),
@@ -123,7 +123,7 @@ impl CodexParser {
         if self.turns.last().is_none_or(|last| last.turn.id != id) {
             self.begin(place, id);
         }
-        self.add_message(false, at, text);
+        self.add_message(Speaker::Person, at, text);
     }
 
     /// The texts of a message; everything else is counted.
@@ -142,8 +142,8 @@ impl CodexParser {
         self.turns.push(TurnAtPosition { place, turn: Turn { id, messages: Vec::new() } });
     }
 
-    fn add_message(&mut self, answer: bool, at: Option<Timestamp>, text: &str) {
-        let message = TurnMessage::new(answer, at, text, &mut self.skipped);
+    fn add_message(&mut self, speaker: Speaker, at: Option<Timestamp>, text: &str) {
+        let message = TurnMessage::new(speaker, at, text, &mut self.skipped);
         if let Some(last) = self.turns.last_mut() {
             last.turn.messages.push(message);
         }

@@ -4,7 +4,7 @@
 use super::claude_code::text_bytes;
 use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
-use crate::import::conversation::{Conversation, IdentifiedMessage, TurnMessage, turns};
+use crate::import::conversation::{Conversation, IdentifiedMessage, Speaker, TurnMessage, turns};
 use crate::import::foreign::ForeignNote;
 use crate::import::location::SourceLocation;
 use crate::import::run::Import;
@@ -119,9 +119,9 @@ fn agent(import: &mut Import<'_>, place: &SourceLocation, agent: &Value) -> Resu
 }
 
 fn parse_message(number: u64, message: &Value, skipped: &mut SkippedCounts) -> Option<IdentifiedMessage> {
-    let answer = match json::text(message, "role") {
-        Some("user") => false,
-        Some("assistant") => true,
+    let speaker = match json::text(message, "role") {
+        Some("user") => Speaker::Person,
+        Some("assistant") => Speaker::Assistant,
         Some("tool") => {
             skipped.add("tool results", text_bytes(message.get("content")));
             return None;
@@ -140,11 +140,12 @@ fn parse_message(number: u64, message: &Value, skipped: &mut SkippedCounts) -> O
     }
     let text = texts.join("\n\n");
     // Letta reports events to its agents as JSON messages, which no person typed.
-    if !answer && text.starts_with('{') && text.contains("\"type\"") && !text.contains("\"user_message\"") {
+    let is_event = text.starts_with('{') && text.contains("\"type\"") && !text.contains("\"user_message\"");
+    if speaker == Speaker::Person && is_event {
         skipped.add("messages of the program", text.len());
         return None;
     }
     let id = json::text(message, "id").map_or_else(|| format!("message-{number}"), str::to_owned);
-    let message = TurnMessage::new(answer, json::time(message, "created_at"), &text, skipped);
+    let message = TurnMessage::new(speaker, json::time(message, "created_at"), &text, skipped);
     (!message.text.is_empty()).then_some(IdentifiedMessage { id, message })
 }
