@@ -238,8 +238,8 @@ fn make_unreadable(file: &Path) {
     drop(std::os::unix::fs::symlink(file.file_name().unwrap(), file));
 }
 
-/// Checks that an unreadable file stops an erasure. Removes the file, and returns the texts of the erasure, whose note is
-/// deleted.
+/// Checks that an unreadable file stops an erasure. Removes the file, and returns the texts of the erasure. Its note is
+/// deleted then.
 fn stopped_by_unreadable(memory: &TestMemory, file: &Path) -> ErasedTexts {
     let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
     fs::create_dir_all(file.parent().unwrap()).unwrap();
