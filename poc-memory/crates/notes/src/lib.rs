@@ -160,7 +160,7 @@ impl Memory {
     /// `invalid_config` when the settings name a shared log, besides the errors of `Store::open`.
     pub fn open(paths: Paths, config: Config, clock: Arc<dyn Clock>, rng: Arc<dyn Rng>) -> Result<Memory> {
         if !config.store.log.is_empty() {
-            return Err(Error::config("the memory has a shared log, which this cannot open")
+            return Err(Error::config("the memory has a shared log, which this program cannot open")
                 .hint("leave `log` in `[store]` empty, or use the daemon of that memory")
                 .field("store.log"));
         }

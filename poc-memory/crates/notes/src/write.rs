@@ -94,7 +94,7 @@ fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> R
     let metadata = Value::Object(draft.metadata.clone()).to_string();
     if metadata.len() > config.max_metadata_bytes {
         return Err(Error::invalid(format!(
-            "the metadata has {} bytes as JSON, the limit is {}",
+            "the metadata has {} bytes as JSON, more than the maximum of {}",
             metadata.len(),
             config.max_metadata_bytes
         ))

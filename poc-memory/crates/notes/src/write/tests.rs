@@ -197,7 +197,7 @@ fn an_invalid_message_is_refused_without_changes() {
     invalid_argument: `text`: the message is blank; give a text
     invalid_argument: `text`: the message is blank; give a text
     invalid_argument: `text`: the message has 102 bytes, more than the maximum of 100; split it into several
-    invalid_argument: `metadata`: the metadata has 36 bytes as JSON, the limit is 30; move long values into the message
+    invalid_argument: `metadata`: the metadata has 36 bytes as JSON, more than the maximum of 30; move long values into the message
     ");
     assert_eq!(memory.store.view().seq, 0);
 }

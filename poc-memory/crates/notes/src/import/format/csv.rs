@@ -115,8 +115,12 @@ fn note(
     import: &Import<'_>,
 ) -> Result<ParsedNote> {
     if row.len() > names.len() {
-        return Err(Error::invalid(format!("the row has {} cells, the header {}", row.len(), names.len()))
-            .hint("put a cell that contains the delimiter into double quotes"));
+        return Err(Error::invalid(format!(
+            "the row has {} cells, but the header has {}",
+            row.len(),
+            names.len()
+        ))
+        .hint("put a cell that contains the delimiter into double quotes"));
     }
     let mut fields = Map::new();
     let mut lines = Vec::new();
