@@ -38,7 +38,9 @@ pub(super) fn page(caller: &dyn OpExecutor, cursor: Option<&str>) -> Result<(Vec
     let pipeline = format!("all | sort:timestamp | offset:{start} | limit:{}", PAGE + 1);
     let found = match caller.call(op, json!({ "pipeline": [pipeline] })) {
         // Listing requests name no tenant, so the list is empty where a tenant is required.
-        Err(error) if error.code.is_invalid() && caller.tenants().is_some_and(TenantSchema::requires_tenant) => {
+        Err(error)
+            if error.code.is_invalid() && caller.tenants().is_some_and(TenantSchema::requires_tenant) =>
+        {
             return Ok((Vec::new(), None));
         }
         found => found?,
