@@ -134,7 +134,7 @@ mod tests {
             let expected: Vec<Ix> = expected.into_iter().map(|(ix, _)| ix).take(MAX * similar).collect();
             assert!(!expected.is_empty());
             let selected: Vec<Ix> = selected.iter().map(|&id| view.find(id).unwrap()).collect();
-            assert_eq!(find(memory, &definition, &view, (&selected, &[]), similar).unwrap(), expected);
+            assert_eq!(find(memory, &definition, &view, &selected, &[], similar).unwrap(), expected);
         }
     }
 }
