@@ -376,8 +376,13 @@ fn a_new_daemon_begins_with_a_snapshot() {
     let files = ["view", "text/snapshot", "vectors/manifest", "mentions/snapshot"];
     let copied = |world: &World| files.map(|name| world.home().join("store").join(name).exists());
     assert_eq!((copied(&second), copied(&whole)), ([true; 4], [false; 4]));
-    let found = |world: &World| world.json(&["search", "the harbour of note-3"])["results"].clone();
-    assert!(!found(&second).as_array().unwrap().is_empty());
+    // Without weights, which depend on the time of the question.
+    let found = |world: &World| -> Vec<(Value, Value)> {
+        let answer = world.json(&["search", "the harbour of note-3"]);
+        let hits = answer["results"].as_array().unwrap().iter();
+        hits.map(|hit| (hit["key"].clone(), hit["score"].clone())).collect()
+    };
+    assert!(!found(&second).is_empty());
     assert_eq!(found(&second), found(&whole));
     let changes = |world: &World| world.json(&["history", "note-3"])["changes"].as_array().unwrap().len();
     assert_eq!((changes(&whole), changes(&first)), (2, 2));
