@@ -71,7 +71,6 @@ const SESSION: &[&[&str]] = &[
     &["search", "-p", "@kpt"],
     &["search", "journal", "--at", "0s"],
     &["get", "btree", "--at", "0s"],
-    &["get", "btree", "--at", "1000000"],
     &["get", "jurnal", "--at", "0s"],
     &["query", "b-tree splits"],
     &["query", "quantum chromodynamics"],
