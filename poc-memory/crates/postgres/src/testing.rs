@@ -88,12 +88,25 @@ impl TestServer {
         Some(server)
     }
 
+    /// Creates the files of a server. They are copies of those of an earlier test, because `initdb` takes a second of
+    /// processor time.
     fn create(&self) {
-        let data = self.data();
+        let (data, template) = (self.data(), template_of(&self.programs));
+        if copy_folder(&template, &data) {
+            return;
+        }
         run(self
             .command("initdb")
             .args(["--auth=trust", "--username=test", "--no-sync", "--encoding=UTF8", "-D"])
             .arg(&data));
+        // Other tests must not see an incomplete copy.
+        if let Some(parent) = template.parent()
+            && let Ok(incomplete) = tempfile::tempdir_in(parent)
+            && copy_folder(&data, &incomplete.path().join("data"))
+        {
+            // Another test may have been faster.
+            let _ = std::fs::rename(incomplete.path().join("data"), &template);
+        }
     }
 
     /// Starts a replica of the server. From then on, a commit also waits until the replica has it on disk.
@@ -215,6 +228,22 @@ fn address(folders: &[&Path]) -> String {
     let folders: Vec<String> =
         folders.iter().map(|folder| folder.display().to_string().replace('/', "%2F")).collect();
     format!("postgres://test@{}/postgres", folders.join(","))
+}
+
+/// The folder beside the program of the tests that has the files of a new server.
+fn template_of(programs: &Path) -> PathBuf {
+    let version = programs.display().to_string().replace('/', "-");
+    std::env::current_exe().unwrap().with_file_name(format!("postgresql{version}"))
+}
+
+/// Copies a folder with its owners. Returns whether there was one that could be copied.
+fn copy_folder(from: &Path, to: &Path) -> bool {
+    let is_copied = from.exists()
+        && Command::new("cp").arg("-a").args([from, to]).status().is_ok_and(|status| status.success());
+    if !is_copied {
+        let _ = std::fs::remove_dir_all(to);
+    }
+    is_copied
 }
 
 /// A folder for the files of a server, which does not run as root.
