@@ -27,6 +27,9 @@ use tempfile::TempDir;
 /// The user `nobody`, because PostgreSQL refuses to run as root.
 const NOBODY: &str = "65534";
 
+/// The free memory that servers need whose files are in memory, in bytes. A server has 60 MB, and each test one or two.
+const MEMORY_BYTES: u64 = 2 << 30;
+
 /// A running server, reached through a socket in its folder. Dropping it stops the server.
 pub struct TestServer {
     programs: PathBuf,
@@ -50,7 +53,7 @@ impl TestServer {
             print_skipped("PostgreSQL is not installed (`apt-get install postgresql`)");
             return None;
         };
-        let server = TestServer { programs, folder: new_folder(), syncs, tls_port: None };
+        let server = TestServer { programs, folder: new_folder(syncs), syncs, tls_port: None };
         server.create();
         server.resume();
         Some(server)
@@ -68,7 +71,7 @@ impl TestServer {
             return None;
         };
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = TestServer { programs, folder: new_folder(), syncs: false, tls_port: Some(port) };
+        let server = TestServer { programs, folder: new_folder(false), syncs: false, tls_port: Some(port) };
         server.create();
         let openssl = |arguments: &str| {
             let mut command = server.command_of(Path::new("openssl"));
@@ -112,7 +115,8 @@ impl TestServer {
     /// Starts a replica of the server. From then on, a commit also waits until the replica has it on disk.
     pub fn start_replica(&self) -> TestServer {
         let programs = self.programs.clone();
-        let replica = TestServer { programs, folder: new_folder(), syncs: self.syncs, tls_port: None };
+        let replica =
+            TestServer { programs, folder: new_folder(self.syncs), syncs: self.syncs, tls_port: None };
         let (source, data) = (self.folder.path(), replica.data());
         run(replica
             .command("pg_basebackup")
@@ -246,13 +250,24 @@ fn copy_folder(from: &Path, to: &Path) -> bool {
     is_copied
 }
 
-/// A folder for the files of a server, which does not run as root.
-fn new_folder() -> TempDir {
-    let folder = tempfile::Builder::new().prefix("poc-pg-").tempdir().unwrap();
+/// A folder for the files of a server, which does not run as root. If the server does not sync them, they are in memory
+/// where that is possible: creating a thousand files on a disk takes longer than most tests.
+fn new_folder(syncs: bool) -> TempDir {
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("poc-pg-");
+    let in_memory = memory_folder().filter(|_| !syncs).and_then(|memory| builder.tempdir_in(memory).ok());
+    let folder = in_memory.unwrap_or_else(|| builder.tempdir().unwrap());
     if is_root() {
         run(Command::new("chown").arg(NOBODY).arg(folder.path()));
     }
     folder
+}
+
+/// The folder whose files are in memory, if it has room for the servers of several tests.
+fn memory_folder() -> Option<&'static Path> {
+    let folder = Path::new("/dev/shm");
+    let space = rustix::fs::statvfs(folder).ok()?;
+    (space.f_bavail.saturating_mul(space.f_frsize) >= MEMORY_BYTES).then_some(folder)
 }
 
 /// Forwards connections to a server. While it is silent, it accepts everything and answers nothing, like a server that
