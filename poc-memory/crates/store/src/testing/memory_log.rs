@@ -24,15 +24,17 @@ pub enum LogFault {
     AnswerLost,
 }
 
+/// The parts of a snapshot, by their numbers.
+type SnapshotParts = BTreeMap<u64, Vec<u8>>;
+
 #[derive(Default)]
 struct LogContents {
     records: Vec<SharedRecord>,
     lease: Option<WriterId>,
     writers: u128,
     alive: BTreeSet<WriterId>,
-    /// The parts of snapshots by their last record, and the description given when they were
-    /// completed.
-    snapshots: BTreeMap<u64, (BTreeMap<u64, Vec<u8>>, Option<SharedSnapshot>)>,
+    /// The parts of snapshots by their last record, and the description given when they were completed.
+    snapshots: BTreeMap<u64, (SnapshotParts, Option<SharedSnapshot>)>,
     /// The writer that has claimed to write a snapshot.
     claim: Option<WriterId>,
     /// The records that were deleted from the beginning of `records`.
@@ -129,7 +131,7 @@ impl MemoryLog {
     /// compressed is found.
     pub fn has_text(&self, text: &[u8]) -> bool {
         let contents = self.contents.lock();
-        let concat = |parts: &BTreeMap<u64, Vec<u8>>, range: Range<u64>| -> Vec<u8> {
+        let concat = |parts: &SnapshotParts, range: Range<u64>| -> Vec<u8> {
             parts.range(range).flat_map(|(_, part)| part).copied().collect()
         };
         contents.records.iter().any(|record| transaction_contains(&record.payload, text))
