@@ -123,24 +123,24 @@ impl CatalogBuilder<'_> {
     fn read_folder(&mut self) -> Catalog {
         let folder = self.memory.paths.agents();
         match folder::read(&folder) {
-            Folder::Read(files) => self.from_files(files),
+            Folder::Read(files) => self.catalog_of_files(files),
             Folder::Missing if !self.stored.values().any(StoredAgent::is_present_file) => {
-                let mut catalog = self.from_files(BTreeMap::new());
+                let mut catalog = self.catalog_of_files(BTreeMap::new());
                 for missing in [&folder, &self.prompts] {
                     catalog.problems.extend(folder::create(missing).err());
                 }
                 catalog
             }
-            Folder::Missing => self.from_records(format!(
+            Folder::Missing => self.catalog_of_records(format!(
                 "the folder `{}` is missing; its agents continue with the definitions last read",
                 folder.display()
             )),
-            Folder::Unreadable(problem) => self.from_records(problem),
+            Folder::Unreadable(problem) => self.catalog_of_records(problem),
         }
     }
 
     /// The catalog of all files and of the bundled agents without a file.
-    fn from_files(&mut self, files: BTreeMap<String, Result<String, FileDiagnostic>>) -> Catalog {
+    fn catalog_of_files(&mut self, files: BTreeMap<String, Result<String, FileDiagnostic>>) -> Catalog {
         let mut catalog = Catalog::default();
         for (name, stored) in self.stored.iter_mut().filter(|(name, _)| !files.contains_key(*name)) {
             stored.mark_missing(self.memory.now(), self.is_confirmed);
@@ -168,7 +168,7 @@ impl CatalogBuilder<'_> {
     }
 
     /// The catalog from the stored records, used when the folder cannot be read.
-    fn from_records(&mut self, problem: String) -> Catalog {
+    fn catalog_of_records(&mut self, problem: String) -> Catalog {
         // Nothing is known about the files, so grace periods start over when the folder is readable again.
         let now = self.memory.now();
         self.stored.values_mut().for_each(|stored| stored.missing = stored.missing.map(|_| now));
