@@ -9,10 +9,14 @@ use unicode_segmentation::UnicodeSegmentation;
 /// `stride` words.
 pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
     let words = words.max(1);
-    let stride = stride.clamp(1, words);
     if word_count_bound(body) <= words {
         return Some(body.trim()).filter(|whole| !whole.is_empty()).into_iter().collect();
     }
+    windows(body, words, stride.clamp(1, words))
+}
+
+/// Like [`passages`], for a body of any length. `stride` must be from 1 to `words`.
+fn windows(body: &str, words: usize, stride: usize) -> Vec<&str> {
     let units = units(body, stride);
     // The number of words before each unit.
     let mut before = Vec::with_capacity(units.len());
@@ -172,12 +176,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_short_body_is_not_searched_for_sentences(body in "([a-cA-C0-9é日. '_\n:,-]|\\PC){0,40}") {
+        fn a_short_body_is_the_passage_that_a_search_for_sentences_gives(
+            body in "([a-cA-C0-9é日. '_\n:,-]|\\PC){0,40}",
+            stride in 1usize..9,
+        ) {
             let bound = word_count_bound(&body);
             prop_assert!(body.unicode_words().count() <= bound);
             prop_assert!(units(&body, usize::MAX).iter().map(|unit| unit.words).sum::<usize>() <= bound);
             let whole: Vec<&str> = Some(body.trim()).filter(|whole| !whole.is_empty()).into_iter().collect();
-            prop_assert_eq!(passages(&body, bound, bound), whole);
+            prop_assert_eq!(&passages(&body, bound, stride), &whole);
+            let words = bound.max(1);
+            prop_assert_eq!(&windows(&body, words, stride.min(words)), &whole);
         }
 
         #[test]

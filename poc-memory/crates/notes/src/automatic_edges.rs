@@ -95,6 +95,8 @@ struct Batch<'a> {
     sketches: Vec<WordSketch>,
     /// The first position of each note.
     positions: FxHashMap<NodeId, usize>,
+    /// The positions of the notes with each keyword, ascending.
+    by_keyword: FxHashMap<&'a str, Vec<usize>>,
     /// Whether any of the notes is in the view, so that it is an update.
     has_stored: bool,
 }
@@ -107,18 +109,28 @@ impl<'a> Batch<'a> {
         });
         let positions = notes.iter().enumerate().rev().map(|(at, note)| (note.id, at));
         let sketches = notes.iter().map(|note| WordSketch::of(&note.text));
+        let mut by_keyword: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        for (at, note) in notes.iter().enumerate() {
+            for keyword in &note.keywords {
+                let positions = by_keyword.entry(keyword.as_str()).or_default();
+                if positions.last() != Some(&at) {
+                    positions.push(at);
+                }
+            }
+        }
         Batch {
             notes,
             vectors: vectors.collect(),
             sketches: sketches.collect(),
             positions: positions.collect(),
+            by_keyword,
             has_stored: notes.iter().any(|note| view.find(note.id).is_some()),
         }
     }
 
-    /// The sketch of the words of the first note with an id.
-    fn sketch(&self, id: NodeId) -> Option<WordSketch> {
-        self.sketches.get(*self.positions.get(&id)?).copied()
+    /// The positions of the notes with a keyword, ascending.
+    fn with_keyword(&self, keyword: &str) -> &[usize] {
+        self.by_keyword.get(keyword).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The first note with this id, if it comes before position `at`.
@@ -127,15 +139,24 @@ impl<'a> Batch<'a> {
         self.notes.get(*position)
     }
 
-    /// The cosines of note `at` with all notes before it that have another id.
-    fn cosines(&self, at: usize) -> Vec<NearNote<'_>> {
+    /// The cosines of note `at` with each note before it, by position; `None` for a note that has no vector or the same
+    /// id.
+    fn cosines(&self, at: usize) -> Vec<Option<NearNote<'_>>> {
         let Some((note, own)) = self.notes.get(at).zip(self.vectors.get(at)) else { return Vec::new() };
-        let before = self.notes.iter().zip(&self.vectors).take(at).filter(|(other, _)| other.id != note.id);
-        let near = before.filter_map(|(other, vectors)| {
+        let before = self.notes.iter().zip(&self.vectors).take(at).enumerate();
+        let near = before.map(|(position, (other, vectors))| {
+            if other.id == note.id {
+                return None;
+            }
             let pairs =
                 own.iter().flat_map(|own| vectors.iter().map(|vector| (own.cosine(vector), vector.values())));
             let (cosine, vector) = pairs.max_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some(NearNote { id: other.id, cosine, vector: NearVector::Batch(vector), batch: Some(other) })
+            Some(NearNote {
+                id: other.id,
+                cosine,
+                vector: NearVector::Batch(vector),
+                position: Some(position),
+            })
         });
         near.collect()
     }
@@ -147,8 +168,8 @@ struct NearNote<'a> {
     id: NodeId,
     cosine: f64,
     vector: NearVector<'a>,
-    /// The note if it is in the batch; `None` if it is in the index.
-    batch: Option<&'a BatchNote>,
+    /// Its position if it is in the batch; `None` if it is in the index.
+    position: Option<usize>,
 }
 
 /// The passage of a note that is nearest.
@@ -188,7 +209,7 @@ impl Candidates<'_> {
     }
 
     /// The notes nearest in meaning, best first; equal cosines are ordered by id.
-    fn similar<'a>(&'a self, batch: &[NearNote<'a>]) -> Vec<NearNote<'a>> {
+    fn similar<'a>(&'a self, batch: &[Option<NearNote<'a>>]) -> Vec<NearNote<'a>> {
         let k = self.memory.config.insert.semantic_pool;
         let is_note = |ix| self.view.is_live(ix) && !self.view.is_confirmed_question(ix);
         let keep = |id: NodeId| self.is_indexed(id) && self.view.find(id).is_some_and(is_note);
@@ -196,9 +217,9 @@ impl Candidates<'_> {
             id: hit.id,
             cosine: hit.cosine,
             vector: NearVector::Indexed(hit.passage),
-            batch: None,
+            position: None,
         });
-        best(indexed.chain(batch.iter().copied()), k)
+        best(indexed.chain(batch.iter().copied().flatten()), k)
     }
 
     /// The `k` nearest indexed notes that `keep` accepts. It accepts nearly all of them, and costs more than a
@@ -217,17 +238,21 @@ impl Candidates<'_> {
     }
 
     /// For each keyword, edges to the nearest notes that share it.
-    fn keyword_edges(&self, batch: &[NearNote<'_>], pool: &[NearNote<'_>]) -> Result<Vec<AutomaticEdge>> {
+    fn keyword_edges(
+        &self,
+        batch: &[Option<NearNote<'_>>],
+        pool: &[NearNote<'_>],
+    ) -> Result<Vec<AutomaticEdge>> {
         let threshold = self.memory.config.cosines()?.keyword;
         let k = self.memory.config.insert.keyword_edges;
         let mut edges: Vec<AutomaticEdge> = Vec::new();
         // Notes of one project may be about different subjects, so the label of a project makes no edge.
         let words = self.note.keywords.iter().filter(|word| project_name(word).is_none());
         for keyword in words {
-            let shares =
-                |near: &&NearNote<'_>| near.batch.is_some_and(|note| note.keywords.contains(keyword));
             let mut top: TopK<Ranked<()>> = TopK::new(k);
-            batch.iter().filter(shares).for_each(|near| top.offer(ranked(near.id, near.cosine)));
+            let before = self.batch.with_keyword(keyword).iter().take_while(|at| **at < self.at);
+            let near = before.filter_map(|at| batch.get(*at)?.as_ref());
+            near.for_each(|near| top.offer(ranked(near.id, near.cosine)));
             if let Some(number) = self.view.keyword_number(keyword) {
                 self.offer_indexed(number, pool, &mut top);
             }
@@ -267,7 +292,7 @@ impl Candidates<'_> {
             }
         }
         if many {
-            let others = pool.iter().filter(|near| near.batch.is_none() && shares(near.id));
+            let others = pool.iter().filter(|near| near.position.is_none() && shares(near.id));
             let others = others.filter(|near| !seen.contains(&near.id));
             others.for_each(|near| top.offer(ranked(near.id, near.cosine)));
         }
@@ -298,8 +323,8 @@ impl Candidates<'_> {
         let own = LazyCell::new(|| WordProfile::of(&self.note.text));
         let own_sketch = self.batch.sketches.get(self.at).copied().unwrap_or_default();
         for (candidate, indexed) in best.take_while(|(candidate, _)| candidate.cosine >= threshold) {
-            let sketch = match candidate.batch {
-                Some(other) => self.batch.sketch(other.id),
+            let sketch = match candidate.position {
+                Some(at) => self.batch.sketches.get(at).copied(),
                 None => indexed,
             };
             // Texts that differ only in digits are about different things, but their cosine is close to 1.
@@ -307,8 +332,8 @@ impl Candidates<'_> {
                 if sketch.is_some_and(|sketch| !own_sketch.may_be_lookalike_of(&sketch)) {
                     return Ok(true);
                 }
-                let text = match candidate.batch {
-                    Some(other) => Some(Cow::Borrowed(other.text.as_str())),
+                let text = match candidate.position {
+                    Some(at) => self.batch.notes.get(at).map(|other| Cow::Borrowed(other.text.as_str())),
                     None => memory.store.node(candidate.id)?.map(|node| Cow::Owned(node.text())),
                 };
                 Ok(text.is_some_and(|text| !own.is_lookalike_of(&WordProfile::of(&text))))

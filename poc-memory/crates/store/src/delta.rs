@@ -109,3 +109,27 @@ fn vector_delta(key: &[u8], after: Option<&[u8]>, embedder: &str) -> Result<Opti
         None => Some(Delta::VectorDeleted(id, passage)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The change to the graph is that of the whole record, and a cut record is an error.
+        #[test]
+        fn an_edge_is_read_without_its_texts(
+            kind in 0..EdgeKind::ALL.len(),
+            strength in 0.0f64..100.0,
+            (provenance, reason): (String, String),
+            cut: prop::sample::Index,
+        ) {
+            let edge = testing::edge(1, 2, EdgeKind::ALL[kind], strength);
+            let edge = Edge { touched: Timestamp(-3), provenance, reason, ..edge };
+            let bytes = edge.encode().unwrap();
+            prop_assert_eq!(edge_delta(&bytes).unwrap(), Delta::from(edge));
+            prop_assert!(edge_delta(&bytes[..cut.index(bytes.len())]).is_err());
+        }
+    }
+}
