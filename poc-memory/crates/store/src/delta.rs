@@ -122,7 +122,8 @@ mod tests {
         fn an_edge_is_read_without_its_texts(
             kind in 0..EdgeKind::ALL.len(),
             strength in 0.0f64..100.0,
-            (provenance, reason): (String, String),
+            provenance: String,
+            reason: String,
             cut: prop::sample::Index,
         ) {
             let edge = testing::edge(1, 2, EdgeKind::ALL[kind], strength);
