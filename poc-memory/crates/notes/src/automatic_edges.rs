@@ -97,8 +97,8 @@ struct Batch<'a> {
     positions: FxHashMap<NodeId, usize>,
     /// The positions of the notes with each keyword, ascending.
     by_keyword: FxHashMap<&'a str, Vec<usize>>,
-    /// Whether any of the notes is in the view, so that it is an update.
-    has_stored: bool,
+    /// Whether any of the notes is an update of one in the view.
+    has_updates: bool,
 }
 
 impl<'a> Batch<'a> {
@@ -124,7 +124,7 @@ impl<'a> Batch<'a> {
             sketches: sketches.collect(),
             positions: positions.collect(),
             by_keyword,
-            has_stored: notes.iter().any(|note| view.find(note.id).is_some()),
+            has_updates: notes.iter().any(|note| view.find(note.id).is_some()),
         }
     }
 
@@ -205,7 +205,7 @@ impl Candidates<'_> {
 
     /// Whether a note of the view is another one whose current text is in the index.
     fn is_indexed(&self, id: NodeId) -> bool {
-        !self.batch.has_stored || id != self.note.id && self.batch.before(self.at, id).is_none()
+        !self.batch.has_updates || id != self.note.id && self.batch.before(self.at, id).is_none()
     }
 
     /// The notes nearest in meaning, best first; equal cosines are ordered by id.
