@@ -246,6 +246,7 @@ impl Candidates<'_> {
         let threshold = self.memory.config.cosines()?.keyword;
         let k = self.memory.config.insert.keyword_edges;
         let mut edges: Vec<AutomaticEdge> = Vec::new();
+        let mut edge_indexes: FxHashMap<NodeId, usize> = FxHashMap::default();
         // Notes of one project may be about different subjects, so the label of a project makes no edge.
         let words = self.note.keywords.iter().filter(|word| project_name(word).is_none());
         for keyword in words {
@@ -257,8 +258,12 @@ impl Candidates<'_> {
                 self.offer_indexed(number, pool, &mut top);
             }
             for found in top.into_sorted().into_iter().take_while(|found| found.score >= threshold) {
-                match edges.iter_mut().find(|edge| edge.dst == found.id) {
-                    Some(edge) => edge.reason = format!("{}, {keyword}", edge.reason),
+                let index = *edge_indexes.entry(found.id).or_insert(edges.len());
+                match edges.get_mut(index) {
+                    Some(edge) => {
+                        edge.reason.push_str(", ");
+                        edge.reason.push_str(keyword);
+                    }
                     None => edges.push(AutomaticEdge {
                         dst: found.id,
                         kind: EdgeKind::Keyword,
