@@ -33,7 +33,7 @@ pub(super) enum SourceRelation {
 
 type Verdict<T> = std::result::Result<T, Refusal>;
 
-/// Why a new note is refused whose text another one has.
+/// Why a new note with the text of another note is refused.
 const SAME_TEXT: &str = "a note with this text already exists";
 
 /// Prepares and embeds the new node of an action. Called outside of transactions, because embedding is slow.
@@ -80,13 +80,16 @@ impl ActionExecutor<'_> {
             PermittedAction::Rename { node, from, to } => rename(tx, *node, from, to),
             PermittedAction::Rewrite { .. } => self.rewrite(tx, note()?),
             PermittedAction::Revise { sources, reason, .. } => self.revise(tx, note()?, sources, reason),
-            PermittedAction::Insert { draft, sources, reason } => match relation {
-                SourceRelation::Part => self.insert_part(tx, note()?, sources, reason),
-                SourceRelation::Derived => match self.refuse_derived(tx, draft, sources)? {
+            PermittedAction::Insert { draft, sources, reason } => {
+                let refusal = match relation {
+                    SourceRelation::Derived => self.refuse_derived(tx, draft, sources)?,
+                    SourceRelation::Part => None,
+                };
+                match refusal {
                     Some(refusal) => Ok(Err(refusal)),
-                    None => self.insert_derived(tx, note()?, sources, reason),
-                },
-            },
+                    None => self.insert(tx, note()?, sources, reason, relation),
+                }
+            }
         };
         match done {
             Err(error) if matches!(error.code, Code::InvalidArgument | Code::Conflict | Code::NotFound) => {
@@ -133,38 +136,30 @@ impl ActionExecutor<'_> {
         Ok(written)
     }
 
-    /// Stores a note that is a part of its sources and links it to them.
-    fn insert_part(
+    /// Stores a note and connects it with its sources.
+    fn insert(
         &self,
         tx: &mut Transaction<'_>,
         note: &PreparedNote,
         sources: &[NodeId],
         reason: &str,
+        relation: SourceRelation,
     ) -> Result<Verdict<Vec<NodeId>>> {
         let made = insert::apply(tx, note, self.now)?;
         if made.duplicate {
             return Ok(Err(present(SAME_TEXT)));
         }
-        for &source in sources {
-            link::add(tx, &self.link(made.id, source, link::STRENGTH, reason), self.now)?;
+        match relation {
+            SourceRelation::Derived => {
+                let provenance = provenance::of_agent(self.agent);
+                derivation::add_sources(tx, made.id, sources, &provenance, reason, self.now)?;
+            }
+            SourceRelation::Part => {
+                for &source in sources {
+                    link::add(tx, &self.link(made.id, source, link::STRENGTH, reason), self.now)?;
+                }
+            }
         }
-        Ok(Ok(vec![made.id]))
-    }
-
-    /// Stores a note that is derived from its sources.
-    fn insert_derived(
-        &self,
-        tx: &mut Transaction<'_>,
-        note: &PreparedNote,
-        sources: &[NodeId],
-        reason: &str,
-    ) -> Result<Verdict<Vec<NodeId>>> {
-        let made = insert::apply(tx, note, self.now)?;
-        if made.duplicate {
-            return Ok(Err(present(SAME_TEXT)));
-        }
-        let provenance = provenance::of_agent(self.agent);
-        derivation::add_sources(tx, made.id, sources, &provenance, reason, self.now)?;
         Ok(Ok(vec![made.id]))
     }
 

@@ -158,8 +158,8 @@ impl HttpEmbedder {
         Ok(client.build().map_err(HttpEmbedderError::Client)?)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "nothing reports when a busy server is free again")]
     /// The vectors of one batch of texts, in the order of the texts.
+    #[expect(clippy::disallowed_methods, reason = "nothing reports when a busy server is free again")]
     fn embed_batch(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         // The permit is per request, so that a caller with many requests does not starve the others.
         let permit = self.limiter.acquire().ok_or_else(|| HttpEmbedderError::Busy {

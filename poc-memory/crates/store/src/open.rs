@@ -96,8 +96,9 @@ impl Default for StoreOptions {
 
 /// Opens the store in a directory.
 ///
-/// # Errors `locked` if another process holds the store, `conflict` if a newer release wrote it or it does not fit the
-/// shared log, and errors of the disk and of the shared log.
+/// # Errors
+/// `locked` if another process holds the store, `conflict` if a newer release wrote it or it does not fit the shared
+/// log, and errors of the disk and of the shared log.
 pub(super) fn open(
     directory: &Path,
     embedder: &str,

@@ -1,4 +1,4 @@
-//! The stages of a claimed run: choose nodes, render the prompt, get a reply, apply it.
+//! The stages of a claimed run: select nodes, render the prompt, get a reply, apply it.
 
 use super::RunAttempt;
 use super::call::ModelCursor;

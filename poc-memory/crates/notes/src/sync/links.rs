@@ -59,7 +59,7 @@ pub(super) fn delete_lost_marks(sync: &Sync<'_>, local: &Inventory, plan: &Remot
     let given: HashSet<NodeId> = plan.pushes.iter().filter(given_anew).map(|copy| copy.id).collect();
     let lost = |id: NodeId| local.with_id(id).is_none() || given.contains(&id);
     let lost: Vec<EdgeId> = marks.into_iter().filter(|link| lost(link.src) || lost(link.dst)).collect();
-    sync.write_local(&lost, |tx, link| binding::unmark_link(tx, sync.tenant, *link))
+    sync.write_local(&lost, |tx, link| binding::unmark_link(tx, sync.tenant, *link)).map(drop)
 }
 
 /// Synchronises the edges of both stores. The inventories are those after the notes were synchronised.

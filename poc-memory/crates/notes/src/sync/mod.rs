@@ -145,30 +145,25 @@ struct Sync<'a> {
 }
 
 impl Sync<'_> {
-    /// Calls `each` for every item in bounded transactions of the local store. Each transaction also updates
-    /// the remote position, once marks are valid.
-    fn write_local<T>(
+    /// Calls `each` for every item in bounded transactions of the local store, and returns its results. Each
+    /// transaction also updates the remote position, once marks are valid.
+    fn write_local<T, R>(
         &self,
         items: &[T],
-        each: impl Fn(&mut Transaction<'_>, &T) -> Result<()>,
-    ) -> Result<()> {
-        let mut rest = items;
-        while !rest.is_empty() {
+        each: impl Fn(&mut Transaction<'_>, &T) -> Result<R>,
+    ) -> Result<Vec<R>> {
+        let mut results = Vec::with_capacity(items.len());
+        while let Some(rest) = items.get(results.len()..).filter(|rest| !rest.is_empty()) {
             let read =
                 |identity| RemotePosition::at(&self.remote.store, identity, self.remote.store.last_seq());
             let point = self.identity.get().map(read).transpose()?;
-            rest = self.chunk(
-                self.local,
-                &self.local_cause,
-                rest,
-                |tx| match &point {
-                    Some(point) => point.put(tx, self.tenant),
-                    None => Ok(()),
-                },
-                &each,
-            )?;
+            let first = |tx: &mut Transaction<'_>| match &point {
+                Some(point) => point.put(tx, self.tenant),
+                None => Ok(()),
+            };
+            results.extend(self.chunk(self.local, &self.local_cause, rest, first, &each)?);
         }
-        Ok(())
+        Ok(results)
     }
 
     /// Like [`Sync::write_local`], in the remote store and without a position.
@@ -177,36 +172,35 @@ impl Sync<'_> {
         items: &[T],
         each: impl Fn(&mut Transaction<'_>, &T) -> Result<()>,
     ) -> Result<()> {
-        let mut rest = items;
-        while !rest.is_empty() {
-            rest = self.chunk(self.remote, &self.remote_cause, rest, |_| Ok(()), &each)?;
+        let mut done = 0;
+        while let Some(rest) = items.get(done..).filter(|rest| !rest.is_empty()) {
+            done += self.chunk(self.remote, &self.remote_cause, rest, |_| Ok(()), &each)?.len();
         }
         Ok(())
     }
 
-    /// Runs one transaction and returns the remaining items.
-    fn chunk<'i, T>(
+    /// Runs one transaction with the first items. Returns the result of each item in it.
+    fn chunk<T, R>(
         &self,
         memory: &Memory,
         cause: &Cause,
-        items: &'i [T],
+        items: &[T],
         first: impl Fn(&mut Transaction<'_>) -> Result<()>,
-        each: impl Fn(&mut Transaction<'_>, &T) -> Result<()>,
-    ) -> Result<&'i [T]> {
+        each: impl Fn(&mut Transaction<'_>, &T) -> Result<R>,
+    ) -> Result<Vec<R>> {
         let done = memory.store.transact(cause.part(memory.now()), |tx| {
             first(tx)?;
-            let mut done = 0;
+            let mut results = Vec::new();
             for item in items {
-                each(tx, item)?;
-                done += 1;
+                results.push(each(tx, item)?);
                 if tx.write_count() >= RECORDS_PER_TXN {
                     break;
                 }
             }
-            Ok(done)
+            Ok(results)
         })?;
         (self.callbacks.check_cancelled)()?;
-        Ok(items.get(done.value..).unwrap_or_default())
+        Ok(done.value)
     }
 
     /// The report of a dry run.
@@ -246,7 +240,7 @@ impl Sync<'_> {
             }
         })?;
         let links: Vec<_> = binding::link_marks(&self.local.store, self.tenant)?.into_iter().collect();
-        self.write_local(&links, |tx, link| binding::unmark_link(tx, self.tenant, *link))
+        self.write_local(&links, |tx, link| binding::unmark_link(tx, self.tenant, *link)).map(drop)
     }
 
     /// Makes the marks valid for this remote.
@@ -328,12 +322,8 @@ impl Sync<'_> {
 
     /// Deletes notes of the local memory, and returns their number.
     fn delete(&self, deletions: &[NoteDeletion]) -> Result<u64> {
-        let deleted = Cell::new(0);
-        self.write_local(deletions, |tx, deletion| {
-            deleted.set(deleted.get() + u64::from(self.delete_local(tx, deletion)?));
-            Ok(())
-        })?;
-        Ok(deleted.get())
+        let deleted = self.write_local(deletions, |tx, deletion| self.delete_local(tx, deletion))?;
+        Ok(deleted.into_iter().filter(|is_deleted| *is_deleted).count() as u64)
     }
 
     /// Copies notes to the remote and adds them to the report. Returns them as they are in the remote.
@@ -407,6 +397,7 @@ impl Sync<'_> {
             Some(now) if now.location == binding.location => Binding { last: Some(last), ..now }.put(tx),
             _ => Ok(()),
         })
+        .map(drop)
     }
 }
 

@@ -143,7 +143,7 @@ impl Committer {
         if let Err(error) = appended {
             return Ok(Some(self.disk_cause(&error)));
         }
-        let mut unwritten = None;
+        let mut write_error = None;
         {
             // A thread that is building a transaction must not see records that are newer than its view.
             let writer = self.writer.lock();
@@ -156,7 +156,7 @@ impl Committer {
                 let changes = changes(txn)?;
                 if let Err(error) = self.engine.apply(changes.into(), Watermark { seq, checksum: *checksum })
                 {
-                    unwritten = Some(error);
+                    write_error = Some(error);
                 }
                 let own = TenantRecords { engine: self.engine.as_ref(), tenant: txn.tenant };
                 let deltas = deltas(&txn.writes, &self.embedder, &own)?;
@@ -167,7 +167,7 @@ impl Committer {
             rolled_back.append(&mut roll_back(&self.commits, &writer, Vec::new()));
         }
         self.tenant_memory.make_room(&self.commits, &self.index_workers);
-        if let Some(error) = unwritten {
+        if let Some(error) = write_error {
             self.records_unwritten(&error);
         }
         Ok(None)

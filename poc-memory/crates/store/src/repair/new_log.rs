@@ -205,11 +205,11 @@ struct EarlyGap<'a> {
 
 impl EarlyGap<'_> {
     /// Chooses the differences from the target state that this gap writes. The others are left to later gaps. No later
-    /// transaction changes their records, so each could be written in any gap. But a node must exist
-    /// before something is added to it, and a gap has a limited number of transactions, each for one tenant. The
-    /// deletion of a node that is still needed is left, with what belongs to the node, to a later gap. That gap has a
-    /// transaction of the node's tenant, namely the one that deleted it. Other deletions do not wait, because no later
-    /// gap may have a transaction of their tenant.
+    /// transaction changes their records, so each could be written in any gap. But a node must exist before something
+    /// is added to it, and a gap has a limited number of transactions, each for one tenant. The deletion of a node that
+    /// is still needed is left, with what belongs to the node, to a later gap. That gap has a transaction of the node's
+    /// tenant, namely the one that deleted it. Other deletions do not wait, because possibly no later gap has a
+    /// transaction of their tenant.
     fn differences(&self, mut differences: Vec<(Tenant, Write)>) -> Result<Vec<(Tenant, Write)>> {
         let is_needed = |tenant: Tenant, write: &Write| {
             owners(tenant, write).iter().any(|owner| self.needed.contains(owner))

@@ -89,15 +89,15 @@ impl<'a> BreadthFirstSearch<'a> {
         self.visit(source);
         let mut next = 0;
         while next < self.found.len() {
-            let ring = self.found.len();
-            self.levels.push(ring);
-            for at in next..ring {
+            let level_end = self.found.len();
+            self.levels.push(level_end);
+            for at in next..level_end {
                 let Some(&ix) = self.found.get(at) else { break };
                 for edge in self.view.merged_edges(ix) {
                     self.visit(edge.ix);
                 }
             }
-            next = ring;
+            next = level_end;
         }
         &self.found
     }

@@ -8,6 +8,8 @@ use crate::visit;
 use crate::weight::current;
 use crate::weight::{self, WeightChange};
 use poc_graph::{Origin, State, VisitOutcome};
+use poc_store::testing::MemoryLog;
+use std::sync::Arc;
 
 #[test]
 fn notes_are_copied_once_in_both_directions() {
@@ -467,4 +469,28 @@ fn two_stores_can_be_remotes_of_each_other() {
     assert_eq!(counts(&turned.sync()), (0, 0, 0));
     delete(&turned.remote, "ours");
     assert_eq!(counts(&turned.sync()), (0, 1, 0));
+}
+
+/// If another daemon has written to the shared log of the local memory, a transaction is built again.
+#[test]
+fn a_deletion_that_is_built_twice_counts_once() {
+    let log = Arc::new(MemoryLog::default());
+    let (writer, other) = (log.writer(), TestMemory::over(log.writer(), 3));
+    let both = StorePair { local: TestMemory::over(writer.clone(), 1), ..StorePair::new() };
+    both.remote.note("soup", "Soup is served at noon.");
+    both.remote.note("bread", "The bread is in the oven.");
+    both.sync();
+    delete(&both.remote, "soup");
+    // The local memory notices the record of the other daemon only when it appends its own.
+    writer.silence(true);
+    let has_written = Cell::new(false);
+    let write_elsewhere = || {
+        if !has_written.replace(true) {
+            other.note("boat", "The boat is in the shed.");
+        }
+        Ok(())
+    };
+    let report = both.sync_with(false, &write_elsewhere).unwrap();
+    assert_eq!(counts(&report), (0, 1, 0));
+    assert!(both.local.find("boat").is_ok() && both.local.find("soup").is_err());
 }
