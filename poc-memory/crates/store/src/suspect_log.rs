@@ -43,8 +43,7 @@ pub(crate) struct SuspectLog<'a> {
 
 impl SuspectLog<'_> {
     /// Whether any intact part of the store is newer than the prefix, or the log is missing although there is a
-    /// quarantine.
-    /// Otherwise the bytes after the prefix are the end of an interrupted write.
+    /// quarantine. Otherwise the bytes after the prefix are the end of an interrupted write.
     pub(crate) fn is_damaged(&self) -> Result<bool> {
         Ok(self.newer_parts()?.seq > self.last
             || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true))

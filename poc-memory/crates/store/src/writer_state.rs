@@ -11,8 +11,7 @@ use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// The shared state of all writers. The committer resets it to the durable state when the disk
-/// fails.
+/// The shared state of all writers. The committer resets it to the durable state when the disk fails.
 pub(super) type Writer = Arc<ReentrantMutex<RefCell<WriterState>>>;
 
 /// The state after the last transaction that was built, whether it is durable or not.
@@ -46,8 +45,8 @@ impl WriterState {
         self.views.retain(|_, view| view.seq > seq);
     }
 
-    /// Adds a transaction that was built, with the view of its tenant after it. Unless `name` is the name of another
-    /// tenant, the store has it from now on.
+    /// Adds a transaction that was built, with the view of its tenant after it. If `name` is the name of this tenant,
+    /// the store has that name from now on.
     pub(super) fn add(
         &mut self,
         txn: &Arc<LoggedTransaction>,

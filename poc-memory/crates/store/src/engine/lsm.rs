@@ -49,7 +49,7 @@ use table_files::GenerationRange;
 pub(crate) struct FlushLimits {
     /// Size of a batch of changes, in bytes, from which it becomes a table at once.
     pub(crate) table: usize,
-    /// Number of bytes written to sled from which its records become a table. After a power failure, at most this many
+    /// Number of bytes written to sled from which its records become a table. After a power failure, about as many
     /// bytes are read from the log.
     pub(crate) recent: usize,
 }
