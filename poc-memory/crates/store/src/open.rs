@@ -172,6 +172,7 @@ pub(super) fn open(
     }
     if resumed.reason.is_none() {
         compact::clean_up(directory);
+        repair::clean_up(directory);
         resumed.log.delete_obsolete(options.disk.as_ref());
     }
     RecoveredStore { directory, embedder, lock, resumed, opener, views, rebuilt }.start(followers, &options)

@@ -20,6 +20,7 @@ pub use quarantine_parts::{
 };
 
 use crate::catch_up;
+use crate::disk::remove_folder;
 use crate::engine::Engine;
 use crate::index_entries::LostNote;
 use crate::lock::Lock;
@@ -35,7 +36,6 @@ pub use new_log_writer::REPAIR_OP;
 use part_notes::{PartNotes, RECORDS};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -330,16 +330,18 @@ impl Repair {
             (RepairSource::IntactLog, _) => Some(self.intact_log.engine.as_ref()),
             _ => None,
         };
-        NewLog { folder: &folder, log: &self.log, last, now, is_copy: self.is_copy }
-            .write(target)
-            .and_then(|()| lost_notes::save(&self.directory, self.lost_notes()))
-            // If this cannot be deleted now, the next repair deletes it.
-            .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
         // The records are read before the files of the log are moved.
         self.with_records(source, |engine| {
-            let views = catch_up::views(engine, last, &|| {})?;
-            let journal = Journal::exchange(&self.directory, NEW_LOG, source_name(source))?;
-            let replaced = journal.run(&self.directory, derived)?;
+            let prepare = || -> Result<(Views, Journal)> {
+                NewLog { folder: &folder, log: &self.log, last, now, is_copy: self.is_copy }.write(target)?;
+                lost_notes::save(&self.directory, self.lost_notes())?;
+                let views = catch_up::views(engine, last, &|| {})?;
+                let journal = Journal::exchange(&self.directory, NEW_LOG, source_name(source))?;
+                journal.save(&self.directory, derived)?;
+                Ok((views, journal))
+            };
+            let (views, journal) = prepare().inspect_err(|_| clean_up(&self.directory))?;
+            let replaced = journal.run(&self.directory)?;
             // The store is repaired, whether the replaced files can be read or not.
             let restorable = quarantine_contents(&self.directory, &replaced)
                 .and_then(|contents| quarantine_parts::missing_in(&contents, &views, engine))
@@ -352,6 +354,20 @@ impl Repair {
 
 /// The folder of the new log until it replaces the old one.
 const NEW_LOG: &str = "log.repaired";
+
+/// Deletes what a repair that has moved no files has left, because erasures do not search it. What cannot be deleted now
+/// is deleted by the next repair, or by the next open of a store that is not damaged.
+pub(crate) fn clean_up(directory: &Path) {
+    if journal::exists(directory) {
+        return;
+    }
+    if let Err(error) = remove_folder(&directory.join(NEW_LOG)) {
+        tracing::debug!("`{NEW_LOG}` cannot be deleted: {error}");
+    }
+    if let Err(error) = lost_notes::save(directory, &[]) {
+        tracing::debug!("the list of lost notes cannot be deleted: {error}");
+    }
+}
 
 /// The name of a source in the journal.
 fn source_name(source: RepairSource) -> &'static str {
@@ -384,5 +400,7 @@ pub fn undo_repair(directory: &Path, derived: &[&str]) -> Result<String> {
     check_exists(directory)?;
     let _lock = Lock::take(&directory.join("lock"))?;
     complete(directory)?;
-    Journal::undo(directory)?.run(directory, derived)
+    let journal = Journal::undo(directory)?;
+    journal.save(directory, derived)?;
+    journal.run(directory)
 }

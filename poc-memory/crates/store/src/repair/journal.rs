@@ -82,9 +82,9 @@ impl Journal {
         Ok(Journal { source: "undo".to_owned(), folder, undoes: Some(last.folder.clone()), moves })
     }
 
-    /// Deletes data derived from the old log (the folders `derived`, the views of tenants and the derived files), saves
-    /// the journal and performs its moves. Returns the name of the folder in the quarantine.
-    pub(super) fn run(&self, store: &Path, derived: &[&str]) -> Result<String> {
+    /// Deletes data derived from the old log (the folders `derived`, the views of tenants and the derived files), and
+    /// saves the journal. From then on, its moves are made, also after an interruption.
+    pub(super) fn save(&self, store: &Path, derived: &[&str]) -> Result<()> {
         let derived = derived.iter().copied().chain([tenant_view_files::FOLDER, derived_files::FOLDER]);
         for folder in derived.map(|name| store.join(name)).filter(|folder| folder.exists()) {
             fs::remove_dir_all(&folder).map_err(|error| {
@@ -95,7 +95,11 @@ impl Journal {
         let bytes = serde_json::to_vec_pretty(self).map_err(|error| {
             Error::internal(format!("the journal of a repair cannot be encoded: {error}"))
         })?;
-        atomic_file::write_plain(&store.join(JOURNAL), &[&bytes])?;
+        atomic_file::write_plain(&store.join(JOURNAL), &[&bytes])
+    }
+
+    /// Performs the moves. Returns the name of the folder in the quarantine.
+    pub(super) fn run(&self, store: &Path) -> Result<String> {
         self.make_moves(store).map_err(|error| {
             Error::new(disk::code(&error), format!("the repair was interrupted: {error}"))
                 .hint("run the command again; it first completes the interrupted repair")
@@ -127,6 +131,11 @@ impl Journal {
         File::open(&folder)?.sync_all()?;
         File::open(store)?.sync_all()
     }
+}
+
+/// Whether a repair of the store in a directory has begun to move files, and is not complete.
+pub(super) fn exists(store: &Path) -> bool {
+    store.join(JOURNAL).exists()
 }
 
 /// Completes an interrupted repair of the store in a directory.

@@ -710,6 +710,12 @@ fn lost_notes_that_still_have_index_entries_are_named() {
     };
     let named: Vec<LostNote> = lost.iter().map(of).collect();
     assert_eq!(repair.lost_notes(), named);
+    // A file in place of an index cannot be deleted as a folder. Erasures do not search what a failed repair leaves.
+    fs::write(folder.path().join("index"), "").unwrap();
+    repair.run(RepairSource::Records, Timestamp(9), &["index"]).unwrap_err();
+    assert!(prepared_by_repair().iter().all(|name| !folder.path().join(name).exists()));
+    fs::remove_file(folder.path().join("index")).unwrap();
+    let repair = Repair::of(folder.path(), false).unwrap().unwrap();
     let replaced = repair.run(RepairSource::Records, Timestamp(9), &[]).unwrap().replaced;
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage(), numbers(&store)), (None, shown));
@@ -727,6 +733,22 @@ fn lost_notes_that_still_have_index_entries_are_named() {
     assert!(!quarantine_names(folder.path()).unwrap().contains(&replaced));
     let repair = Repair::of(folder.path(), false).unwrap().unwrap();
     assert_eq!(repair.lost_notes(), named);
+}
+
+/// What a repair writes into the folder of the store before it moves files.
+fn prepared_by_repair() -> [&'static str; 2] {
+    ["log.repaired", "lost-notes.json"]
+}
+
+#[test]
+fn an_open_deletes_what_a_killed_repair_has_prepared() {
+    let made = closed_store(COUNT);
+    let [log, notes] = prepared_by_repair().map(|name| made.folder.path().join(name));
+    fs::create_dir(&log).unwrap();
+    fs::write(log.join("1.log"), "text").unwrap();
+    fs::write(&notes, "[]").unwrap();
+    assert_eq!(open_in(&made.folder, StoreOptions::default()).unwrap().damage(), None);
+    assert!(!log.exists() && !notes.exists());
 }
 
 #[test]
