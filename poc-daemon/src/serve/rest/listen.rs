@@ -19,12 +19,13 @@ use poc_graph::error::{Error, Result};
 use rustix::net::RecvFlags;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::Sleep;
 
 /// Limit on the bytes of a request's headers.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
@@ -233,19 +234,19 @@ impl Drop for PendingRequest {
     }
 }
 
-/// Waits for the first bytes of a connection or for its end. False if neither arrives within `timeout`, before the
+/// Waits for the first bytes of a connection or for its end. False if neither arrives before `timeout` ends, before the
 /// daemon stops, and before the connection is closed because it is idle.
 async fn receives_bytes(
     state: &DaemonState,
     stream: &TcpStream,
-    timeout: Duration,
+    timeout: Pin<&mut Sleep>,
     idle: &Arc<IdleConnections>,
 ) -> bool {
     let waiting = idle.add();
     tokio::select! {
         ready = stream.readable() => ready.is_ok(),
         () = state.stopped() => false,
-        () = tokio::time::sleep(timeout) => false,
+        () = timeout => false,
         () = waiting.closed() => {
             // They may have arrived before the runtime has reported them.
             let peeked = rustix::net::recv(stream, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT);
@@ -264,7 +265,9 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
     // Responses are written in one piece, so delaying small packets (Nagle's algorithm) has no benefit.
     let _ = stream.set_nodelay(true);
     let timeout = state.memory.config.rest.header_timeout.std();
-    if !receives_bytes(state, &stream, timeout, idle).await {
+    // The first request has this time from the beginning of the connection, others from the end of the previous one.
+    let mut first_timeout = pin!(tokio::time::sleep(timeout));
+    if !receives_bytes(state, &stream, first_timeout.as_mut(), idle).await {
         return;
     }
     let router = TowerToHyperService::new(router);
@@ -286,6 +289,7 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let mut waiting = Some(idle.add());
+    let mut has_request = false;
     let ended = loop {
         tokio::select! {
             // First, so that a request that has arrived is read before an idle connection is closed.
@@ -315,17 +319,23 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
                 }
             }
             Ok(()) = changes.changed() => {
-                let is_idle = changes.borrow_and_update().is_idle();
+                let is_idle = {
+                    let requests = changes.borrow_and_update();
+                    has_request = requests.received > 0;
+                    requests.is_idle()
+                };
                 waiting = is_idle.then(|| idle.add());
             }
+            () = first_timeout.as_mut(), if !has_request => return,
             () = until_closed(waiting.as_ref()) => {
                 waiting = None;
-                let (is_new, is_idle) = {
+                let is_idle = {
                     let requests = changes.borrow_and_update();
-                    (requests.received == 0, requests.is_idle())
+                    has_request = requests.received > 0;
+                    requests.is_idle()
                 };
                 // Its first request is incomplete.
-                if is_new {
+                if !has_request {
                     return;
                 }
                 if is_idle {
