@@ -96,6 +96,10 @@ impl TestServer {
     fn create(&self) {
         let (data, template) = (self.data(), template_of(&self.programs));
         if copy_folder(&template, &data) {
+            if is_root() {
+                // Another user may have created them.
+                run(Command::new("chown").args(["-R", NOBODY]).arg(&data));
+            }
             return;
         }
         run(self
@@ -234,16 +238,20 @@ fn address(folders: &[&Path]) -> String {
     format!("postgres://test@{}/postgres", folders.join(","))
 }
 
-/// The folder beside the program of the tests that has the files of a new server.
+/// The folder beside the program of the tests that has the files of a new server of this version.
 fn template_of(programs: &Path) -> PathBuf {
-    let version = programs.display().to_string().replace('/', "-");
-    std::env::current_exe().unwrap().with_file_name(format!("postgresql{version}"))
+    let version = Command::new(programs.join("postgres")).arg("--version").output().unwrap().stdout;
+    let in_name =
+        |byte: u8| if byte.is_ascii_alphanumeric() || byte == b'.' { char::from(byte) } else { '-' };
+    let name: String = version.trim_ascii().iter().map(|byte| in_name(*byte)).collect();
+    std::env::current_exe().unwrap().with_file_name(name)
 }
 
-/// Copies a folder with its owners. Returns whether there was one that could be copied.
+/// Copies a folder with its owners. Returns whether there was one that could be copied: that of another user cannot.
 fn copy_folder(from: &Path, to: &Path) -> bool {
-    let is_copied = from.exists()
-        && Command::new("cp").arg("-a").args([from, to]).status().is_ok_and(|status| status.success());
+    let mut copy = Command::new("cp");
+    copy.arg("-a").args([from, to]).stderr(Stdio::null());
+    let is_copied = from.exists() && copy.status().is_ok_and(|status| status.success());
     if !is_copied {
         let _ = std::fs::remove_dir_all(to);
     }
