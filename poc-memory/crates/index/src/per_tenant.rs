@@ -50,6 +50,15 @@ pub trait Index: Send + Sync {
     fn reset(&self) -> Result<()>;
     /// Applies a transaction. `seq` is 0 during a rebuild.
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()>;
+    /// Discards what the index in memory still has of deleted and replaced content.
+    fn discard_deleted(&self) {}
+    /// Like [`Index::discard_deleted`], in the saved files of an index that is not in memory.
+    ///
+    /// # Errors
+    /// If the files cannot be changed.
+    fn discard_deleted_in_files(&self) -> Result<()> {
+        Ok(())
+    }
     /// Saves the index if it has changed since it was last saved.
     fn checkpoint(&self) -> Result<()>;
     /// Whether the index has not changed since it was last saved.

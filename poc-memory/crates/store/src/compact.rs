@@ -159,6 +159,10 @@ impl CompactionJob<'_> {
         drop(engine);
         (self.callbacks.check_cancelled)()?;
         self.replace_records(&folder)?;
+        if before.is_some() {
+            // The files of the followers must not have what the log has lost either.
+            self.shared.index_workers.discard_deleted()?;
+        }
         self.shared.checkpoint()?;
         log.delete_obsolete(self.compactor.disk.as_ref());
         Ok(dropped)

@@ -127,6 +127,14 @@ pub trait Follower: Send + Sync {
     /// Applies the changes of one transaction of a tenant. While the follower is fed everything, `seq` is 0; only the
     /// last batch has the sequence number that the follower then reflects.
     fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) -> Result<()>;
+    /// Discards what the follower still has of deleted and replaced content. It is called before a checkpoint, after
+    /// which no file of the follower may have any of it.
+    ///
+    /// # Errors
+    /// If saved files that are not in memory cannot be changed.
+    fn discard_deleted(&self) -> Result<()> {
+        Ok(())
+    }
     /// Saves the state to disk, so that the next open is fast.
     fn checkpoint(&self) -> Result<()>;
     /// A hash of the follower's data about each note of a tenant; `None` if the follower cannot be compared.

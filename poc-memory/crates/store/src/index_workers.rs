@@ -223,6 +223,12 @@ impl IndexWorkers {
         self.all.iter().all(|worker| worker.progress.lock().phase.is_settled())
     }
 
+    /// Discards what followers still have of deleted and replaced content.
+    pub(super) fn discard_deleted(&self) -> Result<()> {
+        let results: Vec<_> = self.all.iter().map(|worker| worker.follower.discard_deleted()).collect();
+        results.into_iter().collect()
+    }
+
     /// Saves the followers that are up to date. The others keep their last saved state.
     pub(super) fn checkpoint(&self) -> Result<()> {
         let is_current = |worker: &&Arc<IndexWorker>| matches!(worker.progress.lock().phase, Phase::Current);

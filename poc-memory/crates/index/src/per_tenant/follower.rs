@@ -210,6 +210,20 @@ impl<I: Index> Follower for PerTenant<I> {
         Ok(())
     }
 
+    fn discard_deleted(&self) -> Result<()> {
+        // Meanwhile no index is saved or unloaded, so one that is not in memory now, and is later, is discarded there.
+        let _saving = self.saving.lock();
+        let unloaded: Vec<Tenant> = self.others.read().unloaded.keys().copied().collect();
+        for tenant in unloaded {
+            let _lock = self.loads.lock(tenant);
+            if self.others.read().unloaded.contains_key(&tenant) {
+                self.main.empty_in(&self.folder(tenant)).discard_deleted_in_files()?;
+            }
+        }
+        self.all().iter().for_each(|index| index.discard_deleted());
+        Ok(())
+    }
+
     fn checkpoint(&self) -> Result<()> {
         let _saving = self.saving.lock();
         // The position is read before the indexes are saved. A later transaction is then either included in

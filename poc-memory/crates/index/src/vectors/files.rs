@@ -124,16 +124,34 @@ impl Files {
             Some(bytes) => Some(self.write_part("graph", encoded.applied, bytes)?),
             None => None,
         };
-        let manifest = encode(&Manifest { rows, graph })?;
-        atomic_file::write(&self.manifest(), self.fingerprint, encoded.applied, &[&manifest])?;
-        self.delete_obsolete_files(encoded.applied);
+        self.write_manifest(encoded.applied, &Manifest { rows, graph })
+    }
+
+    fn write_manifest(&self, applied: u64, manifest: &Manifest) -> Result<()> {
+        atomic_file::write(&self.manifest(), self.fingerprint, applied, &[&encode(manifest)?])?;
+        self.delete_obsolete_files(manifest);
         Ok(())
+    }
+
+    /// The last transaction in the files, and their names and hashes; `None` if the manifest is missing, damaged or has
+    /// other settings.
+    fn read_manifest(&self) -> Option<(u64, Manifest)> {
+        let (applied, bytes) = atomic_file::read(&self.manifest(), self.fingerprint)?;
+        Some((applied, postcard::from_bytes(&bytes).ok()?))
+    }
+
+    /// Deletes the HNSW graph. The index builds it again after it is read.
+    pub(super) fn remove_graph(&self) -> Result<()> {
+        let Some((applied, Manifest { rows, graph: Some(graph) })) = self.read_manifest() else {
+            return Ok(());
+        };
+        self.write_manifest(applied, &Manifest { rows, graph: None })?;
+        atomic_file::remove(&self.directory.join(graph.name))
     }
 
     /// Reads the index; `None` if anything is missing, damaged or has other settings.
     pub(super) fn read(&self, options: Options) -> Option<SavedVectors> {
-        let (applied, bytes) = atomic_file::read(&self.manifest(), self.fingerprint)?;
-        let manifest: Manifest = postcard::from_bytes(&bytes).ok()?;
+        let (applied, manifest) = self.read_manifest()?;
         let rows = decode_rows(&self.read_part(&manifest.rows)?, options.dimensions)?;
         let graph = match &manifest.graph {
             Some(entry) => {
@@ -155,8 +173,7 @@ impl Files {
             return vec![self.manifest()];
         }
         let damaged = || {
-            let (_, bytes) = atomic_file::read(&self.manifest(), self.fingerprint)?;
-            let manifest: Manifest = postcard::from_bytes(&bytes).ok()?;
+            let (_, manifest) = self.read_manifest()?;
             let parts = std::iter::once(&manifest.rows).chain(&manifest.graph);
             let damaged = parts.filter(|part| self.read_part(part).is_none());
             Some(damaged.map(|part| self.directory.join(&part.name)).collect::<Vec<_>>())
@@ -195,11 +212,13 @@ impl Files {
         is_intact.then_some(bytes)
     }
 
-    /// Deletes the files of earlier checkpoints.
-    fn delete_obsolete_files(&self, applied: u64) {
-        let keep = ["manifest".to_owned(), format!("rows-{applied}"), format!("graph-{applied}")];
+    /// Deletes the files that are not in the manifest.
+    fn delete_obsolete_files(&self, manifest: &Manifest) {
+        let parts = std::iter::once(&manifest.rows).chain(&manifest.graph);
+        let keep: Vec<PathBuf> =
+            parts.map(|part| self.directory.join(&part.name)).chain([self.manifest()]).collect();
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
-            if !keep.iter().any(|name| entry.file_name() == name.as_str()) {
+            if !keep.contains(&entry.path()) {
                 // A failure only wastes space, and the next checkpoint tries again.
                 let _ = fs::remove_file(entry.path());
             }

@@ -2,7 +2,7 @@
 //!
 //! The graph may lag behind the rows. Rows that are not in it yet are pending and are compared one by one. Rows in it
 //! that have changed since are stale and are ignored. Nothing is ever removed from the graph; it is rebuilt when too
-//! much of it is stale.
+//! much of it is stale, and when deleted content must not stay in it.
 
 use super::graph_check;
 use super::graph_vector;
@@ -178,6 +178,15 @@ impl Hnsw {
             }
         }
         Ok(!self.pending.is_empty())
+    }
+
+    /// Drops the graph if it has vectors of stale rows, and returns whether it does. The graph is then built again.
+    pub(super) fn discard_stale(&mut self, rows: &Rows) -> bool {
+        let is_stale = self.stale() > 0;
+        if is_stale {
+            self.clear(rows);
+        }
+        is_stale
     }
 
     /// The number of stale members of the graph.

@@ -303,6 +303,19 @@ impl Index for VectorIndex {
         Ok(())
     }
 
+    /// Only the graph has them. The rows overwrite deleted and replaced vectors.
+    fn discard_deleted(&self) {
+        let mut state = self.state.write();
+        let state = &mut *state;
+        if state.hnsw.discard_stale(&state.rows) {
+            state.changes += 1;
+        }
+    }
+
+    fn discard_deleted_in_files(&self) -> Result<()> {
+        self.files.as_ref().map_or(Ok(()), Files::remove_graph)
+    }
+
     fn checkpoint(&self) -> Result<()> {
         let Some(files) = &self.files else { return Ok(()) };
         let (encoded, changes) = {

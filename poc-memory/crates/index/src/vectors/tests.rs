@@ -432,6 +432,45 @@ fn vectors_of_deleted_notes_are_overwritten() {
     assert_eq!(index.state.read().rows.codes(), [0; 3 * DIMENSIONS]);
 }
 
+/// Otherwise the vector of an erased note would stay in the file of the graph.
+#[test]
+fn a_graph_with_deleted_vectors_is_discarded_in_memory_and_in_files() {
+    let (deltas, _) = clustered(600, 16, &SeededRng::new(7));
+    for is_loaded in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let index = with_graph(directory.path(), &deltas, 16);
+        let deleted: Vec<u8> = {
+            let state = index.state.read();
+            let (row, _) = state.rows.of(state.rows.entry(id(5)).unwrap()).next().unwrap();
+            state.rows.code(row).iter().map(|value| value.cast_unsigned()).collect()
+        };
+        let is_in_files = || {
+            std::fs::read_dir(directory.path()).unwrap().any(|entry| {
+                let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+                bytes.windows(deleted.len()).any(|window| window == deleted)
+            })
+        };
+        let seq = index.applied() + 1;
+        index.apply(seq, &[Delta::NodeDeleted(id(5))]).unwrap();
+        index.checkpoint().unwrap();
+        assert!(is_in_files());
+        if is_loaded {
+            index.discard_deleted();
+            index.checkpoint().unwrap();
+        } else {
+            index.discard_deleted_in_files().unwrap();
+        }
+        assert!(!is_in_files());
+        let opened = open(directory.path(), 1000, 16);
+        assert_eq!((opened.applied(), opened.is_unfinished()), (seq, true));
+        opened.finish(&|| false);
+        opened.checkpoint().unwrap();
+        assert!(!is_in_files());
+        let state = opened.state.read();
+        assert!(state.hnsw.is_ready(&state.rows) && state.hnsw.stale() == 0);
+    }
+}
+
 /// usearch would read outside of its memory.
 #[test]
 fn a_graph_with_impossible_numbers_is_not_loaded() {

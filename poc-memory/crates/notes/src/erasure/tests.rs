@@ -3,6 +3,7 @@
 use super::*;
 use crate::delete;
 use crate::testing::TestMemory;
+use poc_config::Config;
 use poc_store::testing::{MemoryLog, segment_contains};
 use std::sync::Arc;
 
@@ -61,6 +62,28 @@ fn an_erased_text_is_in_no_file_and_others_stay() {
     assert!(runs.join("linker/2.json").exists() && copies.join("other.md").exists());
     assert!(store.join("quarantine/other").exists());
     assert!(memory.find("kept").is_ok() && memory.find("hidden").is_err());
+}
+
+/// An HNSW graph cannot lose a vector, so it is built again.
+#[test]
+fn no_file_has_a_graph_with_the_vector_of_an_erased_text() {
+    let mut config = Config::defaults().unwrap();
+    config.vectors.exact_below = 0;
+    let memory = TestMemory::with(config);
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    memory.note("kept", "The gate opens at noon.");
+    let has_graph = || {
+        let files = backup::files_below(&memory.paths.store()).unwrap();
+        files.iter().any(|file| file.file_name().unwrap().to_string_lossy().starts_with("graph-"))
+    };
+    let texts = deleted(&memory, id);
+    memory.store.checkpoint().unwrap();
+    assert!(has_graph());
+    erase(&memory, &texts, "delete", &quiet()).unwrap();
+    assert!(!has_graph());
+    memory.note("new", "The gate closes at dusk.");
+    memory.store.checkpoint().unwrap();
+    assert!(has_graph());
 }
 
 /// The prompts of runs and the quarantine are searched for the text, which only the caller knows.
