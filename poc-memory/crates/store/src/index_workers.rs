@@ -223,9 +223,14 @@ impl IndexWorkers {
         self.all.iter().all(|worker| worker.progress.lock().phase.is_settled())
     }
 
-    /// Discards what followers still have of deleted and replaced content.
+    /// Discards what followers still have of deleted and replaced content. Those that have failed discard everything,
+    /// because they do not know what was deleted since, and the next open feeds them again.
     pub(super) fn discard_deleted(&self) -> Result<()> {
-        let results: Vec<_> = self.all.iter().map(|worker| worker.follower.discard_deleted()).collect();
+        let discard = |worker: &Arc<IndexWorker>| {
+            let has_failed = matches!(worker.progress.lock().phase, Phase::Failed(_));
+            if has_failed { worker.follower.reset() } else { worker.follower.discard_deleted() }
+        };
+        let results: Vec<_> = self.all.iter().map(discard).collect();
         results.into_iter().collect()
     }
 

@@ -129,7 +129,10 @@ impl Files {
 
     fn write_manifest(&self, applied: u64, manifest: &Manifest) -> Result<()> {
         atomic_file::write(&self.manifest(), self.fingerprint, applied, &[&encode(manifest)?])?;
-        self.delete_obsolete_files(manifest);
+        let parts = std::iter::once(&manifest.rows).chain(&manifest.graph);
+        let kept: Vec<PathBuf> =
+            parts.map(|part| self.directory.join(&part.name)).chain([self.manifest()]).collect();
+        self.delete_files_except(&kept);
         Ok(())
     }
 
@@ -183,9 +186,11 @@ impl Files {
         if found.is_empty() { found } else { damaged().unwrap_or_default() }
     }
 
-    /// Removes the manifest, which invalidates the other files.
+    /// Deletes the files, and first the manifest, which invalidates the others.
     pub(super) fn remove(&self) -> Result<()> {
-        atomic_file::remove(&self.manifest())
+        atomic_file::remove(&self.manifest())?;
+        self.delete_files_except(&[]);
+        Ok(())
     }
 
     /// The last transaction in the files according to the unverified header of the manifest; `None` if it is missing or
@@ -212,14 +217,11 @@ impl Files {
         is_intact.then_some(bytes)
     }
 
-    /// Deletes the files that are not in the manifest.
-    fn delete_obsolete_files(&self, manifest: &Manifest) {
-        let parts = std::iter::once(&manifest.rows).chain(&manifest.graph);
-        let keep: Vec<PathBuf> =
-            parts.map(|part| self.directory.join(&part.name)).chain([self.manifest()]).collect();
+    /// Deletes the files in the directory except some.
+    fn delete_files_except(&self, kept: &[PathBuf]) {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
-            if !keep.contains(&entry.path()) {
-                // A failure only wastes space, and the next checkpoint tries again.
+            if !kept.contains(&entry.path()) {
+                // If it fails, the next checkpoint tries again.
                 let _ = fs::remove_file(entry.path());
             }
         }

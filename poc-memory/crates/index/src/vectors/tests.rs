@@ -388,6 +388,7 @@ fn files_of_another_embedder_are_not_used() {
     assert_eq!(open(directory.path(), 1000, 3).applied(), 0);
     index.reset().unwrap();
     assert_eq!(open(directory.path(), 1000, 2).applied(), 0, "a reset index stays empty");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -157,6 +157,26 @@ fn a_failed_follower_is_reported_and_catches_up_at_the_next_open() {
     assert_eq!((follower.applied(), follower.state.lock().bodies.len()), (3, 3));
 }
 
+/// Its files have texts that the log has lost.
+#[test]
+fn a_failed_follower_keeps_nothing_when_history_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let follower = Arc::new(RecordingFollower::default());
+    let store = open_with(&folder, &follower);
+    put(&store, 1);
+    follower.fails.store(true, Ordering::SeqCst);
+    put(&store, 2);
+    put(&store, 3);
+    follower.fails.store(false, Ordering::SeqCst);
+    store.compact(None, &QUIET_COMPACTION).unwrap();
+    assert_eq!(follower.state.lock().bodies.len(), 1);
+    store.compact(Some(Timestamp::LATEST), &QUIET_COMPACTION).unwrap();
+    assert_eq!(*follower.state.lock(), FollowerContents::default());
+    drop(store);
+    let store = open_with(&folder, &follower);
+    assert_eq!((follower.state.lock().bodies.len(), store.lagging_followers().len()), (3, 0));
+}
+
 /// Storing one note must not write all indexes, and the replay at open must stay bounded.
 #[test]
 fn closing_writes_a_checkpoint_after_enough_changes() {
