@@ -86,7 +86,8 @@ const ATTEMPTS: usize = 3;
 impl Store {
     /// Writes a snapshot of the shared log if the log has at least `every` transactions more than the newest snapshot.
     /// Returns the snapshot; `None` if none is due, another writer is writing one, or there is no shared log. The derived
-    /// files of this store are stored with it, so it first waits until every follower has caught up or failed.
+    /// files of this store are stored with it, so it first waits until every follower has caught up or failed. They are
+    /// not while this store still has texts that another daemon has erased.
     ///
     /// # Errors
     /// `locked` while the store is being compacted, `conflict` if the copy differs from the shared log or another
@@ -113,7 +114,9 @@ impl Store {
             if !is_due()? {
                 return Ok(None);
             }
-            let Some(prepared) = work.prepare_snapshot(folder, shared.log.last(), true)? else {
+            // An index may still have what it derived from texts that another daemon has erased.
+            let has_files = self.erased_elsewhere()?.is_none();
+            let Some(prepared) = work.prepare_snapshot(folder, shared.log.last(), has_files)? else {
                 return Ok(None);
             };
             let made = upload(&prepared, copy, callbacks)?;

@@ -410,3 +410,21 @@ fn a_compaction_deletes_what_an_interrupted_snapshot_has_left() {
     store.compact(None, &QUIET_COMPACTION).unwrap();
     assert!(!exists(&folder, "snapshot"));
 }
+
+/// Its indexes may still have what they derived from erased texts.
+#[test]
+fn a_store_that_has_erased_texts_left_adds_no_files() {
+    let (log, _folder, first) = with_files();
+    let (_other, second) = new(&log);
+    put(&first, 30);
+    first.compact(Some(Timestamp::LATEST), &QUIET_COMPACTION).unwrap();
+    first.erase_shared_history(&QUIET_COMPACTION).unwrap();
+    assert!(log.file_bytes() > 0);
+    put(&second, 31);
+    snapshot(&second, 1).unwrap().unwrap();
+    assert_eq!(log.file_bytes(), 0);
+    second.compact(Some(Timestamp::LATEST), &QUIET_COMPACTION).unwrap();
+    put(&second, 32);
+    snapshot(&second, 1).unwrap().unwrap();
+    assert!(log.file_bytes() > 0);
+}
