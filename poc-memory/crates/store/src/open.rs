@@ -135,6 +135,10 @@ pub(super) fn open(
         fetched = shared_snapshot::fetch(directory, options.disk.as_ref(), shared.as_ref(), *start)?;
         if fetched.is_some() {
             (log, prefix_end) = log::inspect(&log_directory, true)?;
+            tracing::info!(
+                change = log.last(),
+                "the copy of the shared log begins with a snapshot: earlier history cannot be read here"
+            );
         }
     }
     let quarantine = Arc::new(QuarantineFolder::new(directory, options.disk.clone()));
@@ -226,13 +230,13 @@ impl ResumedLog {
     }
 
     /// If the shared log begins after the end of this copy of it, replaces the copy with a snapshot, as for a new copy.
-    /// Nothing is lost, because all records of the copy came from the shared log. Without a snapshot or a connection,
-    /// the copy stays as it is.
+    /// Nothing is lost, because all records of the copy came from the shared log. Without an intact snapshot or a
+    /// connection, the copy stays as it is.
     ///
     /// # Errors
-    /// `conflict` if the folder was in use without the shared log, and may have records of its own; `unavailable` if a
-    /// copy without any record cannot be replaced.
-    fn replace_if_outdated(self, directory: &Path, options: &StoreOptions) -> Result<ResumedLog> {
+    /// `conflict` if the folder was in use without the shared log, and may have records of its own; `unavailable` or
+    /// `damaged` if a copy without any record cannot be replaced.
+    fn replace_if_outdated(mut self, directory: &Path, options: &StoreOptions) -> Result<ResumedLog> {
         let outdated = self.shared_log.as_ref().filter(|copy| copy.is_outdated());
         let (Some(copy), Some((shared, start))) = (outdated, &options.shared_log) else { return Ok(self) };
         if log_head::exists(directory) {
@@ -249,6 +253,10 @@ impl ResumedLog {
             Ok(None) if last == 0 => return Err(copy.outdated(last)),
             Ok(None) => return Ok(self),
             Err(error) if error.code == Code::Unavailable && last > 0 => return Ok(self),
+            Err(error) if error.code == Code::Damaged && last > 0 => {
+                self.reason = Some(ReadOnlyReason::Failure(error.message));
+                return Ok(self);
+            }
             Err(error) => return Err(error),
         };
         tracing::info!(

@@ -23,6 +23,7 @@ pub(super) use files::SnapshotFiles;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,24 @@ enum SharedSnapshotError {
     Read { path: PathBuf, source: io::Error },
     #[error("the snapshot cannot be written into `{}`: {source}", directory.display())]
     Write { directory: PathBuf, source: io::Error },
+    /// `dropped` is the number of the last deleted record, and `tried` are the snapshots that cannot be used.
+    #[error(
+        "the shared log `{address}` cannot be copied: its changes up to {dropped} were deleted, and {}",
+        unusable(tried)
+    )]
+    NoUsableSnapshot { address: String, dropped: u64, tried: BTreeSet<u64> },
+}
+
+/// Says that these snapshots, which end with these records, cannot be used.
+fn unusable(tried: &BTreeSet<u64>) -> String {
+    let numbers: Vec<String> = tried.iter().map(u64::to_string).collect();
+    match numbers.as_slice() {
+        [] => "it has no snapshot of the state after them".to_owned(),
+        [one] => format!("the snapshot at change {one} is damaged or belongs to another log"),
+        several => {
+            format!("the snapshots at changes {} are damaged or belong to another log", several.join(" and "))
+        }
+    }
 }
 
 impl From<SharedSnapshotError> for Error {
@@ -50,6 +69,11 @@ impl From<SharedSnapshotError> for Error {
             SharedSnapshotError::Abandoned => Error::conflict(message),
             SharedSnapshotError::Read { .. } => Error::unavailable(message),
             SharedSnapshotError::Write { source, .. } => Error::new(disk::code(&source), message),
+            SharedSnapshotError::NoUsableSnapshot { .. } => Error::damaged(message).hint(
+                "a daemon whose copy is complete can store a new snapshot: restart it with a lower `[store] snapshot-every`, \
+                 for example 1, after a further change; or copy the folder of such a daemon into a new `[store] name` \
+                 with `poc-memory store copy`",
+            ),
         }
     }
 }
@@ -307,10 +331,12 @@ pub(super) struct FetchedSnapshot {
 }
 
 /// Downloads a snapshot into the folder of a store whose log is empty or is replaced by it. Returns `None` if there is
-/// no snapshot that is intact and belongs to the shared log. Then nothing has changed.
+/// no snapshot that is intact and belongs to the shared log, which can then be read from its beginning. Then nothing has
+/// changed.
 ///
 /// # Errors
-/// Errors of the shared log and of the disk.
+/// `damaged` if there is no such snapshot and the beginning of the shared log was deleted, and errors of the shared log
+/// and of the disk.
 pub(super) fn fetch(
     directory: &Path,
     disk: &dyn Disk,
@@ -318,9 +344,10 @@ pub(super) fn fetch(
     start: CopyStart,
 ) -> Result<Option<FetchedSnapshot>> {
     let folder = directory.join("log");
-    let (mut start, mut last_tried) = (start, None);
+    let (mut start, mut last_tried, mut tried) = (start, None, BTreeSet::new());
     for _ in 0..ATTEMPTS {
         let Some(snapshot) = snapshot_to_start(shared, start)? else { break };
+        tried.insert(snapshot.seq);
         if last_tried.replace(snapshot) == Some(snapshot) {
             start = start.other();
             continue;
@@ -346,6 +373,11 @@ pub(super) fn fetch(
         }
         // A log whose beginning was deleted also has a snapshot of the other kind.
         start = start.other();
+    }
+    let dropped = shared.dropped()?.last;
+    if dropped > 0 {
+        let address = shared.address();
+        return Err(SharedSnapshotError::NoUsableSnapshot { address, dropped, tried }.into());
     }
     if let Some(SharedSnapshot { seq, .. }) = last_tried {
         tracing::warn!(

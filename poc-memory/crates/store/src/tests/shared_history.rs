@@ -162,6 +162,34 @@ fn the_newest_snapshot_replaces_a_damaged_one_that_a_log_begins_with() {
 }
 
 #[test]
+fn without_an_intact_snapshot_a_log_whose_beginning_was_deleted_cannot_be_copied() {
+    let (log, first) = written(3);
+    let mut second = Daemon::new(&log);
+    second.close();
+    (4..=20).for_each(|number| put_at(first.store(), number));
+    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    log.damage_snapshots(60);
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        let options = StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..in_memory() };
+        open_in(&folder, options)
+    };
+    let error = open().map(drop).unwrap_err();
+    assert_eq!(error.code, Code::Damaged);
+    insta::assert_snapshot!(error.message, @"the shared log `memory` cannot be copied: its changes up to 10 were deleted, and the snapshot at change 11 is damaged or belongs to another log");
+    // A copy that lacks deleted changes shows what it has, and says why it cannot be replaced.
+    second.open().unwrap();
+    let reason = second.store().read_only().unwrap();
+    assert!(matches!(&reason, ReadOnlyReason::Failure(message) if *message == error.message), "{reason:?}");
+    assert_eq!(numbers(second.store()), [1, 2, 3]);
+    log.lose_part(0);
+    assert_eq!(open().map(drop).unwrap_err().message, error.message);
+    put_at(first.store(), 21);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    assert_eq!(contents_without_changes(&open().unwrap()), contents_without_changes(first.store()));
+}
+
+#[test]
 fn an_open_copy_that_lacks_deleted_records_accepts_no_writes() {
     let (log, first) = written(3);
     let mut second = Daemon::new(&log);
