@@ -41,11 +41,14 @@ fn a_compacted_memory_answers_as_before_and_says_where_its_history_begins() {
         assert_eq!(world.json(&["stats"])["history_since"].as_str(), Some(since.as_str()));
         assert!(world.run(&["stats"]).stdout.contains("\nhistory  since "));
         let error = world.run(&["undo", &early["seq"].to_string()]);
-        assert!(error.stderr.contains("was dropped: the history begins after change"), "{}", error.stderr);
+        assert!(error.stderr.contains("is missing: the history begins after change"), "{}", error.stderr);
         let error = world.run(&["search", "harbour", "--at", early["at"].as_str().unwrap()]);
         assert!(error.stderr.contains(&format!("the history begins at {since}")), "{}", error.stderr);
         assert!(world.run(&["search", "harbour", "--at", "0s"]).stdout.contains("note-1"));
         world.json(&["insert", "--key", "new", "--title", "New", "--body", "After it"]);
+        let says_missing =
+            |key: &str| world.run(&["history", key]).stdout.contains("earlier changes are missing");
+        assert!(says_missing("note-1") && !says_missing("new"));
         world.json(&["delete", "new"]);
     }
     // A backup of the compacted memory is whole, and the earlier one still has the earlier states.

@@ -119,8 +119,11 @@ impl Op for HistoryRequest {
 
     fn show(output: &HistoryOutput, _: &Terminal) -> String {
         let mut text = format!("{} ({})\n", output.key, output.id);
-        if let Some(since) = output.history_since {
-            text.push_str(&format!("  changes before {} were dropped\n", second(since)));
+        if let Some(since) = output.history_since.filter(|_| !is_complete(&output.changes)) {
+            text.push_str(&format!(
+                "  the history begins at {}: earlier changes are missing\n",
+                second(since)
+            ));
         }
         for entry in &output.changes {
             text.push_str(&line(entry));
@@ -139,6 +142,13 @@ impl Op for HistoryRequest {
         }
         text
     }
+}
+
+/// Whether the changes of a note begin with its first version, so that none are missing.
+fn is_complete(changes: &[HistoryEntry]) -> bool {
+    let is_creation =
+        |first: &HistoryEntry| first.did == history::ChangeKind::Created.name() && first.version == 1;
+    changes.first().is_some_and(is_creation)
 }
 
 /// One line about a change.

@@ -174,12 +174,12 @@ fn node_change(change: LoggedChange) -> NodeChange {
     NodeChange { seq: change.seq, cause: change.cause, kind, version, fields, undone: false }
 }
 
-/// The error for a change that was dropped by a compaction; `None` if it was not.
+/// The error for a change before the beginning of the history; `None` if it is not.
 pub fn dropped(memory: &Memory, seq: u64) -> Option<Error> {
     let base = memory.store.history_base().filter(|base| (1..=base.seq).contains(&seq))?;
     let message =
-        format!("change {seq} was dropped: the history begins after change {}, of {}", base.seq, base.at);
-    Some(Error::not_found(message).hint("a backup may still contain it"))
+        format!("change {seq} is missing: the history begins after change {}, of {}", base.seq, base.at);
+    Some(Error::not_found(message).hint(memory.store.missing_history_hint()))
 }
 
 /// A recent change of the memory: the transaction of a call, or all of them if it made several.

@@ -267,8 +267,9 @@ impl Store {
     /// # Errors
     /// `not_found` if the tenant had no transaction yet or the log no longer has it.
     pub fn snapshot_at(&self, state: impl Into<PastState>) -> Result<PastSnapshot> {
-        let StoreState { engine, log, embedder, .. } = self.shared.as_ref();
-        PastSnapshot::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, state.into())
+        let StoreState { engine, log, embedder, shared_log, .. } = self.shared.as_ref();
+        let (view, is_copy) = (self.view(), shared_log.is_some());
+        PastSnapshot::open(engine.clone(), log.clone(), self.tenant, &view, embedder, state.into(), is_copy)
     }
 
     /// The tenant's transaction with a sequence number; `None` if the log does not have it.

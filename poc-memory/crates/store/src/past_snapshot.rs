@@ -7,6 +7,7 @@
 //! The engine keeps changing during a read. Each read therefore reads the engine first and then the log, which is ahead
 //! of the engine, and prefers the before-images of transactions that were logged in between.
 
+use super::Store;
 use super::delta;
 use super::engine::Engine;
 use super::log::Log;
@@ -155,7 +156,8 @@ fn is_migration(txn: &LoggedTransaction) -> bool {
 }
 
 impl PastSnapshot {
-    /// A past state, or an earlier one that equals it. `newest` is the tenant's published view.
+    /// A past state, or an earlier one that equals it. `newest` is the tenant's published view, and `is_copy` says whether
+    /// the log is a copy of a shared one.
     pub(super) fn open(
         engine: Arc<dyn Engine>,
         log: Arc<Log>,
@@ -163,10 +165,11 @@ impl PastSnapshot {
         newest: &View,
         embedder: &str,
         state: PastState,
+        is_copy: bool,
     ) -> Result<PastSnapshot> {
         let mut later = BeforeImages { last: log.last(), ..BeforeImages::default() };
         let Some((seq, time)) = walk_back(&log, tenant, state, &mut later)? else {
-            return Err(NoStateError::new(&log, state, &later).into());
+            return Err(NoStateError::new(&log, state, &later, is_copy).into());
         };
         let past = PastSnapshot {
             tenant,
@@ -317,23 +320,50 @@ enum NoStateError {
     Empty,
     #[error("nothing was stored yet at {state}")]
     BeforeFirst { state: PastState, first: PastState },
-    #[error("the history begins at {base}, so the state at {state} cannot be read")]
-    BeforeBase { state: PastState, base: PastState },
+    #[error("the history begins {}, so the state at {state} cannot be read", beginning(base))]
+    BeforeBase { state: PastState, base: PastState, is_copy: bool },
     #[error("the history was compacted during this request")]
     Dropped,
     #[error("the log has no history as old as {state}")]
     NotReached { state: PastState, first: Option<PastState> },
 }
 
+/// Where the history begins if `base` is the earliest state in it.
+fn beginning(base: &PastState) -> String {
+    match base {
+        PastState::At(at) => format!("at {at}"),
+        PastState::AfterChange(seq) => format!("after change {seq}"),
+    }
+}
+
+/// A hint about history before the beginning of that of a store.
+fn missing_history_hint(is_copy: bool) -> &'static str {
+    match is_copy {
+        true => {
+            "this copy of the shared log began with a snapshot, or a compaction or an erasure dropped earlier history: a \
+             copy in an empty folder with `begin-with = \"history\"` has all that is left in the database, and a backup may \
+             have more"
+        }
+        false => "earlier history was dropped by a compaction or an erasure; a backup may still contain it",
+    }
+}
+
+impl Store {
+    /// What a person can do to read history from before [`Store::history_base`].
+    pub fn missing_history_hint(&self) -> &'static str {
+        missing_history_hint(self.shared.shared_log.is_some())
+    }
+}
+
 impl NoStateError {
     /// Determines the reason. `later` has the transactions after the state.
-    fn new(log: &Log, state: PastState, later: &BeforeImages) -> NoStateError {
+    fn new(log: &Log, state: PastState, later: &BeforeImages, is_copy: bool) -> NoStateError {
         let position = |seq: u64, at: Timestamp| match state {
             PastState::At(_) => PastState::At(at),
             PastState::AfterChange(_) => PastState::AfterChange(seq),
         };
         if let Some(base) = log.base() {
-            return NoStateError::BeforeBase { state, base: position(base.seq, base.at) };
+            return NoStateError::BeforeBase { state, base: position(base.seq, base.at), is_copy };
         }
         let is_complete = log.first() <= 1;
         match later.first.zip(later.earliest).map(|(seq, at)| position(seq, at)) {
@@ -360,9 +390,7 @@ impl From<NoStateError> for Error {
             NoStateError::NotReached { first: Some(PastState::AfterChange(first)), .. } => {
                 converted.hint(format!("the oldest change is {first}"))
             }
-            NoStateError::BeforeBase { .. } => converted.hint(
-                "earlier history was dropped by a compaction or an erasure; a backup may still contain it",
-            ),
+            NoStateError::BeforeBase { is_copy, .. } => converted.hint(missing_history_hint(is_copy)),
             NoStateError::Dropped => converted.hint("try again"),
             NoStateError::Empty | NoStateError::NotReached { first: None, .. } => converted,
         }

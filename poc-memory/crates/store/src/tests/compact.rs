@@ -259,7 +259,7 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
     let error = store.snapshot_at(Timestamp(150)).err().unwrap();
     insta::assert_snapshot!(error, @"the history begins at 1970-01-01T00:00:00.199Z, so the state at 1970-01-01T00:00:00.150Z cannot be read");
     let error = store.snapshot_at(PastState::AfterChange(150)).err().unwrap();
-    insta::assert_snapshot!(error, @"the history begins at change 199, so the state at change 150 cannot be read");
+    insta::assert_snapshot!(error, @"the history begins after change 199, so the state at change 150 cannot be read");
     assert_eq!(store.snapshot_at(PastState::AfterChange(199)).unwrap().seq(), 199);
     put(&store, 30);
 }

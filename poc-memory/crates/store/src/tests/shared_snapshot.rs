@@ -45,6 +45,12 @@ fn a_new_store_begins_with_the_newest_snapshot() {
         second.catch_up(&log);
         let base = second.store().history_base().unwrap();
         assert_eq!((base.seq, first.store().history_base()), (45, None));
+        let error = second.store().snapshot_at(PastState::AfterChange(9)).err().unwrap();
+        assert_eq!(
+            error.message,
+            "the history begins after change 45, so the state at change 9 cannot be read"
+        );
+        assert!(error.hint.unwrap().contains("`begin-with = \"history\"`"));
         for _ in 0..2 {
             assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
             assert_eq!(second.store().log_origin().unwrap(), first.store().log_origin().unwrap());
