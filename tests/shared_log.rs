@@ -295,6 +295,30 @@ fn programs_see_who_uses_the_log_and_wait_for_changes_of_others() {
 }
 
 #[test]
+fn a_damaged_copy_is_deleted_and_read_from_the_database_again() {
+    let Some(server) = TestServer::start() else { return };
+    let world = world(&server);
+    world.json(&["store", "init"]);
+    for number in 0..8 {
+        insert(&world, &format!("note-{number}"));
+    }
+    let export = world.run(&["export"]).stdout;
+    let store = world.home().join("store");
+    let segment = store.join("log/00000000000000000001.log");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[2000] ^= 0x10;
+    std::fs::write(segment, bytes).unwrap();
+    let advice = format!("`{}` is only a copy of the shared log: ", store.display());
+    let report = world.json_with_status(&["doctor"], 1);
+    let mut hints = report["findings"].as_array().unwrap().iter().filter_map(|row| row["hint"].as_str());
+    assert!(hints.any(|hint| hint.starts_with(&advice)), "{report:#}");
+    let shown = world.run(&["repair"]).stdout;
+    assert!(shown.split("\n\n").nth(1).unwrap().starts_with(&advice), "{shown}");
+    std::fs::remove_dir_all(&store).unwrap();
+    assert_eq!(world.run(&["export"]).stdout, export);
+}
+
+#[test]
 fn a_memory_moves_into_a_database_and_back_with_its_history() {
     let Some(server) = TestServer::start() else { return };
     let mut files = World::new();

@@ -12,7 +12,7 @@ use poc_notes::backup::{KnownBackup, KnownBackups, known_backups};
 use poc_notes::resolve::quoted;
 use poc_store::{
     LostNote, ReadablePart, Repair, RepairOption, RepairReport, RepairSource, RestorableRecords, atomic_file,
-    has_undoable_repair, quarantine_names, repair_folders, undo_repair,
+    has_undoable_repair, may_have_own_changes, quarantine_names, repair_folders, undo_repair,
 };
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
@@ -175,6 +175,9 @@ pub(super) enum RepairOutput {
     Choices {
         /// A description of the damage.
         damage: String,
+        /// What to do instead of a repair, if the store is only a copy of a shared log.
+        #[serde(skip)]
+        copy_advice: Option<String>,
         /// The last change that any part of the store knows of, if the log has lost its end: later ones are lost.
         lost_after: Option<u64>,
         choices: Vec<RepairChoice>,
@@ -250,12 +253,16 @@ impl LocalCommand for RepairStore {
         }
         // If the settings are invalid, the store is taken for one without a shared log, so that it can be repaired.
         let is_copy = context.config().is_ok_and(|config| !config.store.log.is_empty());
+        let output = |repair: &Repair, choices| {
+            let advice = if is_copy { copy_advice(&directory) } else { None };
+            choices_output(context, repair, choices, advice)
+        };
         let Some(repair) = Repair::of(&directory, is_copy)? else {
             return Ok(RepairOutput::NotDamaged { requested: self.from.filter(|_| self.yes) });
         };
         let mut choices = choices(&repair.options()?, &repair.parts());
         let Some(from) = self.from else {
-            return Ok(choices_output(context, &repair, choices));
+            return Ok(output(&repair, choices));
         };
         let offered: Vec<String> = choices.iter().map(|choice| format!("`{}`", choice.from.name())).collect();
         choices.retain(|choice| choice.from == from);
@@ -273,7 +280,7 @@ impl LocalCommand for RepairStore {
                 .field("from"));
         };
         if !self.yes {
-            return Ok(choices_output(context, &repair, vec![choice]));
+            return Ok(output(&repair, vec![choice]));
         }
         let lost_notes = lost_notes(&repair);
         let RepairReport { replaced, restorable } = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
@@ -288,6 +295,7 @@ impl LocalCommand for RepairStore {
             }
             RepairOutput::Choices {
                 damage,
+                copy_advice,
                 lost_after,
                 choices,
                 lost_notes,
@@ -295,6 +303,7 @@ impl LocalCommand for RepairStore {
                 unread_backups,
                 quarantine_advice,
             } => {
+                let copy = copy_advice.as_ref().map_or_else(String::new, |advice| format!("{advice}\n\n"));
                 let end = lost_after.map_or_else(String::new, |last| {
                     format!(
                         "the end of the log is missing: if there were changes after {last}, only a backup can contain \
@@ -322,7 +331,7 @@ impl LocalCommand for RepairStore {
                      `poc-memory repair --undo --yes` reverts that\n"
                 };
                 let advice = quarantine_advice.map_or_else(String::new, |advice| format!("{advice}\n"));
-                format!("{damage}\n\n{end}{lines}{rest}{advice}")
+                format!("{damage}\n\n{copy}{end}{lines}{rest}{advice}")
             }
             RepairOutput::Repaired { choice, lost_notes, replaced, restorable } => {
                 let listed = match lost_notes.is_empty() {
@@ -356,11 +365,17 @@ impl LocalCommand for RepairStore {
 }
 
 /// The output that lists these choices, when nothing was changed.
-fn choices_output(context: &CommandContext, repair: &Repair, choices: Vec<RepairChoice>) -> RepairOutput {
+fn choices_output(
+    context: &CommandContext,
+    repair: &Repair,
+    choices: Vec<RepairChoice>,
+    copy_advice: Option<String>,
+) -> RepairOutput {
     let KnownBackups { found, unread } = known_backups(&context.paths);
     let quarantine_advice = if choices.is_empty() { quarantine_advice(&context.paths.store()) } else { None };
     RepairOutput::Choices {
         damage: repair.damage().to_owned(),
+        copy_advice,
         lost_after: repair.lost_end(),
         lost_notes: lost_notes(repair),
         backups: found.into_iter().filter_map(|backup| fuller_backup(repair, backup, &choices)).collect(),
@@ -395,6 +410,18 @@ fn lost_notes_lines(notes: &[LostNoteRow]) -> String {
         plural(notes.len() as u64, "note"),
         "",
     )
+}
+
+/// What to do instead of a repair with the damaged folder of a store that has a shared log; `None` if the folder may have
+/// changes that the shared log lacks.
+pub(super) fn copy_advice(store: &Path) -> Option<String> {
+    (!may_have_own_changes(store)).then(|| {
+        format!(
+            "`{}` is only a copy of the shared log: stop the daemon and delete this folder, or move it away, and the next \
+             command reads it from the database again",
+            store.display()
+        )
+    })
 }
 
 /// What can be done with the quarantine of a store that no source can repair; `None` if it is empty.

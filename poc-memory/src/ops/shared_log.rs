@@ -1,7 +1,7 @@
 //! The shared log as `stats` and `daemon status` show it.
 
 use super::text::plural;
-use poc_store::Store;
+use poc_store::{Peer, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct SharedLogOutput {
     /// Number of its first change; absent if no earlier ones were deleted or the database was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u64>,
-    /// The other daemons and commands that used it in the last minute.
+    /// The other daemons and commands that have renewed their heartbeat in it in the last 15 seconds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<PeerOutput>,
 }
@@ -78,6 +78,8 @@ impl SharedLogOutput {
         let Ok(peers) = store.peers() else { return Some(output) };
         output.others = peers
             .into_iter()
+            // The database lists those that have ended for a while.
+            .filter(Peer::is_alive)
             .map(|peer| PeerOutput {
                 name: peer.name,
                 head: peer.head,
@@ -104,7 +106,7 @@ impl SharedLogOutput {
             line += &format!(", newest snapshot at change {snapshot}");
         }
         if let Some(first) = self.first {
-            line += &format!(", earlier changes than {first} deleted");
+            line += &format!(", changes before {first} were deleted");
         }
         if !self.others.is_empty() {
             let names: Vec<String> = self.others.iter().map(PeerOutput::description).collect();

@@ -86,7 +86,7 @@ pub use log::{
     LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,
     last_transaction_before,
 };
-pub use log_copy::{copy_log, require_continued};
+pub use log_copy::{copy_log, may_have_own_changes, require_continued};
 pub use logged_change::{LoggedChange, LoggedChangeKind};
 pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write, WriteRange};
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot, PastState};

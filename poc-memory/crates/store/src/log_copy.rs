@@ -137,6 +137,12 @@ pub fn require_continued(directory: &Path, shared: &dyn SharedLog) -> Result<()>
     Ok(())
 }
 
+/// Whether a store's folder was used without a shared log since it was last brought up to the end of one, so that it may
+/// have changes that no shared log has.
+pub fn may_have_own_changes(directory: &Path) -> bool {
+    log_head::exists(directory)
+}
+
 /// If the shared log begins after records that it never had, stores the state before its first record as a snapshot.
 fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
     let Some(base) = log.base() else { return Ok(()) };

@@ -1,6 +1,7 @@
 //! Checks that the store opens, whether it was damaged, and how current its indexes are.
 
 use crate::cli::globals::Globals;
+use crate::cli::repair;
 use crate::client::Client;
 use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
@@ -11,7 +12,7 @@ use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::json;
 use poc_notes::{answer_status, erasure, stats, verification};
-use poc_store::{QuarantinePart, Store, quarantine_parts};
+use poc_store::{DAMAGED_HINT, QuarantinePart, Store, quarantine_parts};
 use serde_json::Value;
 use std::path::Path;
 
@@ -75,6 +76,13 @@ pub(super) fn check(
         }
     };
     results.extend(verified);
+    if !config.store.log.is_empty()
+        && let Some(advice) = repair::copy_advice(&paths.store())
+    {
+        for result in results.iter_mut().filter(|result| result.hint.as_deref() == Some(DAMAGED_HINT)) {
+            result.hint = Some(format!("{advice}; {DAMAGED_HINT}"));
+        }
+    }
     (results, connection)
 }
 
@@ -118,7 +126,7 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
     let state = if degraded.is_empty() { CheckState::Ok } else { CheckState::Note };
     let mut results = vec![CheckResult::new(CHECK, state, format!("{notes}, {} on disk", size(bytes)))];
     if let Some(log) = counts.get("shared_log").and_then(|log| json::decode::<SharedLogOutput>(log).ok()) {
-        results.push(CheckResult::new(CHECK, CheckState::Ok, format!("shared log {}", log.line())));
+        results.push(CheckResult::new(CHECK, state, format!("shared log {}", log.line())));
     }
     results.extend(degraded.into_iter().map(|problem| match answer_status::read_only_hint(problem) {
         Some(hint) => CheckResult::new(CHECK, CheckState::Failed, problem.to_owned()).hint(hint),
