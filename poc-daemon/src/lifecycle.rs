@@ -82,6 +82,14 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
     for line in memory.store.recovery().lines() {
         tracing::warn!("{line}");
     }
+    if let (Some(base), Some(_)) = (memory.store.history_base(), memory.store.shared_log()) {
+        tracing::info!(
+            "the history of this copy of the shared log begins after change {}, of {}: {}",
+            base.seq,
+            base.at,
+            memory.store.missing_history_hint()
+        );
+    }
     // A daemon that stops cleanly removes its socket, and no other daemon runs now.
     let follows_unclean_end = memory.paths.socket().exists();
     if follows_unclean_end {

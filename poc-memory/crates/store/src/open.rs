@@ -24,7 +24,7 @@ use super::read_only::ReadOnlyReason;
 use super::rebuilt_files::RebuiltFiles;
 use super::shared_log::SharedLog;
 use super::shared_log_copy::{CopyError, SharedLogCopy};
-use super::shared_snapshot::{self, CopyStart, SnapshotFiles};
+use super::shared_snapshot::{self, CopyBeginning, CopyStart, SnapshotFiles};
 use super::shared_state::StoreState;
 use super::suspect_log::SuspectLog;
 use super::tenant_counts::TenantCounts;
@@ -127,24 +127,24 @@ pub(super) fn open(
     }
     let rebuilt = Arc::new(damaged_files(directory, is_copy));
     create_log_directory(&log_directory, directory, options.disk.as_ref())?;
-    let mut fetched = None;
+    let (mut files_of_snapshot, mut unused_snapshot) = (None, None);
     if let Some((shared, start)) = &options.shared_log
         && log.last() == 0
         && prefix_end.is_none()
     {
-        fetched = shared_snapshot::fetch(directory, options.disk.as_ref(), shared.as_ref(), *start)?;
-        if fetched.is_some() {
-            (log, prefix_end) = log::inspect(&log_directory, true)?;
-            tracing::info!(
-                change = log.last(),
-                "the copy of the shared log begins with a snapshot: earlier history cannot be read here"
-            );
+        match shared_snapshot::fetch(directory, options.disk.as_ref(), shared.as_ref(), *start)? {
+            CopyBeginning::Snapshot(files) => {
+                files_of_snapshot = files;
+                (log, prefix_end) = log::inspect(&log_directory, true)?;
+            }
+            CopyBeginning::FirstRecord(message) => unused_snapshot = message,
         }
     }
     let quarantine = Arc::new(QuarantineFolder::new(directory, options.disk.clone()));
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
     let mut resumed = ResumedLog::resume(directory, Arc::new(log), tail, &options)?;
-    resumed.files = fetched.and_then(|snapshot| snapshot.files);
+    resumed.files = files_of_snapshot;
+    resumed.messages.extend(unused_snapshot);
     let mut resumed = resumed.replace_if_outdated(directory, &options)?;
     let files = resumed.files.take();
     // The copy of the log now has all changes that the files have.
@@ -188,7 +188,8 @@ struct ResumedLog {
     appender: Appender,
     reserve: Arc<Reserve>,
     shared_log: Option<Arc<SharedLogCopy>>,
-    /// Messages about bytes that were moved to the quarantine, and about erased texts that may be left.
+    /// Messages about bytes that were moved to the quarantine, about a damaged snapshot of the shared log, and about
+    /// erased texts that may be left.
     messages: Vec<String>,
     /// Why the store can accept no writes; `None` if it can.
     reason: Option<ReadOnlyReason>,
@@ -246,7 +247,10 @@ impl ResumedLog {
         let fetched = shared.dropped().and_then(|dropped| {
             let disk = options.disk.as_ref();
             let snapshot = shared_snapshot::fetch(directory, disk, shared.as_ref(), *start)?;
-            Ok(snapshot.map(|snapshot| (snapshot.files, dropped.erased)))
+            Ok(match snapshot {
+                CopyBeginning::Snapshot(files) => Some((files, dropped.erased)),
+                CopyBeginning::FirstRecord(_) => None,
+            })
         });
         let (files, erased) = match fetched {
             Ok(Some(fetched)) => fetched,

@@ -324,15 +324,16 @@ fn snapshot_to_start(shared: &dyn SharedLog, start: CopyStart) -> Result<Option<
     }
 }
 
-/// A snapshot with which the log of a store begins.
-pub(super) struct FetchedSnapshot {
-    /// The derived files, which are not in use yet.
-    pub(super) files: Option<SnapshotFiles>,
+/// What the log of a store begins with.
+pub(super) enum CopyBeginning {
+    /// A snapshot, and its derived files, which are not in use yet.
+    Snapshot(Option<SnapshotFiles>),
+    /// The first record of the shared log. The message for people says why no snapshot is used; `None` if there is none.
+    FirstRecord(Option<String>),
 }
 
-/// Downloads a snapshot into the folder of a store whose log is empty or is replaced by it. Returns `None` if there is
-/// no snapshot that is intact and belongs to the shared log, which can then be read from its beginning. Then nothing has
-/// changed.
+/// Downloads a snapshot into the folder of a store whose log is empty or is replaced by it. If there is no snapshot that
+/// is intact and belongs to the shared log, and that can be read from its beginning, nothing has changed.
 ///
 /// # Errors
 /// `damaged` if there is no such snapshot and the beginning of the shared log was deleted, and errors of the shared log
@@ -342,7 +343,7 @@ pub(super) fn fetch(
     disk: &dyn Disk,
     shared: &dyn SharedLog,
     start: CopyStart,
-) -> Result<Option<FetchedSnapshot>> {
+) -> Result<CopyBeginning> {
     let folder = directory.join("log");
     let (mut start, mut last_tried, mut tried) = (start, None, BTreeSet::new());
     for _ in 0..ATTEMPTS {
@@ -369,7 +370,10 @@ pub(super) fn fetch(
             remove_derived(directory)?;
             log::remove_segments(&folder).map_err(CompactionError::Write)?;
             let is_published = segment.publish(snapshot.seq, checksum, disk)?;
-            return Ok(is_published.then_some(FetchedSnapshot { files }));
+            return Ok(match is_published {
+                true => CopyBeginning::Snapshot(files),
+                false => CopyBeginning::FirstRecord(None),
+            });
         }
         // A log whose beginning was deleted also has a snapshot of the other kind.
         start = start.other();
@@ -379,12 +383,13 @@ pub(super) fn fetch(
         let address = shared.address();
         return Err(SharedSnapshotError::NoUsableSnapshot { address, dropped, tried }.into());
     }
-    if let Some(SharedSnapshot { seq, .. }) = last_tried {
-        tracing::warn!(
-            "the snapshot at change {seq} is not used, because it is damaged or belongs to another log; the log is read from its beginning"
-        );
-    }
-    Ok(None)
+    let message = last_tried.map(|SharedSnapshot { seq, .. }| {
+        format!(
+            "the snapshot at change {seq} was not used, because it is damaged or belongs to another log; the log was read \
+             from its beginning"
+        )
+    });
+    Ok(CopyBeginning::FirstRecord(message))
 }
 
 /// Deletes the records, the saved views, the derived files and what an interrupted compaction has prepared.

@@ -138,6 +138,8 @@ fn a_damaged_snapshot_is_not_used() {
         let second = Daemon::new(&log);
         assert_eq!(second.store().history_base(), None, "{position}");
         assert_eq!(contents(second.store()), contents(first.store()));
+        let messages = second.store().recovery().lines();
+        assert!(messages.iter().any(|line| line.starts_with("the snapshot at change 46 was not used")));
         log.damage_snapshots(position);
     }
     assert!(Daemon::new(&log).store().history_base().is_some());
