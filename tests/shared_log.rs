@@ -299,7 +299,7 @@ fn a_damaged_copy_is_deleted_and_read_from_the_database_again() {
     let Some(server) = TestServer::start() else { return };
     let world = world(&server);
     world.json(&["store", "init"]);
-    for number in 0..8 {
+    for number in 0..12 {
         insert(&world, &format!("note-{number}"));
     }
     let export = world.run(&["export"]).stdout;
@@ -308,12 +308,12 @@ fn a_damaged_copy_is_deleted_and_read_from_the_database_again() {
     let mut bytes = std::fs::read(&segment).unwrap();
     bytes[2000] ^= 0x10;
     std::fs::write(segment, bytes).unwrap();
-    let advice = format!("`{}` is only a copy of the shared log: ", store.display());
+    let advice = "` is only a copy of the shared log: stop the daemon and delete this folder";
     let report = world.json_with_status(&["doctor"], 1);
     let mut hints = report["findings"].as_array().unwrap().iter().filter_map(|row| row["hint"].as_str());
-    assert!(hints.any(|hint| hint.starts_with(&advice)), "{report:#}");
+    assert!(hints.any(|hint| hint.contains(advice)), "{report:#}");
     let shown = world.run(&["repair"]).stdout;
-    assert!(shown.split("\n\n").nth(1).unwrap().starts_with(&advice), "{shown}");
+    assert!(shown.split("\n\n").nth(1).unwrap().contains(advice), "{shown}");
     std::fs::remove_dir_all(&store).unwrap();
     assert_eq!(world.run(&["export"]).stdout, export);
 }
