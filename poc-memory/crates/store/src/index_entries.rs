@@ -31,7 +31,7 @@ pub(crate) fn value(table: Table, id: NodeId) -> Vec<u8> {
     if table == Table::Keys { id.as_bytes().to_vec() } else { Vec::new() }
 }
 
-/// A note of which damage has left only entries.
+/// A note of which damage has left only entries, or records that were added to it, such as links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostNote {
     /// Its tenant.
@@ -43,23 +43,27 @@ pub struct LostNote {
     pub name: Option<String>,
 }
 
-/// The notes that an engine lacks, although entries name them that `corrections` remove, sorted by tenant and id.
-pub(crate) fn lost_notes(engine: &dyn Engine, corrections: &[Put]) -> Result<Vec<LostNote>> {
+/// The notes that an engine lacks, although the entries and other records that `deletions` remove belong to them, sorted
+/// by tenant and id. The engine must still have the entries for names; other records may already be deleted from it.
+pub(crate) fn lost_notes<'a>(
+    engine: &dyn Engine,
+    deletions: impl Iterator<Item = &'a Put>,
+) -> Result<Vec<LostNote>> {
     let mut lost: BTreeMap<(Tenant, NodeId), Option<String>> = BTreeMap::new();
-    for (full, _) in corrections.iter().filter(|(_, value)| value.is_none()) {
+    for (full, _) in deletions.filter(|(_, value)| value.is_none()) {
         let Some((tenant, table, key)) = Table::split_engine_key(full) else { continue };
-        if !matches!(table, Table::Keys | Table::Hashes | Table::Keywords) {
-            continue;
-        }
-        let Some(found) = engine.get(full)? else { continue };
-        let Some(Ok(id)) = named_node(table, key, &found).map(keys::read_id) else { continue };
-        if engine.get(&Table::Nodes.engine_key(tenant, id.as_bytes()))?.is_some() {
-            continue;
-        }
-        let name = keys::read_name(key).filter(|_| table == Table::Keys);
-        let known = lost.entry((tenant, id)).or_default();
-        if known.is_none() {
-            *known = name.map(str::to_owned);
+        // Only the entry for a name has the id in its value.
+        let found = if table == Table::Keys { engine.get(full)?.unwrap_or_default() } else { Vec::new() };
+        for id in owners(table, key, &found) {
+            let Ok(id) = keys::read_id(id) else { continue };
+            if engine.get(&Table::Nodes.engine_key(tenant, id.as_bytes()))?.is_some() {
+                continue;
+            }
+            let name = keys::read_name(key).filter(|_| table == Table::Keys);
+            let known = lost.entry((tenant, id)).or_default();
+            if known.is_none() {
+                *known = name.map(str::to_owned);
+            }
         }
     }
     Ok(lost.into_iter().map(|((tenant, id), name)| LostNote { tenant, id, name }).collect())

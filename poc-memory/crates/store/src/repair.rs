@@ -198,10 +198,10 @@ impl Repair {
         self.parts.iter().map(readable).collect()
     }
 
-    /// The notes of which the intact blocks of the records have only entries, such as that of their key. No repair
-    /// keeps them. A note that a lost change deleted may be among them.
+    /// The notes of which the records and the log have only entries, such as that of their key, or what intact changes
+    /// added to them, such as links. No repair keeps them. A note that a lost change deleted may be among them.
     pub fn lost_notes(&self) -> &[LostNote] {
-        self.records.as_ref().map_or(&[][..], |records| records.lost_notes.as_slice())
+        &self.records.as_ref().unwrap_or(&self.intact_log).lost_notes
     }
 
     /// If the log has lost its end, the last change that any part of the store mentions. There may have been later

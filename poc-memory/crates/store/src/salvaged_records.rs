@@ -32,8 +32,8 @@ pub(crate) struct SalvagedRecords {
     /// The last transaction whose changes the store's records may have. It is greater than `base` if only some of their
     /// blocks could be used.
     pub(crate) newest: u64,
-    /// The notes of which the intact blocks have only entries, if only some of the blocks could be used. One that a
-    /// lost transaction deleted may be among them.
+    /// The notes of which only entries are left, or records that were added to them. One that a lost transaction deleted
+    /// may be among them.
     pub(crate) lost_notes: Vec<LostNote>,
     /// The temporary folder, which is deleted when this is dropped.
     copy: Option<TemporaryFolder>,
@@ -102,9 +102,10 @@ impl SalvagedRecords {
             // If the blocks are newer than the log, it lacks its end.
             let lost = if newest > log.last() { Some(newest) } else { last_lost(log, 0, log.last()) };
             if let Some(lost) = lost {
-                delete_orphans(engine, &|| {})?.map_err(|error| temporary_write_error(&error))?;
+                let orphans = index_entries::orphan_deletions(engine, &|| {})?;
+                delete_orphans(engine, &orphans)?.map_err(|error| temporary_write_error(&error))?;
                 let corrections = index_entries::corrections(engine, &|| {})?;
-                lost_notes = index_entries::lost_notes(engine, &corrections)?;
+                lost_notes = index_entries::lost_notes(engine, orphans.iter().chain(&corrections))?;
                 correct_entries(engine, corrections, log, (lost, log.last()), &|| {})?
                     .map_err(|error| temporary_write_error(&error))?;
             }
@@ -172,27 +173,24 @@ impl SalvagedRecords {
                 return Ok(Err(error));
             }
             replayed?;
+            let mut lost_notes = Vec::new();
             if let Some(lost) = last_lost(&log, watermark.seq, last) {
-                if let Err(error) = delete_orphans(&engine, &beat)? {
+                let orphans = index_entries::orphan_deletions(&engine, &beat)?;
+                if let Err(error) = delete_orphans(&engine, &orphans)? {
                     return Ok(Err(temporary_write_error(&error)));
                 }
                 let corrections = index_entries::corrections(&engine, &beat)?;
+                lost_notes = index_entries::lost_notes(&engine, orphans.iter().chain(&corrections))?;
                 if let Err(error) = correct_entries(&engine, corrections, &log, (lost, last), &beat)? {
                     return Ok(Err(temporary_write_error(&error)));
                 }
             }
-            Ok(Ok((engine, watermark.seq)))
+            Ok(Ok((engine, watermark.seq, lost_notes)))
         });
         match opened {
-            Ok(Ok((engine, base))) => {
+            Ok(Ok((engine, base, lost_notes))) => {
                 let engine = Arc::new(engine);
-                Ok(Ok(SalvagedRecords {
-                    engine,
-                    base,
-                    newest: base,
-                    lost_notes: Vec::new(),
-                    copy: Some(copy),
-                }))
+                Ok(Ok(SalvagedRecords { engine, base, newest: base, lost_notes, copy: Some(copy) }))
             }
             Ok(Err(write_error)) => Err(write_error),
             Err(unusable) => Ok(Err(unusable)),
@@ -221,11 +219,10 @@ fn last_lost(log: &Log, base: u64, last: u64) -> Option<u64> {
     lost.map(|(_, to)| to)
 }
 
-/// Deletes the remaining records of lost nodes. A view does not have them, and if such a node were created again, the
-/// engine would have more records than the view.
-fn delete_orphans(engine: &BufferedEngine, beat: &dyn Fn()) -> Result<WriteOutcome> {
-    let orphans = index_entries::orphan_deletions(engine, beat)?;
-    Ok(if orphans.is_empty() { Ok(()) } else { engine.apply(orphans.into(), engine.watermark()?) })
+/// Applies `orphans`, the deletions of the remaining records of lost nodes. A view does not have them, and if such a node
+/// were created again, the engine would have more records than the view.
+fn delete_orphans(engine: &BufferedEngine, orphans: &[Put]) -> Result<WriteOutcome> {
+    Ok(if orphans.is_empty() { Ok(()) } else { engine.apply(orphans.to_vec().into(), engine.watermark()?) })
 }
 
 /// Applies `corrections`, which make the entries match their nodes and edges, after transactions up to and including

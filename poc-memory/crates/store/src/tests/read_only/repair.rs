@@ -735,6 +735,40 @@ fn lost_notes_that_still_have_index_entries_are_named() {
     assert_eq!(repair.lost_notes(), named);
 }
 
+/// A repair without the records names a note whose insertion is lost by the id that its links and weights have.
+#[test]
+fn lost_notes_are_named_by_what_later_changes_added_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    let mut ends = Vec::new();
+    for number in 1..=4 {
+        put(&store, number);
+        ends.push(store.sizes().unwrap().log as usize);
+    }
+    store
+        .transact(cause(), |tx| {
+            tx.put_edge(&edge(2, 3, EdgeKind::Link, 0.5))?;
+            tx.put_activity(node(2).id, &Activity::new(Timestamp(1), 2.0))?;
+            tx.put_activity(node(4).id, &Activity::new(Timestamp(1), 2.0))
+        })
+        .unwrap();
+    drop(store);
+    fs::remove_dir_all(folder.path().join("records")).ok();
+    fs::remove_file(folder.path().join("view")).ok();
+    let path = segment_files(&folder).remove(0);
+    let mut log = fs::read(&path).unwrap();
+    log[(ends[0] + ends[1]) / 2] ^= 0x10;
+    fs::write(&path, log).unwrap();
+    let lost = [LostNote { tenant: Tenant::default(), id: node(2).id, name: None }];
+    let damage = open_in(&folder, StoreOptions::default()).unwrap().damage().unwrap().to_owned();
+    assert!(damage.ends_with("; 1 note is lost, which `poc-memory repair` names"), "{damage}");
+    let repair = Repair::of(folder.path(), false).unwrap().unwrap();
+    assert_eq!(repair.lost_notes(), lost);
+    let replaced = repair.run(RepairSource::IntactLog, Timestamp(9), &[]).unwrap().replaced;
+    assert_eq!(quarantine_lost_notes(folder.path(), &replaced).unwrap(), lost);
+    assert_eq!(numbers(&open_in(&folder, StoreOptions::default()).unwrap()), [1, 3, 4]);
+}
+
 /// What a repair writes into the folder of the store before it moves files.
 fn prepared_by_repair() -> [&'static str; 2] {
     ["log.repaired", "lost-notes.json"]
