@@ -202,10 +202,31 @@ pub fn content_hash(title: &str, body: &str, keywords: &[String]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
+/// The beginning of the key of a confirmed question.
+const QUESTION_PREFIX: &str = "question-";
+/// The number of hexadecimal digits that follow it.
+const QUESTION_DIGITS: usize = 12;
+
 impl Node {
     /// The key, then the aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.key).chain(&self.aliases).map(String::as_str)
+    }
+
+    /// The key of a confirmed question with this content. A key made of its words would itself match the question.
+    pub fn question_key(&self) -> String {
+        let bytes = self.content_hash.iter().take(QUESTION_DIGITS / 2);
+        let digits: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+        format!("{QUESTION_PREFIX}{digits}")
+    }
+
+    /// Whether a key is a [`Node::question_key`], also one with a number that makes it unique.
+    pub fn is_question_key(key: &str) -> bool {
+        let rest = key.strip_prefix(QUESTION_PREFIX).and_then(|rest| rest.split_at_checked(QUESTION_DIGITS));
+        rest.is_some_and(|(digits, number)| {
+            digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+                && (number.is_empty() || number.starts_with('-'))
+        })
     }
 
     /// The title and the body, separated by a line break.

@@ -14,7 +14,7 @@ use super::secrets::{self, SecretCounts};
 use super::{Memory, derivation, key};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, EdgeKind, Ix, Node, NodeId, NodeType, View, Visibility, one_line};
+use poc_graph::{Activity, Edge, EdgeKind, Ix, Node, NodeId, NodeType, View, Visibility, one_line};
 use poc_rank::reciprocal_rank::reciprocal_rank;
 use poc_store::Transaction;
 
@@ -51,9 +51,7 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedQuestion> {
     }
     draft.node_type = Some(NodeType::QUESTION.into());
     let mut planned = insert_plan::plan(memory, &draft, now)?;
-    // A key made of the words of the question would itself match the question.
-    let digits: String = planned.node.content_hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    planned.node.key = format!("question-{digits}");
+    planned.node.key = planned.node.question_key();
     let vectors = insert_plan::embed(memory, &[&planned.node])?.pop().unwrap_or_default();
     let embedder = memory.embedder.name().to_owned();
     Ok(PreparedQuestion { planned, vectors, embedder, max: memory.config.reinforce.questions })
@@ -88,7 +86,7 @@ pub fn apply(
         }
     };
     match tx.edge(id, EdgeKind::DerivedFrom, answer)? {
-        Some(edge) => tx.put_edge(&poc_graph::Edge { touched: now, ..edge })?,
+        Some(edge) => tx.put_edge(&Edge { touched: now, ..edge })?,
         None => derivation::add_sources(tx, id, &[answer], &new.provenance, "", now)?,
     }
     remove_oldest(tx, answer, prepared.max)?;
@@ -128,7 +126,7 @@ pub struct ConfirmedQuestion {
     pub answers: Vec<NodeId>,
 }
 
-/// The confirmed questions, the newest first, at most `max`.
+/// The confirmed questions that still have a note, the newest first, at most `max`.
 ///
 /// # Errors
 /// Those of the store.
@@ -136,6 +134,7 @@ pub fn all(memory: &Memory, max: usize) -> Result<Vec<ConfirmedQuestion>> {
     let view = memory.store.view();
     let mut questions: Vec<(Timestamp, NodeId, Ix)> = (0..view.slots())
         .filter(|&ix| view.is_live(ix) && view.is_confirmed_question(ix))
+        .filter(|&ix| view.sources(ix).next().is_some())
         .filter_map(|ix| Some((view.created(ix), view.id(ix)?, ix)))
         .collect();
     questions.sort_unstable_by(|a, b| b.cmp(a));
@@ -209,10 +208,11 @@ fn remove(tx: &mut Transaction<'_>, question: NodeId, answer: NodeId) -> Result<
     }
 }
 
-/// Whether a node is a question that was confirmed for another note.
+/// Whether a node is a question that was confirmed for another note, which damage may have lost.
 fn is_confirmed(tx: &Transaction<'_>, id: NodeId) -> Result<bool> {
     let Some(node) = tx.node(id)?.filter(|node| node.node_type.0 == NodeType::QUESTION) else {
         return Ok(false);
     };
-    Ok(tx.edges(node.id)?.iter().any(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == id))
+    let is_derived = |edge: &Edge| edge.kind == EdgeKind::DerivedFrom && edge.src == id;
+    Ok(Node::is_question_key(&node.key) || tx.edges(node.id)?.iter().any(is_derived))
 }

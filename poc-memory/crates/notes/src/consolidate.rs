@@ -130,7 +130,8 @@ pub fn consolidate(
 struct ConsolidationPlan {
     /// Live notes past their `expires`.
     to_expire: Vec<NodeId>,
-    /// Derived notes of agents that have no live source left once `to_expire` has expired.
+    /// Derived notes of agents that have no live source left once `to_expire` has expired, and confirmed questions whose
+    /// notes damage has lost.
     ended_notes: Vec<NodeId>,
     /// Notes past their retention time.
     to_delete: Vec<NodeId>,
@@ -162,7 +163,10 @@ impl ConsolidationPlan {
             }
         }
         let leaving: HashSet<NodeId> = to_expire.iter().chain(&to_delete).copied().collect();
-        let ended_notes = derivation::ended_notes(view, leaving);
+        let mut orphans = derivation::orphaned_questions(memory, view)?;
+        orphans.retain(|id| !leaving.contains(id));
+        let mut ended_notes = derivation::ended_notes(view, leaving);
+        ended_notes.append(&mut orphans);
         let deleted: HashSet<NodeId> = to_delete.iter().copied().collect();
         let is_missing = |id: NodeId| deleted.contains(&id) || view.find(id).is_none();
         let mut edges: BTreeSet<EdgeId> = BTreeSet::new();

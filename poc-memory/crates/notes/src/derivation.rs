@@ -10,10 +10,11 @@
 #[cfg(test)]
 mod tests;
 
+use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, Ix, Node, NodeId, NodeType, State, View, provenance};
-use poc_store::Transaction;
+use poc_store::{Record as _, Table, Transaction};
 use std::collections::HashSet;
 
 /// Adds a `derived-from` edge from a note to each of its sources.
@@ -113,6 +114,25 @@ pub(super) fn ended_notes(view: &View, mut leaving: HashSet<NodeId>) -> Vec<Node
     }
 }
 
+/// The live confirmed questions whose notes damage has lost. A question that a sync or an import has stored before its
+/// edges is not among them: unlike here, the transaction that created it added no edge.
+pub(super) fn orphaned_questions(memory: &Memory, view: &View) -> Result<Vec<NodeId>> {
+    let orphans = (0..view.slots()).filter(|&ix| {
+        view.is_live(ix) && view.is_confirmed_question(ix) && view.sources(ix).next().is_none()
+    });
+    let mut lost = Vec::new();
+    for id in orphans.filter_map(|ix| view.id(ix)) {
+        let Some(creation) = memory.store.history(id)?.first().map(|change| change.seq) else { continue };
+        let Some(creation) = memory.store.transaction(creation)? else { continue };
+        let added = creation.writes.iter().filter(|write| write.table == Table::Edges);
+        let mut edges = added.filter_map(|write| Edge::decode(write.after.as_deref()?).ok());
+        if edges.any(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == id) {
+            lost.push(id);
+        }
+    }
+    Ok(lost)
+}
+
 /// Deletes the notes that end with a note, because they were derived from it and from no other live note. Marks the
 /// other derived notes as stale. Call it before the note is deleted. Returns the deleted notes.
 pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
@@ -172,10 +192,13 @@ pub(super) fn inherit(tx: &mut Transaction<'_>, old: NodeId, new: NodeId, now: T
     Ok(())
 }
 
-/// Whether a note ends with its sources, and none of them is live any more.
+/// Whether a note ends with its sources, and none of them is live any more. Damage may have lost those of a confirmed
+/// question.
 pub(super) fn has_ended(tx: &Transaction<'_>, note: &Node) -> Result<bool> {
     let edges = tx.edges(note.id)?;
-    let is_derived = edges.iter().any(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == note.id);
+    let is_question = note.node_type.0 == NodeType::QUESTION && Node::is_question_key(&note.key);
+    let is_derived =
+        is_question || edges.iter().any(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == note.id);
     let may_end = ends_with_sources(&note.provenance, &note.node_type.0);
     Ok(is_derived && may_end && !has_other_source(tx, note.id, note.id)?)
 }

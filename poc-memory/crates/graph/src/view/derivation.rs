@@ -4,7 +4,7 @@
 mod tests;
 
 use super::{Ix, Neighbor, View};
-use crate::{EdgeKind, NodeType};
+use crate::{EdgeKind, Node, NodeType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
@@ -32,9 +32,11 @@ impl View {
     }
 
     /// Whether a note is a question that a user confirmed as answered by other notes. Such a question only points to
-    /// its answers: search, recall and agents do not treat it as a note.
+    /// its answers: search, recall and agents do not treat it as a note. If damage has lost its answers, its key still
+    /// shows what it is.
     pub fn is_confirmed_question(&self, ix: Ix) -> bool {
-        self.type_name(ix) == NodeType::QUESTION && self.sources(ix).next().is_some()
+        self.type_name(ix) == NodeType::QUESTION
+            && (self.sources(ix).next().is_some() || Node::is_question_key(self.key(ix)))
     }
 
     fn derivations(&self, ix: Ix) -> impl Iterator<Item = Neighbor> {

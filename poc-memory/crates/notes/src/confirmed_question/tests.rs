@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::TestMemory;
-use crate::{delete, rerank, undo};
+use crate::{consolidate, delete, rerank, undo};
 use poc_config::Config;
 use poc_graph::time::Span;
 use poc_graph::{Trust, Visibility};
@@ -167,6 +167,34 @@ fn a_question_ends_with_its_last_note_and_does_not_become_stale() {
         assert_eq!(questions(&memory).len(), rest);
     }
     assert_eq!(state(&memory), None);
+}
+
+/// Damage can lose a note and keep the question that it answered.
+#[test]
+fn a_question_whose_note_is_lost_is_no_hit_and_ends_unless_another_note_answers_it() {
+    let memory = with_notes();
+    let question = confirm(&memory, QUESTION, "seeds").0.unwrap();
+    let lose = |key: &str| {
+        let note = id(&memory, key);
+        let act = |tx: &mut Transaction<'_>| {
+            tx.delete_edge(question, EdgeKind::DerivedFrom, note)?;
+            tx.delete_node(note).map(drop)
+        };
+        memory.store.transact(memory.cause("manual", "test"), act).unwrap();
+    };
+    let expired = || {
+        let cause = memory.cause("manual", "consolidate");
+        consolidate::consolidate(&memory, &cause, false, &|_, _, _| {}).unwrap().report.pruned_nodes
+    };
+    lose("seeds");
+    assert!(found(&memory, QUESTION, false).iter().all(|(key, _)| !key.starts_with("question-")));
+    assert!(all(&memory, 10).unwrap().is_empty());
+    assert_eq!(confirm(&memory, QUESTION, "cage").0, Some(question));
+    assert_eq!(expired(), 0);
+    lose("cage");
+    assert_eq!(expired(), 1);
+    let left = memory.store.node(question).unwrap().unwrap();
+    assert_eq!((left.state, expired()), (poc_graph::State::Expired, 0));
 }
 
 #[test]

@@ -86,6 +86,24 @@ fn a_confirmed_question_represents_nothing() {
 }
 
 #[test]
+fn a_confirmed_question_without_notes_is_known_by_its_key() {
+    let question = Node { node_type: NodeType(NodeType::QUESTION.into()), ..testing::node(0) };
+    let key = question.question_key();
+    for (key, expected) in [
+        (key.clone(), true),
+        (format!("{key}-2"), true),
+        (format!("{key}0"), false),
+        ("question-of-the-day".into(), false),
+        ("question-".into(), false),
+    ] {
+        let view = view(&[Node { key: key.clone(), ..question.clone() }, testing::node(1)], &[]);
+        assert_eq!(view.is_confirmed_question(ix(&view, 0)), expected, "{key}");
+        let note = view.find(testing::node(1).id).unwrap();
+        assert!(!view.is_confirmed_question(note));
+    }
+}
+
+#[test]
 fn the_number_of_edges_that_are_followed_is_bounded() {
     // Two rows of 60 notes; each note of the second was derived from all of the first, and the last note from them.
     let nodes: Vec<Node> = (0..121).map(testing::node).collect();
