@@ -124,7 +124,12 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
         assert_ne!(error.status, 0);
         assert!(error.stderr.contains("the store accepts no writes: log segment"), "{}", error.stderr);
         // The damage is named once.
-        for command in [&["stats"][..], &["insert", "--title", "New", "--body", "Refused"], &["night"]] {
+        for command in [
+            &["stats"][..],
+            &["insert", "--title", "New", "--body", "Refused"],
+            &["night"],
+            &["get", "note-7"],
+        ] {
             let shown = world.run(command);
             let count = format!("{}{}", shown.stdout, shown.stderr).matches("log segment `").count();
             assert_eq!(count, 1, "{command:?}: {shown:?}");

@@ -204,9 +204,10 @@ fn call_connected(
     let bar = progress::Bar::new(&context.globals);
     let answer = connection.call(op, args, &|progress| bar.show(&progress));
     bar.clear();
-    // Answers name the damage themselves, and so do the errors of writes.
+    // Answers name the damage themselves, and so do the errors of writes and those for something that was not found.
     if let (Some(damage), Err(error)) = (connection.damage(), &answer)
         && !error.message.contains(damage)
+        && !error.degraded.iter().any(|reason| reason.contains(damage))
     {
         tracing::error!("read-only: {damage}");
     }

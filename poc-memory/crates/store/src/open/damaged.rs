@@ -215,15 +215,15 @@ impl SalvagedState {
         let has_lost_end = self.has_readable_end && self.prefix > 0;
         let after = self.missing.iter().map(|(from, to)| ((*from).max(self.shown() + 1), *to));
         let lost: Vec<(u64, u64)> = after.filter(|(from, to)| from <= to).collect();
-        if !self.missing.is_empty() && !has_lost_end {
+        let are_all_lost = lost == self.missing && !has_lost_end;
+        if !self.missing.is_empty() && !has_lost_end && !are_all_lost {
             let is_lost = self.has_readable_end && self.prefix == 0;
             write!(f, "{} {}", if is_lost { ", including" } else { " and lacks" }, ranges(&self.missing))?;
         }
-        let blocks = if self.has_blocks { ", except in intact blocks of the records" } else { "" };
-        if lost == self.missing && !lost.is_empty() && !has_lost_end {
-            write!(f, ", which no other intact part of the store has{blocks}")?;
-        } else if !lost.is_empty() {
-            write!(f, "; no other intact part of the store has {}{blocks}", ranges(&lost))?;
+        if !lost.is_empty() {
+            let separator = if are_all_lost { ":" } else { ";" };
+            let blocks = if self.has_blocks { ", except in intact blocks of the records" } else { "" };
+            write!(f, "{separator} no part of the store has {} any more{blocks}", ranges(&lost))?;
         }
         Ok(())
     }
@@ -245,10 +245,13 @@ impl SalvagedState {
             (None, false) if shown == 0 => f.write_str("no notes")?,
             (Some(view), _) => write!(f, "the names and links of the saved view up to change {view}")?,
             (None, true) => write!(f, "the records up to change {}", self.base)?,
+            (None, false) if self.last_record > shown => {
+                return write!(f, "all other changes up to {}", self.last_record);
+            }
             (None, false) => write!(f, "the log up to change {}", self.prefix)?,
         }
         if self.last_record > shown && shown > 0 {
-            write!(f, " and later intact changes of the log, up to {}", self.last_record)?;
+            write!(f, ", and what the log still has of the changes from then to {}", self.last_record)?;
         }
         Ok(())
     }
@@ -283,7 +286,15 @@ impl fmt::Display for SalvagedState {
 fn ranges(all: &[(u64, u64)]) -> String {
     let range =
         |(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from} to {to}") };
-    let named: Vec<String> = all.iter().map(range).collect();
     let is_one = matches!(all, [(from, to)] if from == to);
-    format!("{} {}", if is_one { "change" } else { "changes" }, named.join(", "))
+    let mut named = if is_one { "change ".to_owned() } else { "changes ".to_owned() };
+    for (at, one) in all.iter().map(range).enumerate() {
+        named += match at {
+            0 => "",
+            _ if at + 1 == all.len() => " and ",
+            _ => ", ",
+        };
+        named += &one;
+    }
+    named
 }

@@ -150,8 +150,8 @@ fn a_store_with_only_an_index_left_is_not_empty() {
         assert_eq!(
             store.damage().unwrap(),
             format!(
-                "the log is missing, including changes 1 to {last}, which no other intact part of the store has; nothing \
-                 is left of its notes: restore a backup, or move the folder of the store away to begin with an empty memory"
+                "the log is missing: no part of the store has changes 1 to {last} any more; nothing is left of its \
+                 notes: restore a backup, or move the folder of the store away to begin with an empty memory"
             )
         );
         assert!(numbers(&store).is_empty());
