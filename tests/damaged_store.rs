@@ -241,6 +241,8 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     // Only the list of moves of the repair is left.
     assert_eq!(names, ["undone-2"], "{list}");
     assert_eq!(list[0]["range"][0].as_u64(), Some(1), "{list}");
+    let emptied = world.run(&["doctor", "quarantine", "show", "repair-1"]);
+    assert!(emptied.status == 1 && emptied.stderr.contains("its repair was undone"), "{emptied:?}");
     let notes = world.json(&["doctor", "quarantine", "show", "undone-2"])["notes"].clone();
     let titles: Vec<&str> =
         notes.as_array().unwrap().iter().map(|note| note["title"].as_str().unwrap()).collect();
@@ -272,6 +274,7 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
             (&6.into(), &Value::Null),
             "{restored}"
         );
+        assert_eq!(restored["changes"].as_array().map_or(0, Vec::len), usize::from(!dry_run), "{restored}");
         assert_eq!(world.run(&["get", "new"]).status, i32::from(dry_run));
     }
     assert!(world.run(&["search", "Accepted"]).stdout.contains("new"));

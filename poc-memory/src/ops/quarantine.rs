@@ -1,7 +1,10 @@
 //! `doctor quarantine restore`
 
 use super::text::plural;
+use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, TenantScope, Terminal};
+use poc_config::HistoryRetention;
+use poc_graph::NodeId;
 use poc_graph::error::{Code, Result};
 use poc_notes::quarantine;
 use schemars::JsonSchema;
@@ -46,6 +49,15 @@ pub(crate) struct QuarantineRestoreOutput {
     /// Other records that the memory lacks and that are not restored, with the reason and their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
+    /// The sequence numbers of the changes of the tenant of this call, for `undo`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<u64>,
+    /// The sequence numbers of the changes of other tenants, by tenant. `undo` with the tenant reverts them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    changes_of_tenants: BTreeMap<String, Vec<u64>>,
+    /// How long the changes can be undone at least; missing if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    undo_within: Option<HistoryRetention>,
     /// Whether this was a dry run, which changes nothing.
     dry_run: bool,
 }
@@ -67,6 +79,19 @@ impl Op for QuarantineRestore {
                     _ => error,
                 }
             })?;
+        let undo_within = (!restored.changes.is_empty()).then(|| undo_window(ctx));
+        let (mut changes, mut changes_of_tenants) = (Vec::new(), BTreeMap::<String, Vec<u64>>::new());
+        for (tuple, seq) in restored.changes {
+            match tuple == *ctx.memory.store.tuple() {
+                true => changes.push(seq),
+                false => changes_of_tenants.entry(tuple.to_string()).or_default().push(seq),
+            }
+        }
+        let named = named(&restored.lost_notes);
+        let left_out = |(reason, count): (&str, u64)| {
+            let named = if reason == quarantine::NO_NOTE { named.as_str() } else { "" };
+            format!("{reason} ({}){named}", plural(count, "record"))
+        };
         Ok(QuarantineRestoreOutput {
             part: self.name,
             restored: restored.restored,
@@ -76,11 +101,10 @@ impl Op for QuarantineRestore {
             deleted: restored.deleted,
             conflicts: restored.conflicts,
             records: restored.records.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
-            left_out: restored
-                .left_out
-                .into_iter()
-                .map(|(reason, count)| format!("{reason} ({})", plural(count, "record")))
-                .collect(),
+            left_out: restored.left_out.into_iter().map(left_out).collect(),
+            changes,
+            changes_of_tenants,
+            undo_within,
             dry_run: self.dry_run,
         })
     }
@@ -117,6 +141,30 @@ impl Op for QuarantineRestore {
         for line in &output.left_out {
             text.push_str(&format!("not restored: {line}\n"));
         }
+        if let Some(window) = output.undo_within {
+            // The commands get the options of the call later.
+            text.push_str(&undo_line(&output.changes, window, &Terminal::default()));
+        }
+        for (tenant, changes) in &output.changes_of_tenants {
+            let numbers = changes.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+            let (noun, object) = if changes.len() == 1 { ("change", "it") } else { ("changes", "them") };
+            text.push_str(&format!(
+                "{noun} {numbers} of the tenant `{tenant}`: `undo` reverts {object} only with its `--tenant KEY=VALUE`\n"
+            ));
+        }
         text
+    }
+}
+
+/// Number of lost notes that are named.
+const SHOWN_NOTES: usize = 20;
+
+/// The names or ids of lost notes, after a colon. Empty if there are none.
+fn named(lost: &BTreeMap<NodeId, String>) -> String {
+    let shown: Vec<String> = lost.values().take(SHOWN_NOTES).map(|note| format!("`{note}`")).collect();
+    match (shown.is_empty(), lost.len().saturating_sub(SHOWN_NOTES)) {
+        (true, _) => String::new(),
+        (false, 0) => format!(": {}", shown.join(", ")),
+        (false, more) => format!(": {} and {more} more", shown.join(", ")),
     }
 }

@@ -2,12 +2,14 @@
 
 use super::{Memory, insert_plan};
 use poc_graph::error::{Error, Result};
-use poc_graph::{Edge, Node, NodeId, Visit};
+use poc_graph::{Edge, Node, NodeId, Tuple, Visit};
 use poc_store::{
     QuarantineNote, QuarantineRecord, QuarantineTenant, Record as _, Table, Transaction, quarantine_contents,
+    quarantine_lost_notes, quarantine_names,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The op of the transactions.
 pub(super) const OP: &str = "quarantine restore";
@@ -46,10 +48,16 @@ pub struct QuarantineReport {
     pub records: BTreeMap<&'static str, u64>,
     /// Numbers of other records that the memory lacks and that are not restored, by kind and reason.
     pub left_out: BTreeMap<&'static str, u64>,
+    /// The notes of the records that are left out with the reason [`NO_NOTE`]: the name of each, or its id if the
+    /// quarantine has no name.
+    pub lost_notes: BTreeMap<NodeId, String>,
+    /// The changes that were made, in ascending order, each with its tenant; empty in a dry run.
+    pub changes: Vec<(Tuple, u64)>,
 }
 
 impl QuarantineReport {
     fn add(&mut self, counts: RecordCounts) {
+        self.lost_notes.extend(counts.lost_notes.into_iter().map(|id| (id, id.to_string())));
         for (all, some) in [(&mut self.records, counts.restored), (&mut self.left_out, counts.left_out)] {
             for (name, count) in some {
                 *all.entry(name).or_default() += count;
@@ -63,11 +71,13 @@ impl QuarantineReport {
 /// is recorded again. Nothing that the memory has is changed, and the quarantine stays.
 ///
 /// # Errors
-/// `not_found` when the quarantine has no such part, or the part nothing of the tenant.
+/// `not_found` when the quarantine has no such part or no files of it any more, or the part nothing of the tenant.
 pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Result<QuarantineReport> {
     let mut report = QuarantineReport::default();
     let known = memory.store.tenants()?;
-    let mut contents = quarantine_contents(&memory.paths.store(), part)?;
+    let store = memory.paths.store();
+    let mut contents = quarantine_contents(&store, part)?;
+    require_files(&store, part)?;
     let wanted = Some(memory.store.tuple()).filter(|tuple| !tuple.is_default());
     if let Some(wanted) = wanted {
         contents.retain(|tenant, _| *tenant == wanted.id());
@@ -96,7 +106,27 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
         };
         restore.run(own)?;
     }
+    if !report.lost_notes.is_empty() {
+        for note in quarantine_lost_notes(&store, part)? {
+            if let (Some(shown), Some(name)) = (report.lost_notes.get_mut(&note.id), note.name) {
+                *shown = name;
+            }
+        }
+    }
     Ok(report)
+}
+
+/// Refuses a part of the quarantine of the store in a folder if only the list of its moves is left.
+///
+/// # Errors
+/// `not_found` if the part has no files any more, `unavailable` if the quarantine cannot be read.
+pub fn require_files(store: &Path, part: &str) -> Result<()> {
+    if quarantine_names(store)?.iter().any(|name| name == part) {
+        return Ok(());
+    }
+    Err(Error::not_found(format!(
+        "`{part}` has no files in the quarantine any more: its repair was undone, or they were deleted"
+    )))
 }
 
 /// The notes that the memory lacks, apart from deleted ones. The others are counted in the report.
@@ -204,9 +234,12 @@ impl TenantRestore<'_> {
             if !self.dry_run {
                 tx.record_name(memory.store.tuple())?;
             }
-            Ok((conflicts, accepted, edges, counts))
+            Ok((conflicts, accepted, edges, counts, tx.write_count() > 0))
         })?;
-        let (conflicts, accepted, edges, counts) = stored.value;
+        let (conflicts, accepted, edges, counts, is_change) = stored.value;
+        if is_change {
+            self.report.changes.push((memory.store.tuple().clone(), stored.seq));
+        }
         for (note, conflict) in batch.notes.iter().zip(conflicts) {
             match conflict {
                 None => self.report.restored.push(note.node.key.clone()),
@@ -291,7 +324,13 @@ impl TenantRestore<'_> {
                         tx.put_raw(record.table, &record.key, Some(record.value.clone()))?;
                     }
                 }
-                Err(reason) => *counts.left_out.entry(reason).or_default() += 1,
+                Err(reason) => {
+                    *counts.left_out.entry(reason).or_default() += 1;
+                    if reason == NO_NOTE {
+                        let id = record.key.first_chunk::<ID>();
+                        counts.lost_notes.extend(id.map(|id| NodeId::from_bytes(*id)));
+                    }
+                }
             }
         }
         Ok(counts)
@@ -335,6 +374,8 @@ const ID: usize = 16;
 struct RecordCounts {
     restored: BTreeMap<&'static str, u64>,
     left_out: BTreeMap<&'static str, u64>,
+    /// The notes of records that are left out with the reason [`NO_NOTE`].
+    lost_notes: BTreeSet<NodeId>,
 }
 
 /// The approximate size of a note with its vectors, in bytes.
@@ -367,8 +408,9 @@ fn groups<T>(all: &[T], length: impl Fn(&T) -> usize) -> Vec<&[T]> {
     groups
 }
 
-/// Records that are left out, with the reason.
-const NO_NOTE: &str = "data of notes that the memory does not have";
+/// The reason for which records of notes are left out that neither the memory nor the part has.
+pub const NO_NOTE: &str = "data of notes that the memory does not have";
+/// Other records that are left out, with the reason.
 const LATER_VISITS: &str = "visits of later versions of notes than the memory has";
 const OTHER_PROPOSALS: &str = "proposals whose runs are not restored: they may have been decided";
 const AGENT_STATES: &str = "states of agents: they name changes by numbers that other changes may have now";
@@ -519,8 +561,9 @@ mod tests {
             added.iter().try_for_each(|write| tx.put_raw(write.table, &write.key, write.after.clone()))
         });
         let announced = restore(&memory, "piece.log", "manual", true).unwrap();
-        let restored = restore(&memory, "piece.log", "manual", false).unwrap();
-        assert_eq!(announced, restored);
+        let mut restored = restore(&memory, "piece.log", "manual", false).unwrap();
+        let change = (memory.store.tuple().clone(), memory.store.last_seq());
+        assert_eq!((std::mem::take(&mut restored.changes), &restored), (vec![change], &announced));
         assert_eq!(
             (restored.restored.len(), restored.edges, restored.records.get("visit")),
             (1, left, Some(&1))

@@ -7,6 +7,7 @@ use crate::cli::repair::LostNoteRow;
 use crate::ops::plural;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
+use poc_notes::quarantine::require_files;
 use poc_store::{
     delete_quarantine_part, quarantine_contents, quarantine_lost_notes, quarantine_names, quarantine_parts,
 };
@@ -128,7 +129,9 @@ impl LocalCommand for QuarantineShow {
     type Output = QuarantineShowOutput;
 
     fn run(self, context: &CommandContext) -> Result<QuarantineShowOutput> {
-        let contents = quarantine_contents(&context.paths.store(), &self.name).map_err(at_name)?;
+        let store = context.paths.store();
+        let contents = quarantine_contents(&store, &self.name).map_err(at_name)?;
+        require_files(&store, &self.name).map_err(at_name)?;
         let mut notes = Vec::new();
         for (tenant, own) in contents {
             let name = match &own.tuple {
@@ -156,7 +159,7 @@ impl LocalCommand for QuarantineShow {
         }
         notes.retain(|note| self.keys.is_empty() || self.keys.contains(&note.key));
         let lost = match self.keys.is_empty() {
-            true => quarantine_lost_notes(&context.paths.store(), &self.name)?,
+            true => quarantine_lost_notes(&store, &self.name)?,
             false => Vec::new(),
         };
         let lost_notes = lost.iter().map(LostNoteRow::of).collect();
