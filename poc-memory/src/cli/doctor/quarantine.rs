@@ -95,6 +95,9 @@ pub(in crate::cli) struct QuarantineShowOutput {
     /// Notes that the repair lost, and of which a name or the id was left. Absent with `--key`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lost_notes: Vec<LostNoteRow>,
+    /// The name of the part.
+    #[serde(skip)]
+    name: String,
     /// Whether the text for a person contains the bodies.
     #[serde(skip)]
     with_bodies: bool,
@@ -163,7 +166,8 @@ impl LocalCommand for QuarantineShow {
             false => Vec::new(),
         };
         let lost_notes = lost.iter().map(LostNoteRow::of).collect();
-        Ok(QuarantineShowOutput { notes, lost_notes, with_bodies: !self.keys.is_empty() })
+        let with_bodies = !self.keys.is_empty();
+        Ok(QuarantineShowOutput { notes, lost_notes, name: self.name, with_bodies })
     }
 
     fn show(output: &QuarantineShowOutput) -> String {
@@ -181,7 +185,11 @@ impl LocalCommand for QuarantineShow {
         let line = |note: &QuarantineNoteRow| format!("{}{}  {}\n", note.key, deleted(note), note.title);
         let lines: String = output.notes.iter().take(SHOWN_NOTES).map(line).collect();
         let more = more_line(output.notes.len());
-        format!("{lines}{more}`--key KEY` shows the text of a note\n{lost}")
+        let name = &output.name;
+        format!(
+            "{lines}{more}`--key KEY` shows the text of a note; `poc-memory doctor quarantine restore {name} --dry-run` \
+             lists the notes that the memory lacks\n{lost}"
+        )
     }
 }
 
@@ -260,7 +268,9 @@ mod tests {
             LostNoteRow::of(&LostNote { tenant: Tenant::default(), id, name: name.map(str::to_owned) })
         };
         let shown = |lost_notes: Vec<LostNoteRow>| {
-            QuarantineShow::show(&QuarantineShowOutput { notes: Vec::new(), lost_notes, with_bodies: false })
+            let name = "repair-1".to_owned();
+            let output = QuarantineShowOutput { notes: Vec::new(), lost_notes, name, with_bodies: false };
+            QuarantineShow::show(&output)
         };
         assert_eq!(shown(Vec::new()), "it contains no readable notes\n");
         insta::assert_snapshot!(shown(vec![row(1, Some("quay")), row(2, None)]), @r"
