@@ -399,13 +399,10 @@ fn lost_notes_lines(notes: &[LostNoteRow]) -> String {
     if notes.len() > SHOWN_NOTES {
         named += &format!(" and {} more (`--json` lists all)", notes.len() - SHOWN_NOTES);
     }
-    let (verb, object, left) = match notes.len() {
-        1 => ("is", "it", "was"),
-        _ => ("are", "them", "were"),
-    };
+    let (verb, object) = if notes.len() == 1 { ("is", "it") } else { ("are", "them") };
     format!(
-        "{:<10} {} {verb} in no readable part of the store, unless a lost change had deleted {object}\n{:<10} only a \
-         name or the id {left} left: {named}\n",
+        "{:<10} {} {verb} lost, unless a lost change had deleted {object}\n{:<10} no readable part of the store has more \
+         than a name or the id: {named}\n",
         "lost",
         plural(notes.len() as u64, "note"),
         "",
@@ -629,8 +626,11 @@ mod tests {
         let row = |number: u8, name: Option<String>| LostNoteRow { id: id(number), name, tenant: None };
         assert_eq!(lost_notes_lines(&[]), "");
         let lines = lost_notes_lines(&[row(1, Some("quay".to_owned())), row(2, None)]);
-        assert!(lines.starts_with("lost       2 notes are in no readable part of the store"), "{lines}");
-        assert!(lines.ends_with(&format!("were left: `quay`, `{}`\n", id(2))), "{lines}");
+        assert!(
+            lines.starts_with("lost       2 notes are lost, unless a lost change had deleted them\n"),
+            "{lines}"
+        );
+        assert!(lines.ends_with(&format!("or the id: `quay`, `{}`\n", id(2))), "{lines}");
         let many: Vec<LostNoteRow> = (0..25).map(|number| row(number, Some(format!("n{number}")))).collect();
         let lines = lost_notes_lines(&many);
         assert!(lines.ends_with("`n19` and 5 more (`--json` lists all)\n"), "{lines}");

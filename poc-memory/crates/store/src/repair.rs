@@ -146,8 +146,8 @@ impl Repair {
         let newer = suspect.newer_parts()?;
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let folder = directory.join("records");
-        let intact_log = SalvagedRecords::of_log(log.clone(), log.last(), HEARTBEAT_TIMEOUT)?;
-        let (records, problem) = match SalvagedRecords::of(&folder, log.clone(), HEARTBEAT_TIMEOUT)? {
+        let mut intact_log = SalvagedRecords::of_log(log.clone(), log.last(), HEARTBEAT_TIMEOUT)?;
+        let (mut records, problem) = match SalvagedRecords::of(&folder, log.clone(), HEARTBEAT_TIMEOUT)? {
             Ok(records) => (Some(records).filter(|records| records.base > last), None),
             Err(error) => (
                 SalvagedRecords::of_intact_blocks(&folder, &log, last, HEARTBEAT_TIMEOUT)?,
@@ -160,6 +160,10 @@ impl Repair {
         if let Some(saved) = view_file::read(directory)
             && saved.may_belong_to(&log)?
         {
+            intact_log.name_lost_notes(saved.main());
+            if let Some(records) = &mut records {
+                records.name_lost_notes(saved.main());
+            }
             parts.push(PartNotes::of_view(saved));
         }
         parts.iter_mut().try_for_each(|part| part.remove_deleted(&log))?;

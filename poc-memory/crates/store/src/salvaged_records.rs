@@ -12,6 +12,7 @@ use crate::index_entries::{self, LostNote};
 use crate::log::Log;
 use crate::watchdog::run_watched;
 use intact_blocks::IntactBlocks;
+use poc_graph::View;
 use poc_graph::error::Result;
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -137,6 +138,14 @@ impl SalvagedRecords {
             lost_notes: Vec::new(),
             copy: None,
         })
+    }
+
+    /// Gives lost notes that have no name the key that they have in a view of the default tenant.
+    pub(crate) fn name_lost_notes(&mut self, view: &View) {
+        for note in self.lost_notes.iter_mut().filter(|note| note.name.is_none() && note.tenant.is_default())
+        {
+            note.name = view.find(note.id).map(|ix| view.key(ix).to_owned());
+        }
     }
 
     /// Converts to the engine of a store.

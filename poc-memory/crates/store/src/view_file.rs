@@ -68,6 +68,11 @@ impl SavedViews {
         self.seq
     }
 
+    /// The view of the default tenant.
+    pub(super) fn main(&self) -> &View {
+        &self.views.main
+    }
+
     /// Whether the saved views can belong to the log: it does not contain their last transaction, or contains the same
     /// one.
     pub(super) fn may_belong_to(&self, log: &Log) -> Result<bool> {

@@ -752,9 +752,11 @@ fn lost_notes_are_named_by_what_later_changes_added_to_them() {
             tx.put_activity(node(4).id, &Activity::new(Timestamp(1), 2.0))
         })
         .unwrap();
+    store.checkpoint().unwrap();
     drop(store);
-    fs::remove_dir_all(folder.path().join("records")).ok();
-    fs::remove_file(folder.path().join("view")).ok();
+    fs::remove_dir_all(folder.path().join("records")).unwrap();
+    let view = fs::read(folder.path().join("view")).unwrap();
+    fs::remove_file(folder.path().join("view")).unwrap();
     let path = segment_files(&folder).remove(0);
     let mut log = fs::read(&path).unwrap();
     log[(ends[0] + ends[1]) / 2] ^= 0x10;
@@ -762,6 +764,11 @@ fn lost_notes_are_named_by_what_later_changes_added_to_them() {
     let lost = [LostNote { tenant: Tenant::default(), id: node(2).id, name: None }];
     let damage = open_in(&folder, StoreOptions::default()).unwrap().damage().unwrap().to_owned();
     assert!(damage.ends_with("; 1 note is lost, which `poc-memory repair` names"), "{damage}");
+    // A view that was saved before the damage knows the name.
+    let with_view = copied(folder.path());
+    fs::write(with_view.path().join("view"), view).unwrap();
+    let repair = Repair::of(with_view.path(), false).unwrap().unwrap();
+    assert_eq!(repair.lost_notes(), [LostNote { name: Some(node(2).key), ..lost[0].clone() }]);
     let repair = Repair::of(folder.path(), false).unwrap().unwrap();
     assert_eq!(repair.lost_notes(), lost);
     let replaced = repair.run(RepairSource::IntactLog, Timestamp(9), &[]).unwrap().replaced;
