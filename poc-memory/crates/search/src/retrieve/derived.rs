@@ -27,6 +27,10 @@ pub(super) fn propagate(
     for CandidateScore { ix, id, score } in candidates.in_order() {
         let view = question.view;
         let shares = if view.is_confirmed_question(ix) {
+            // Damage may have lost the notes that answered it.
+            if view.sources(ix).next().is_none() {
+                continue;
+            }
             questions += 1;
             if questions > weights.question_from {
                 continue;
