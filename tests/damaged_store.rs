@@ -286,6 +286,24 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     world.stop_daemon();
 }
 
+/// The insertion of a note is damaged, and its link and its weight are not.
+#[test]
+fn a_lost_note_of_which_only_additions_are_left_is_named() {
+    let world = filled(3);
+    world.json(&["reinforce", "note-1"]);
+    let id = world.json(&["get", "note-1"])["id"].clone();
+    damage_at(&world, 200);
+    let lost = json!([{"id": id, "name": null}]);
+    assert_eq!(world.json(&["repair"])["choices"]["lost_notes"], lost);
+    let repaired = world.json(&["repair", "--from", "sound-log", "--yes"])["repaired"].clone();
+    assert_eq!(repaired["lost_notes"], lost, "{repaired}");
+    assert_eq!(world.json(&["doctor", "quarantine", "show", "repair-1"])["lost_notes"], lost);
+    let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
+    let left_out = restored["left_out"].to_string();
+    assert!(left_out.contains(&format!("(1 record): `{}`", id.as_str().unwrap())), "{restored}");
+    assert_eq!(restored["changes"], Value::Null, "{restored}");
+}
+
 /// Cuts the log off after a number of records.
 fn keep_records(world: &World, count: usize) {
     let path = world.home().join("store/log/00000000000000000001.log");

@@ -231,7 +231,7 @@ fn last_lost(log: &Log, base: u64, last: u64) -> Option<u64> {
 /// Applies `orphans`, the deletions of the remaining records of lost nodes. A view does not have them, and if such a node
 /// were created again, the engine would have more records than the view.
 fn delete_orphans(engine: &BufferedEngine, orphans: &[Put]) -> Result<WriteOutcome> {
-    Ok(if orphans.is_empty() { Ok(()) } else { engine.apply(orphans.to_vec().into(), engine.watermark()?) })
+    Ok(if orphans.is_empty() { Ok(()) } else { engine.apply(orphans.into(), engine.watermark()?) })
 }
 
 /// Applies `corrections`, which make the entries match their nodes and edges, after transactions up to and including
