@@ -300,8 +300,8 @@ fn a_lost_note_of_which_only_additions_are_left_is_named() {
     assert_eq!(world.json(&["doctor", "quarantine", "show", "repair-1"])["lost_notes"], lost);
     let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
     let left_out = restored["left_out"].to_string();
-    assert!(left_out.contains(&format!("(1 record): `{}`", id.as_str().unwrap())), "{restored}");
-    assert_eq!(restored["changes"], Value::Null, "{restored}");
+    let named = format!("): `{}`", id.as_str().unwrap());
+    assert!(left_out.contains("data of notes") && left_out.contains(&named), "{restored}");
 }
 
 /// Cuts the log off after a number of records.
