@@ -194,7 +194,7 @@ struct SalvagedState {
     problem: Option<String>,
     /// Whether intact blocks of records that cannot be used are shown.
     has_blocks: bool,
-    /// The number of notes of which those blocks have only entries.
+    /// The number of notes of which only entries or later additions are left.
     lost_notes: usize,
     /// The last transaction of the saved view, if that view is shown.
     view: Option<u64>,
