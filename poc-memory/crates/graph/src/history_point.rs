@@ -1,7 +1,7 @@
 //! A state of the past as users write it.
 
 use crate::error::{Error, Result};
-use crate::time::Moment;
+use crate::time::{Moment, missing_day};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -28,6 +28,9 @@ impl HistoryPoint {
                         .hint("changes are numbered from 1"))
                 }
             };
+        }
+        if let Some(error) = missing_day(text) {
+            return Err(error);
         }
         Moment::parse(text).map(HistoryPoint::Time).map_err(|_| {
             Error::invalid(format!("`{text}` is neither the number of a change nor a time")).hint(
@@ -106,7 +109,7 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        let lines: Vec<String> = ["0", "18446744073709551616", "yesterday", "-1", ""]
+        let lines: Vec<String> = ["0", "18446744073709551616", "yesterday", "-1", "", "2026-11-31", "2026-02-29T08:00:00Z"]
             .iter()
             .map(|text| HistoryPoint::parse(text).unwrap_err().line())
             .collect();
@@ -116,6 +119,8 @@ mod tests {
         `yesterday` is neither the number of a change nor a time; write `1042`, `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`
         `-1` is neither the number of a change nor a time; write `1042`, `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`
         `` is neither the number of a change nor a time; write `1042`, `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`
+        there is no day `2026-11-31`; that month has 30 days
+        there is no day `2026-02-29`; that month has 28 days
         ");
         for wrong in [json!(0), json!(-1), json!(1.5), json!(true), json!("soon")] {
             assert!(serde_json::from_value::<HistoryPoint>(wrong).is_err());

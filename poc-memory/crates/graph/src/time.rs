@@ -9,7 +9,7 @@ pub use future_time::FutureTime;
 pub use moment::Moment;
 
 use crate::error::{Error, Result};
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike as _, SecondsFormat, Utc};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -51,8 +51,10 @@ impl Timestamp {
         let instant = DateTime::parse_from_rfc3339(text).map(|at| at.timestamp_millis()).ok();
         let at = instant.or_else(day).map(Timestamp);
         at.filter(|at| (Timestamp::EARLIEST..=Timestamp::LATEST).contains(at)).ok_or_else(|| {
-            Error::invalid(format!("`{text}` is not a time"))
-                .hint("write `2026-11-21` or `2026-11-21T08:00:00Z`")
+            missing_day(text).unwrap_or_else(|| {
+                Error::invalid(format!("`{text}` is not a time"))
+                    .hint("write `2026-11-21` or `2026-11-21T08:00:00Z`")
+            })
         })
     }
 
@@ -60,6 +62,24 @@ impl Timestamp {
     pub fn utc(self) -> Option<DateTime<Utc>> {
         DateTime::from_timestamp_millis(self.0)
     }
+}
+
+/// The error for a date, or an instant, of a day that its month does not have, such as `2026-11-31`; `None` if the text
+/// is anything else.
+pub(crate) fn missing_day(text: &str) -> Option<Error> {
+    let date = text.get(..10).filter(|_| matches!(text.as_bytes().get(10), None | Some(b'T' | b't' | b' ')))?;
+    let mut numbers = date.split('-').map(|part| {
+        let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+        part.parse::<u32>().ok().filter(|_| is_number)
+    });
+    let (year, month, day) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    let first = chrono::NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, 1)?;
+    let days = u32::from(first.num_days_in_month());
+    if numbers.next().is_some() || !(days + 1..=31).contains(&day) {
+        return None;
+    }
+    let hint = format!("that month has {days} days");
+    Some(Error::invalid(format!("there is no day `{date}`")).hint(hint))
 }
 
 impl fmt::Display for Timestamp {

@@ -114,8 +114,25 @@ impl Memory {
         match self.store.published_seq() {
             last if seq <= last => Ok(()),
             0 => Err(Error::not_found("nothing has been stored yet")),
-            last => Err(Error::not_found(format!("there is no change {seq}"))
-                .hint(format!("the last change is {last}; without a number the newest state is shown"))),
+            last => {
+                let date = date_of_digits(seq)
+                    .map_or_else(String::new, |date| format!("; for a date write `{date}`"));
+                Err(Error::not_found(format!("there is no change {seq}")).hint(format!(
+                    "the last change is {last}; without a number the newest state is shown{date}"
+                )))
+            }
         }
     }
+}
+
+/// The date that a number such as `20261129` may mean, or the first day of a year such as `2026`.
+fn date_of_digits(number: u64) -> Option<String> {
+    let date = match number {
+        1900..=2999 => format!("{number}-01-01"),
+        19_000_101..=29_991_231 => {
+            format!("{}-{:02}-{:02}", number / 10_000, number / 100 % 100, number % 100)
+        }
+        _ => return None,
+    };
+    Timestamp::parse(&date).is_ok().then_some(date)
 }

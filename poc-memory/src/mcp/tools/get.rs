@@ -2,6 +2,7 @@
 
 use super::def::{DefaultTool, OpCalls, fields, op_answer, schema_without};
 use crate::ops::{Access, ToolEffect};
+use poc_graph::HistoryPoint;
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,9 +18,10 @@ const LEFT_OUT: &[&str] = &["visits", "history", "replayed", "replay_interval", 
 pub(super) struct MemoryGet {
     /// Key of the note, as memory_search returns it, or its id
     node: String,
-    /// Show the note as it was at this time: `2026-11-21`, or `7d` for a week ago; now if omitted
+    /// Show it as of `2026-11-21`, `7d` (a week ago), or change `1042`; now if omitted
     #[serde(default)]
-    at: Option<String>,
+    #[schemars(with = "Option<String>")]
+    at: Option<HistoryPoint>,
     /// Show it even if it is quarantined, that is, no person has approved it; false if omitted
     #[serde(default)]
     quarantined: bool,
@@ -35,7 +37,7 @@ impl DefaultTool for MemoryGet {
     fn run(self, ops: &OpCalls<'_>) -> Result<Value> {
         let mut request = Map::new();
         request.insert("node".into(), self.node.into());
-        request.extend(self.at.map(|at| ("at".into(), at.into())));
+        request.extend(self.at.map(|at| ("at".into(), at.to_string().into())));
         request.insert("quarantined".into(), self.quarantined.into());
         let mut note = fields(ops.call("get", request)?);
         note.retain(|name, _| !LEFT_OUT.contains(&name.as_str()));

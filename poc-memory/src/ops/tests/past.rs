@@ -164,7 +164,8 @@ fn a_time_without_a_fraction_includes_the_changes_of_its_second() {
 #[test]
 fn times_and_numbers_without_a_past_state_are_refused() {
     let memory = filled();
-    let texts: Vec<String> = ["2026-11-20", "2030-01-01", "1d", "7", "yesterday"]
+    let points = ["2026-11-20", "2030-01-01", "1d", "7", "2026", "20261120", "20261131", "yesterday"];
+    let texts: Vec<String> = points
         .iter()
         .map(|point| text_output(&memory, &format!("search btree --at {point}")))
         .collect();
@@ -179,6 +180,15 @@ fn times_and_numbers_without_a_past_state_are_refused() {
     the first change was made at 2026-11-21T08:00:00.000Z
 
     not_found: `at`: there is no change 7
+    the last change is 3; without a number the newest state is shown
+
+    not_found: `at`: there is no change 2026
+    the last change is 3; without a number the newest state is shown; for a date write `2026-01-01`
+
+    not_found: `at`: there is no change 20261120
+    the last change is 3; without a number the newest state is shown; for a date write `2026-11-20`
+
+    not_found: `at`: there is no change 20261131
     the last change is 3; without a number the newest state is shown
 
     invalid_argument: error: invalid value 'yesterday' for '--at <SEQ|TIME>': `yesterday` is neither the number of a change nor a time; write `1042`, `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`

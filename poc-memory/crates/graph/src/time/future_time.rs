@@ -1,6 +1,6 @@
 //! A point in the future: an instant, a date, or a duration from now.
 
-use super::{Span, Timestamp};
+use super::{Span, Timestamp, missing_day};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -22,9 +22,11 @@ impl FutureTime {
         match (Timestamp::parse(text), Span::parse(text)) {
             (Ok(at), _) => Ok(FutureTime::At(at)),
             (_, Ok(span)) if has_unit => Ok(FutureTime::In(span)),
-            _ => Err(Error::invalid(format!("`{text}` is not a time")).hint(
-                "write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long from now: `7d`, `24h`, `30m`",
-            )),
+            _ => Err(missing_day(text).unwrap_or_else(|| {
+                Error::invalid(format!("`{text}` is not a time")).hint(
+                    "write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long from now: `7d`, `24h`, `30m`",
+                )
+            })),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A point in the past: an instant, a date, or a duration before now.
 
-use super::{Span, Timestamp};
+use super::{Span, Timestamp, missing_day};
 use crate::error::{Error, Result};
 use chrono::SecondsFormat;
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,10 @@ impl Moment {
             (Ok(at), _) if text.contains(':') && !text.contains('.') => Ok(Moment::Second(at)),
             (Ok(at), _) => Ok(Moment::At(at)),
             (_, Ok(span)) if has_unit => Ok(Moment::Ago(span)),
-            _ => Err(Error::invalid(format!("`{text}` is not a time"))
-                .hint("write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`")),
+            _ => Err(missing_day(text).unwrap_or_else(|| {
+                Error::invalid(format!("`{text}` is not a time"))
+                    .hint("write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`")
+            })),
         }
     }
 
