@@ -74,9 +74,12 @@ struct ChangeRow {
     agent: Option<String>,
     /// The op that made the change.
     op: String,
-    /// Keys of the changed notes, at most 100. If only edges, weights or visits were changed, ids of notes that were
-    /// deleted since.
+    /// Keys of the changed notes, at most 100. If only edges, weights or visits were changed, the last keys of notes that
+    /// were deleted since.
     nodes: Vec<String>,
+    /// The former key of each of these notes that was renamed, by its new key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    renamed: BTreeMap<String, String>,
     /// How many notes changed, if more than are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     count: Option<usize>,
@@ -120,7 +123,7 @@ fn latest_of_agent(
 
 /// A change, with the agent of the run that it belongs to.
 fn row(memory: &Memory, change: RecentChange, agent: Option<String>) -> Result<ChangeRow> {
-    let RecentChange { seq, cause, nodes, count, kinds, undone } = change;
+    let RecentChange { seq, cause, nodes, count, renamed, kinds, undone } = change;
     let mut titles = BTreeMap::new();
     for key in nodes.iter().take(SHOWN_NOTES) {
         if let Some(node) = resolve::exact(&memory.store, key)? {
@@ -138,6 +141,7 @@ fn row(memory: &Memory, change: RecentChange, agent: Option<String>) -> Result<C
         op: cause.op,
         count: (count > nodes.len()).then_some(count),
         nodes,
+        renamed,
         titles,
     })
 }
@@ -182,7 +186,11 @@ impl Op for Changes {
             return (text + "\n").into();
         }
         let row = |change: &ChangeRow| {
-            let mut nodes = change.nodes.iter().take(SHOWN_NOTES).cloned().collect::<Vec<_>>().join(", ");
+            let name = |key: &String| match change.renamed.get(key) {
+                Some(former) => format!("{former} → {key}"),
+                None => key.clone(),
+            };
+            let mut nodes = change.nodes.iter().take(SHOWN_NOTES).map(name).collect::<Vec<_>>().join(", ");
             let count = change.count.unwrap_or(change.nodes.len());
             if count > SHOWN_NOTES {
                 nodes += &format!(" and {} more", count - SHOWN_NOTES);

@@ -109,10 +109,11 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        let lines: Vec<String> = ["0", "18446744073709551616", "yesterday", "-1", "", "2026-11-31", "2026-02-29T08:00:00Z"]
-            .iter()
-            .map(|text| HistoryPoint::parse(text).unwrap_err().line())
-            .collect();
+        let lines: Vec<String> =
+            ["0", "18446744073709551616", "yesterday", "-1", "", "2026-11-31", "2026-02-29T08:00:00Z"]
+                .iter()
+                .map(|text| HistoryPoint::parse(text).unwrap_err().line())
+                .collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         there is no change 0; changes are numbered from 1
         there is no change 18446744073709551616; changes are numbered from 1

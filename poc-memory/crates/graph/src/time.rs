@@ -67,7 +67,8 @@ impl Timestamp {
 /// The error for a date, or an instant, of a day that its month does not have, such as `2026-11-31`; `None` if the text
 /// is anything else.
 pub(crate) fn missing_day(text: &str) -> Option<Error> {
-    let date = text.get(..10).filter(|_| matches!(text.as_bytes().get(10), None | Some(b'T' | b't' | b' ')))?;
+    let date =
+        text.get(..10).filter(|_| matches!(text.as_bytes().get(10), None | Some(b'T' | b't' | b' ')))?;
     let mut numbers = date.split('-').map(|part| {
         let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
         part.parse::<u32>().ok().filter(|_| is_number)

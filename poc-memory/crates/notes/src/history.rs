@@ -190,11 +190,13 @@ pub struct RecentChange {
     /// When, by whom and by which op.
     pub cause: Cause,
     /// Keys of the nodes whose records it wrote, at most [`MAX_KEYS`]. If it wrote no node record, the keys
-    /// of the nodes whose edges, weight or visits it wrote; a node that was deleted since is listed by its
-    /// id.
+    /// of the nodes whose edges, weight or visits it wrote; of a node that was deleted since, the last key, or its
+    /// id if the log has no key any more.
     pub nodes: Vec<String>,
     /// Number of these nodes, including those beyond [`MAX_KEYS`].
     pub count: usize,
+    /// The keys that it changed: the key before it, by the key after it.
+    pub renamed: BTreeMap<String, String>,
     /// What it did to the nodes whose records it wrote, each kind once.
     pub kinds: Vec<ChangeKind>,
     /// Whether later changes undid all of it.
@@ -228,7 +230,7 @@ pub fn latest_among(
     since: Option<Timestamp>,
     is_listed: &dyn Fn(&Cause) -> bool,
 ) -> Result<Vec<RecentChange>> {
-    let mut found: Vec<(RecentChange, FxHashSet<String>)> = Vec::new();
+    let mut found: Vec<(RecentChange, CallNodes)> = Vec::new();
     let mut undone = UndoTracker::default();
     for seq in numbers {
         cancellation::check()?;
@@ -244,7 +246,7 @@ pub fn latest_among(
         if is_over && found.iter().all(|(change, _)| is_before(cause, &change.cause)) {
             break;
         }
-        let Some(keys) = summary.keys.as_ref().filter(|_| is_listed(cause)) else { continue };
+        let Some(nodes) = summary.nodes.as_ref().filter(|_| is_listed(cause)) else { continue };
         let known = found.iter().position(|(change, _)| change.cause.is_same_call(cause));
         if known.is_none() && (is_full || since.is_some_and(|since| cause.at < since)) {
             continue;
@@ -256,27 +258,86 @@ pub fn latest_among(
                 cause: cause.clone(),
                 nodes: Vec::new(),
                 count: 0,
+                renamed: BTreeMap::new(),
                 kinds: Vec::new(),
                 undone: true,
             };
-            found.push((change, FxHashSet::default()));
+            found.push((change, CallNodes::default()));
         }
-        if let Some((change, seen)) = found.get_mut(index) {
-            change.nodes.extend(keys.iter().filter(|key| seen.insert((*key).clone())).cloned());
-            change.nodes.truncate(MAX_KEYS);
-            change.count = seen.len();
+        if let Some((change, of_call)) = found.get_mut(index) {
+            of_call.add(nodes);
             add_kinds(&mut change.kinds, summary.kinds.iter().copied());
             change.undone &= is_undone;
         }
     }
-    Ok(found.into_iter().map(|(change, _)| change).collect())
+    let with_nodes = |(mut change, nodes): (RecentChange, CallNodes)| -> Result<RecentChange> {
+        cancellation::check()?;
+        change.count = nodes.count();
+        change.nodes = nodes.keys(memory)?;
+        change.renamed = nodes.renamed;
+        change.renamed.retain(|key, _| change.nodes.contains(key));
+        Ok(change)
+    };
+    found.into_iter().map(with_nodes).collect()
+}
+
+/// The nodes that a call changed, of its transactions that were added so far.
+#[derive(Default)]
+struct CallNodes {
+    /// The keys of the nodes whose records it wrote.
+    written: FxHashSet<String>,
+    /// The first [`MAX_KEYS`] of these keys.
+    written_keys: Vec<String>,
+    /// The keys before it of nodes whose keys it changed, by their keys after it.
+    renamed: BTreeMap<String, String>,
+    /// The nodes of which some transaction wrote only edges, weight or visits.
+    linked: FxHashSet<NodeId>,
+    /// The first [`MAX_KEYS`] of these nodes.
+    linked_ids: Vec<NodeId>,
+}
+
+impl CallNodes {
+    /// Adds the nodes of a transaction.
+    fn add(&mut self, nodes: &TouchedNodes) {
+        match nodes {
+            TouchedNodes::Written { keys, renamed } => {
+                for key in keys.iter().filter(|key| self.written.insert((*key).clone())) {
+                    if self.written_keys.len() < MAX_KEYS {
+                        self.written_keys.push(key.clone());
+                    }
+                }
+                self.renamed.extend(renamed.iter().cloned());
+            }
+            TouchedNodes::Linked(ids) => {
+                for &id in ids.iter().filter(|id| self.linked.insert(**id)) {
+                    if self.linked_ids.len() < MAX_KEYS {
+                        self.linked_ids.push(id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The number of nodes whose records it wrote or, if it wrote none, of those whose edges, weight or visits it wrote.
+    fn count(&self) -> usize {
+        // The last parts of an import create only links between its notes.
+        if self.written.is_empty() { self.linked.len() } else { self.written.len() }
+    }
+
+    /// The keys of the first [`MAX_KEYS`] of these nodes.
+    fn keys(&self, memory: &Memory) -> Result<Vec<String>> {
+        if !self.written.is_empty() {
+            return Ok(self.written_keys.clone());
+        }
+        self.linked_ids.iter().map(|id| last_key(memory, *id)).collect()
+    }
 }
 
 /// The data of a transaction that a list of changes shows.
 struct TransactionSummary {
     cause: Cause,
-    /// The keys of its nodes; `None` if it changed no note, or if it is small and not listed.
-    keys: Option<Vec<String>>,
+    /// Its nodes; `None` if it changed no note, or if it is small and not listed.
+    nodes: Option<TouchedNodes>,
     kinds: Vec<ChangeKind>,
 }
 
@@ -317,10 +378,10 @@ fn summary(
     };
     let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= MIN_LARGE_NODES;
     let is_relevant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
-    let keys = if is_relevant { Some(touched_keys(memory, &txn.writes)?) } else { None };
+    let nodes = if is_relevant { Some(TouchedNodes::of(&txn.writes)?) } else { None };
     let mut kinds = Vec::new();
     add_kinds(&mut kinds, txn.writes.iter().filter_map(ChangeKind::of));
-    let summary = Arc::new(TransactionSummary { cause: txn.cause, keys, kinds });
+    let summary = Arc::new(TransactionSummary { cause: txn.cause, nodes, kinds });
     if is_large {
         let mut known = memory.large_transactions.lock();
         while known.0.len() >= MAX_CACHED {
@@ -360,34 +421,83 @@ pub(super) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
     Ok(parts)
 }
 
-/// The keys of the nodes whose records a transaction wrote. If it wrote none, the keys of the nodes whose edges, weight
-/// or visits it wrote.
-fn touched_keys(memory: &Memory, writes: &[Write]) -> Result<Vec<String>> {
-    let mut keys = Vec::new();
-    for write in writes.iter().filter(|write| write.table == Table::Nodes) {
-        if let Some(node) = write.after.as_deref().or(write.before.as_deref()) {
-            keys.push(Node::decode(node)?.key);
+/// The number of the change that has undone all of these transactions of a call: that of the last transaction of the
+/// undo. `None` if any of them is in effect.
+pub(super) fn undone_by(memory: &Memory, parts: &[u64]) -> Result<Option<u64>> {
+    let Some(first) = parts.iter().min() else { return Ok(None) };
+    let mut undoing: FxHashMap<u64, u64> = FxHashMap::default();
+    for seq in (*first..=memory.store.last_seq()).rev() {
+        cancellation::check()?;
+        let Some(txn) = memory.store.transaction(seq)? else { continue };
+        // An undo that is undone itself undoes nothing.
+        if !undoing.contains_key(&seq) {
+            undoing.extend(txn.cause.undoes.iter().map(|undone| (*undone, seq)));
         }
     }
-    if !keys.is_empty() {
-        return Ok(keys);
+    let undos: Option<Vec<u64>> = parts.iter().map(|part| undoing.get(part).copied()).collect();
+    Ok(undos.and_then(|undos| undos.into_iter().max()))
+}
+
+/// The nodes that a transaction changed.
+enum TouchedNodes {
+    /// The keys of the nodes whose records it wrote, and the changed ones of them: after and before.
+    Written { keys: Vec<String>, renamed: Vec<(String, String)> },
+    /// If it wrote no record of a node: the nodes whose edges, weight or visits it wrote.
+    Linked(Vec<NodeId>),
+}
+
+impl TouchedNodes {
+    fn of(writes: &[Write]) -> Result<TouchedNodes> {
+        let (mut keys, mut renamed) = (Vec::new(), Vec::new());
+        for write in writes.iter().filter(|write| write.table == Table::Nodes) {
+            let key = |image: Option<&[u8]>| -> Result<Option<String>> {
+                image.map(|bytes| Ok(Node::decode(bytes)?.key)).transpose()
+            };
+            let (before, after) = (key(write.before.as_deref())?, key(write.after.as_deref())?);
+            if let (Some(before), Some(after)) = (&before, &after)
+                && before != after
+            {
+                renamed.push((after.clone(), before.clone()));
+            }
+            keys.extend(after.or(before));
+        }
+        if !keys.is_empty() {
+            return Ok(TouchedNodes::Written { keys, renamed });
+        }
+        let of_a_node =
+            |write: &&Write| matches!(write.table, Table::Edges | Table::Activity | Table::Visits);
+        let mut ids: Vec<NodeId> = Vec::new();
+        for write in writes.iter().filter(of_a_node) {
+            ids.extend(write.node_id());
+            if write.table == Table::Edges
+                && let Some(edge) = write.after.as_deref().or(write.before.as_deref())
+            {
+                ids.push(Edge::decode(edge)?.dst);
+            }
+        }
+        let mut seen = FxHashSet::default();
+        ids.retain(|id| seen.insert(*id));
+        Ok(TouchedNodes::Linked(ids))
     }
-    let of_a_node = |write: &&Write| matches!(write.table, Table::Edges | Table::Activity | Table::Visits);
-    let mut ids: Vec<NodeId> = Vec::new();
-    for write in writes.iter().filter(of_a_node) {
-        ids.extend(write.node_id());
-        if write.table == Table::Edges
-            && let Some(edge) = write.after.as_deref().or(write.before.as_deref())
-        {
-            ids.push(Edge::decode(edge)?.dst);
+
+    /// The keys of the nodes.
+    fn keys(self, memory: &Memory) -> Result<Vec<String>> {
+        match self {
+            TouchedNodes::Written { keys, .. } => Ok(keys),
+            TouchedNodes::Linked(ids) => ids.into_iter().map(|id| last_key(memory, id)).collect(),
         }
     }
-    let mut seen = FxHashSet::default();
-    ids.retain(|id| seen.insert(*id));
-    for id in ids {
-        keys.push(memory.store.node(id)?.map_or_else(|| id.to_string(), |node| node.key));
+}
+
+/// The key of a node, or the last one if it was deleted; its id if the log has no key any more.
+fn last_key(memory: &Memory, id: NodeId) -> Result<String> {
+    if let Some(node) = memory.store.node(id)? {
+        return Ok(node.key);
     }
-    Ok(keys)
+    Ok(match memory.store.history(id)?.pop().map(|change| change.kind) {
+        Some(LoggedChangeKind::Deleted(node)) => node.key,
+        _ => id.to_string(),
+    })
 }
 
 /// The nodes that a call changed, for a one-line summary.
@@ -403,7 +513,7 @@ pub(super) struct ChangeSummary {
 impl ChangeSummary {
     /// Adds writes of a transaction of the call, before they are undone.
     pub(super) fn add(&mut self, memory: &Memory, writes: &[Write]) -> Result<()> {
-        self.keys.extend(touched_keys(memory, writes)?);
+        self.keys.extend(TouchedNodes::of(writes)?.keys(memory)?);
         for write in writes.iter().filter(|write| write.table == Table::Nodes) {
             let (before, after) = (write.before.is_some(), write.after.is_some());
             let existed = self.notes.entry(write.key.clone()).or_insert((before, after));

@@ -43,7 +43,7 @@ pub struct UndoReport {
 ///
 /// # Errors
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of
-/// notes, or was written by a repair in place of lost changes.
+/// notes, was written by a repair in place of lost changes, or is undone already.
 pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
     let txn = revertible(memory, seq)?.ok_or_else(|| match history::dropped(memory, seq) {
         Some(error) => error,
@@ -62,8 +62,10 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
     let is_single = parts.len() == 1;
     let mut progress = UndoProgress::default();
     let mut notes_of_call: Option<HashSet<NodeId>> = None;
+    let mut with_notes = Vec::with_capacity(parts.len());
     for &part in &parts {
         let Some(txn) = revertible(memory, part)?.filter(changes_notes) else { continue };
+        with_notes.push(part);
         let mut summary = ChangeSummary::default();
         summary.add(memory, &txn.writes)?;
         let cause = if is_single { began.clone() } else { began.part(memory.now()) };
@@ -101,6 +103,13 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         } else {
             progress.add_units(memory, &txn.cause, seq, units.writes().zip(outcomes))?;
         }
+    }
+    // The records of an undone change are not what it left, and so the undo has changed nothing.
+    if progress.first.is_none()
+        && let Some(undo) = history::undone_by(memory, &with_notes)?
+    {
+        return Err(Error::conflict(format!("change {seq} is already undone by change {undo}"))
+            .hint(format!("`poc-memory undo {undo}` reverts that")));
     }
     Ok(progress.report())
 }

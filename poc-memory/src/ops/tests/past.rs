@@ -165,10 +165,8 @@ fn a_time_without_a_fraction_includes_the_changes_of_its_second() {
 fn times_and_numbers_without_a_past_state_are_refused() {
     let memory = filled();
     let points = ["2026-11-20", "2030-01-01", "1d", "7", "2026", "20261120", "20261131", "yesterday"];
-    let texts: Vec<String> = points
-        .iter()
-        .map(|point| text_output(&memory, &format!("search btree --at {point}")))
-        .collect();
+    let texts: Vec<String> =
+        points.iter().map(|point| text_output(&memory, &format!("search btree --at {point}"))).collect();
     insta::assert_snapshot!(texts.join("\n\n"), @r"
     not_found: `at`: nothing was stored yet at 2026-11-20T00:00:00.000Z
     the first change was made at 2026-11-21T08:00:00.000Z

@@ -280,6 +280,67 @@ fn changes_say_which_of_them_are_undone() {
 }
 
 #[test]
+fn a_change_that_is_undone_already_names_the_undo() {
+    let memory = filled();
+    import_in_parts(&memory, 450);
+    let import = last(&memory);
+    json(&memory, &format!("undo {import}"));
+    let undo = last(&memory);
+    let again = call(&memory, &format!("undo {import}")).err().unwrap();
+    let expected = format!(
+        "`what`: change {import} is already undone by change {undo}; `poc-memory undo {undo}` reverts that"
+    );
+    assert_eq!((again.code, again.line()), (Code::Conflict, expected));
+    assert_eq!(last(&memory), undo);
+    let number = json(&memory, "changes --limit 1")["changes"][0]["seq"].clone();
+    assert_eq!(number, json!(undo));
+    // In effect again.
+    json(&memory, &format!("undo {undo}"));
+    assert_eq!(json(&memory, &format!("undo {import}"))["refused"], json!([]));
+}
+
+#[test]
+fn an_import_with_links_that_is_undone_lists_the_keys_of_its_notes() {
+    let memory = filled();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.jsonl");
+    let note = |at: usize| json!({"key": format!("n{at}"), "body": format!("Text {at}."), "links": [format!("n{}", (at + 211) % 450)]});
+    let lines: Vec<String> = (0..450).map(|at| note(at).to_string()).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    json(&memory, &format!("import '{}'", file.display()));
+    let listed = |number: usize| {
+        let change = json(&memory, "changes --limit 2")["changes"][number].clone();
+        let keys = change["nodes"].as_array().unwrap().clone();
+        assert!(keys.iter().all(|key| key.as_str().unwrap().starts_with('n')), "{keys:?}");
+        (change["op"].as_str().unwrap().to_owned(), keys.len(), change["count"].clone())
+    };
+    assert_eq!(listed(0), ("import".to_owned(), 100, json!(450)));
+    json(&memory, &format!("undo {}", last(&memory)));
+    assert_eq!(listed(0), ("undo".to_owned(), 100, json!(450)));
+    assert_eq!(listed(1), ("import".to_owned(), 100, json!(450)));
+}
+
+#[test]
+fn a_link_of_deleted_notes_is_listed_with_their_last_keys() {
+    let memory = filled();
+    json(&memory, "link btree journal --strength 0.3");
+    json(&memory, "delete btree");
+    assert_eq!(json(&memory, "changes --limit 2")["changes"][1]["nodes"], json!(["btree", "journal"]));
+}
+
+#[test]
+fn a_change_of_a_key_is_listed_with_both_keys() {
+    let memory = filled();
+    json(&memory, "rename btree b-tree");
+    assert_eq!(json(&memory, "changes --limit 1")["changes"][0]["renamed"], json!({"b-tree": "btree"}));
+    json(&memory, "undo");
+    insta::assert_snapshot!(text_output(&memory, "changes --limit 2"), @r"
+    5  2026-11-21 09:00:00Z  manual  undo    b-tree → btree (changed)
+    4  2026-11-21 09:00:00Z  manual  rename  btree → b-tree (changed, undone)
+    ");
+}
+
+#[test]
 fn an_undo_says_whether_a_note_is_gone_or_has_its_former_text() {
     let memory = filled();
     let undone = |words: &str| json(&memory, words)["undone"][0].as_str().unwrap().to_owned();
