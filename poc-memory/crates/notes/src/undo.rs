@@ -63,9 +63,13 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
     let mut progress = UndoProgress::default();
     let mut notes_of_call: Option<HashSet<NodeId>> = None;
     let mut with_notes = Vec::with_capacity(parts.len());
+    let mut last_at = None;
     for &part in &parts {
         let Some(txn) = revertible(memory, part)?.filter(changes_notes) else { continue };
         with_notes.push(part);
+        // The time of the call is that of its last transaction, as in a list of changes.
+        let at = *last_at.get_or_insert(txn.cause.at);
+        let of_call = Cause { at, ..txn.cause.clone() };
         let mut summary = ChangeSummary::default();
         summary.add(memory, &txn.writes)?;
         let cause = if is_single { began.clone() } else { began.part(memory.now()) };
@@ -78,13 +82,13 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             Ok(refused)
         })?;
         if value.is_none() {
-            progress.add_undone(&txn.cause, seq, summary);
+            progress.add_undone(&of_call, seq, summary);
             continue;
         }
         let has_units = [IMPORT_OP, SYNC_OP].contains(&txn.cause.op.as_str());
         let units = if has_units { Units::of(&txn) } else { None };
         let Some(units) = units else {
-            progress.refused.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
+            progress.refused.push(UndoItem { summary: summary.text(&of_call), refused: value });
             continue;
         };
         let notes = match &notes_of_call {
@@ -99,9 +103,9 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             Ok(outcomes)
         })?;
         if outcomes.iter().all(|outcome| matches!(outcome, UnitOutcome::Reverted)) {
-            progress.reverted.push(UndoItem { summary: summary.text(&txn.cause), refused: value });
+            progress.reverted.push(UndoItem { summary: summary.text(&of_call), refused: value });
         } else {
-            progress.add_units(memory, &txn.cause, seq, units.writes().zip(outcomes))?;
+            progress.add_units(memory, &of_call, seq, units.writes().zip(outcomes))?;
         }
     }
     // The records of an undone change are not what it left, and so the undo has changed nothing.
