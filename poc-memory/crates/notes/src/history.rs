@@ -108,7 +108,7 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
 }
 
 /// The node that was deleted last of those with a key.
-fn last_deleted(memory: &Memory, key: &str) -> Result<Option<NodeId>> {
+pub(super) fn last_deleted(memory: &Memory, key: &str) -> Result<Option<NodeId>> {
     let key = normal_key(key);
     let store = &memory.store;
     for seq in (store.first_seq()..=store.last_seq()).rev().take(MAX_SCANNED) {

@@ -325,6 +325,7 @@ impl Memory {
             quarantined: true,
             revisit_on_change: false,
             reader: None,
+            past: None,
         }
     }
 }

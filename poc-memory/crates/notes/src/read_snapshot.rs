@@ -4,17 +4,19 @@ use super::answer_status::{self, AnswerStatus, AsOf};
 use super::history::{self, NodeChange};
 use super::past::PastMemory;
 use super::{Memory, resolve};
-use poc_graph::error::Result;
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{HistoryPoint, Node, NodeId, View, Visibility};
-use poc_search::query::{Indexes, Sources};
-use poc_store::{PastState, Records, Table};
+use poc_search::query::{AbsentName, Indexes, PastNames, Sources};
+use poc_store::{LoggedChangeKind, PastState, Records, Table};
 use std::sync::Arc;
 
 /// One state of the memory, with its graph, its records and its current time.
 pub struct ReadSnapshot<'a> {
     memory: &'a Memory,
     state: SnapshotSource,
+    // The past state as it was requested; none for the newest state.
+    point: Option<HistoryPoint>,
     now: Timestamp,
     quarantined: bool,
     // Number of completed indexes when the snapshot was taken.
@@ -49,7 +51,7 @@ impl<'a> ReadSnapshot<'a> {
                 (SnapshotSource::Past(past), at)
             }
         };
-        Ok(ReadSnapshot { memory, state, now, quarantined: true, completed })
+        Ok(ReadSnapshot { memory, state, point, now, quarantined: true, completed })
     }
 
     /// The same state; includes quarantined notes only if `quarantined` is set.
@@ -87,15 +89,29 @@ impl<'a> ReadSnapshot<'a> {
             SnapshotSource::Newest(_) => self.memory,
             SnapshotSource::Past(past) => past.as_ref(),
         };
-        Sources { indexes, now: self.now, quarantined: self.quarantined, ..self.memory.sources(self.view()) }
+        let past = self.is_past().then_some(self as &dyn PastNames);
+        let sources = self.memory.sources(self.view());
+        Sources { indexes, now: self.now, quarantined: self.quarantined, past, ..sources }
     }
 
     /// The node with an id or a key, in any state.
     ///
     /// # Errors
-    /// `not_found`; `rejected` if it is quarantined and quarantined notes are not visible.
+    /// `not_found`, of a past state with what is known of the note in other states; `rejected` if it is quarantined and
+    /// quarantined notes are not visible.
     pub fn find(&self, name: &str) -> Result<Node> {
-        resolve::require_visible_node(resolve::find(self, self.view(), name)?, self.visibility())
+        let node = match resolve::find(self, self.view(), name) {
+            Err(error) if error.code == Code::NotFound && self.is_past() => {
+                let AbsentName { state, reason } = self.absent(name)?;
+                let absent = Error::not_found(format!("{state} there was no note `{name}`"));
+                return Err(match reason.or(error.hint) {
+                    Some(hint) => absent.hint(hint),
+                    None => absent,
+                });
+            }
+            found => found?,
+        };
+        resolve::require_visible_node(node, self.visibility())
     }
 
     /// The changes of a node up to this state, oldest first.
@@ -123,6 +139,59 @@ impl<'a> ReadSnapshot<'a> {
                 AnswerStatus { as_of: AsOf { seq: past.store.seq(), ..newest.as_of }, lag: 0, ..newest }
             }
         }
+    }
+}
+
+impl PastNames for ReadSnapshot<'_> {
+    fn absent(&self, name: &str) -> Result<AbsentName> {
+        let state = match self.point {
+            Some(HistoryPoint::Change(seq)) => format!("at change {seq}"),
+            _ => format!("at {}", self.now),
+        };
+        let memory = self.memory;
+        let id = match resolve::exact(&memory.store, name)? {
+            Some(node) if !self.visibility().admits(node.trust) => None,
+            Some(node) => Some(node.id),
+            None => history::last_deleted(memory, name)?,
+        };
+        let reason = id.map(|id| self.reason_of_absence(id)).transpose()?.flatten();
+        Ok(AbsentName { state, reason })
+    }
+}
+
+impl ReadSnapshot<'_> {
+    /// Why this past state does not have a note under the name that it has in another state; `None` if that is not
+    /// known, or the note is not visible.
+    fn reason_of_absence(&self, id: NodeId) -> Result<Option<String>> {
+        let is_visible = |node: &Node| self.visibility().admits(node.trust);
+        if let Some(then) = self.node(id)? {
+            return Ok(is_visible(&then).then(|| format!("it had the key `{}` then", then.key)));
+        }
+        let last = match &self.state {
+            SnapshotSource::Past(past) => past.store.seq(),
+            SnapshotSource::Newest(_) => return Ok(None),
+        };
+        let (mut deleted_before, mut created, mut deleted_after) = (None, None, None);
+        for change in self.memory.store.history(id)? {
+            match change.kind {
+                LoggedChangeKind::Deleted(node) if !is_visible(&node) => return Ok(None),
+                LoggedChangeKind::Deleted(_) if change.seq <= last => deleted_before = Some(change.seq),
+                LoggedChangeKind::Deleted(_) => deleted_after = Some(change.seq),
+                LoggedChangeKind::Created(_) if change.seq > last => {
+                    created.get_or_insert(change.seq);
+                    deleted_after = None;
+                }
+                LoggedChangeKind::Created(_) | LoggedChangeKind::Changed { .. } => {}
+            }
+        }
+        Ok(match (deleted_before, created, deleted_after) {
+            (Some(deleted), ..) => Some(format!("it was deleted by change {deleted}")),
+            (None, Some(created), None) => Some(format!("it was created by change {created}")),
+            (None, Some(created), Some(deleted)) => {
+                Some(format!("it was created by change {created} and deleted by change {deleted}"))
+            }
+            (None, None, _) => None,
+        })
     }
 }
 

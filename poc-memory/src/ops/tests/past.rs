@@ -52,9 +52,9 @@ fn change() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The answer to a question, or its error, without the field `past`.
+/// The answer to a question without the field `past`, or the code of its error, whose message names the past state.
 fn answer(memory: &TestMemory, question: &str) -> Result<Value, String> {
-    let mut answer = call(memory, question).map_err(|error| error.to_string())?.1;
+    let mut answer = call(memory, question).map_err(|error| format!("{:?}", error.code))?.1;
     answer.as_object_mut().unwrap().remove("past");
     Ok(answer)
 }
@@ -194,8 +194,40 @@ fn times_and_numbers_without_a_past_state_are_refused() {
     For more information, try '--help'.
     ");
     insta::assert_snapshot!(text_output(&memory, "get jurnal --at 30m"), @r"
-    not_found: `node`: there is no note `jurnal`
+    not_found: `node`: at 2026-11-21T08:30:00.000Z there was no note `jurnal`
     did you mean `journal`?
+    ");
+}
+
+#[test]
+fn a_note_that_a_past_state_does_not_have_is_not_replaced_by_a_similar_one() {
+    let memory = filled();
+    json(&memory, "insert --key btree-2 -t 'Another tree' -b 'Of other pages.'");
+    json(&memory, "rename journal log");
+    json(&memory, "delete btree");
+    json(&memory, "insert --key gone -t 'Soon deleted' -b 'A text of a day.'");
+    json(&memory, "delete gone");
+    let lines = [
+        "get btree-2 --at 3",
+        "view --around btree-2 --at 3",
+        "search -p 'all | neighbors:btree-2' --at 3",
+        "search -p linked-to:btree-2 --at 3",
+        "get log --at 3",
+        "get gone --at 3",
+        "get btree --at 7",
+    ];
+    let shown = lines.map(|line| match call(&memory, line) {
+        Ok((_, answer)) => answer["key"].to_string(),
+        Err(error) => error.line(),
+    });
+    insta::assert_snapshot!(shown.join("\n"), @r"
+    `node`: at change 3 there was no note `btree-2`; it was created by change 4
+    `around`: at change 3 there was no note `btree-2`; it was created by change 4
+    `neighbors` refers to `btree-2`, but no note had this key at change 3; it was created by change 4
+    `linked-to` refers to `btree-2`, but no note had this key at change 3; it was created by change 4
+    `node`: at change 3 there was no note `log`; it had the key `journal` then
+    `node`: at change 3 there was no note `gone`; it was created by change 7 and deleted by change 8
+    `node`: at change 7 there was no note `btree`; it was deleted by change 6
     ");
 }
 

@@ -1,7 +1,7 @@
 //! The state shared by the stages of one run.
 
 use super::scan::StateSet;
-use super::sources::Sources;
+use super::sources::{AbsentName, Sources};
 use crate::retrieve::key::notes_of_name_or_id;
 use poc_graph::error::{Error, Result};
 use poc_graph::{
@@ -21,6 +21,15 @@ enum NoteNameError<'a> {
         /// The most similar key.
         closest: Option<&'a str>,
     },
+    #[error("`{stage}` refers to `{name}`, but no note had this key {state}")]
+    MissingThen {
+        stage: &'a str,
+        name: &'a str,
+        /// The past state, as in `at change 5`.
+        state: String,
+        /// What is known of the note, or the most similar key.
+        hint: Option<String>,
+    },
     #[error("`{stage}` names `{name}`, which is ambiguous")]
     Ambiguous {
         stage: &'a str,
@@ -35,9 +44,10 @@ impl From<NoteNameError<'_>> for Error {
         let message = error.to_string();
         match error {
             NoteNameError::Missing { closest: Some(key), .. } => {
-                Error::not_found(message).hint(format!("did you mean `{key}`?"))
+                Error::not_found(message).hint(did_you_mean(key))
             }
-            NoteNameError::Missing { closest: None, .. } => {
+            NoteNameError::MissingThen { hint: Some(hint), .. } => Error::not_found(message).hint(hint),
+            NoteNameError::Missing { closest: None, .. } | NoteNameError::MissingThen { hint: None, .. } => {
                 Error::not_found(message).hint("`poc-memory search TEXT` shows keys")
             }
             NoteNameError::Ambiguous { keys, .. } => {
@@ -46,6 +56,11 @@ impl From<NoteNameError<'_>> for Error {
             }
         }
     }
+}
+
+/// The hint for a name that is similar to a key.
+fn did_you_mean(key: &str) -> String {
+    format!("did you mean `{key}`?")
 }
 
 /// The context of one run: its sources, and the remarks of its stages for the report.
@@ -121,7 +136,17 @@ impl<'a> QueryContext<'a> {
         let view = self.sources.view;
         match notes_of_name_or_id(view, name).as_slice() {
             [only] => Ok(*only),
-            [] => Err(NoteNameError::Missing { stage, name, closest: closest_name(view, name) }.into()),
+            [] => {
+                let closest = closest_name(view, name);
+                Err(match self.sources.past {
+                    None => NoteNameError::Missing { stage, name, closest }.into(),
+                    Some(past) => {
+                        let AbsentName { state, reason } = past.absent(name)?;
+                        let hint = reason.or_else(|| closest.map(did_you_mean));
+                        NoteNameError::MissingThen { stage, name, state, hint }.into()
+                    }
+                })
+            }
             several => {
                 let keys = several.iter().take(5).map(|&ix| view.key(ix)).collect();
                 Err(NoteNameError::Ambiguous { stage, name, keys }.into())

@@ -42,5 +42,5 @@ pub use names::Names;
 pub use outline::{Argument, Outline};
 pub use param::{Param, ParamPosition, ParamType, Presence};
 pub use set::{InterferencePair, ResultSet, ScoredNode};
-pub use sources::{Indexes, Sources};
+pub use sources::{AbsentName, Indexes, PastNames, Sources};
 pub use stage::{STAGES, StageDef, StageKind, is_generated, is_id, vocabulary};

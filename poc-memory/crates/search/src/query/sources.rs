@@ -18,6 +18,21 @@ pub trait Indexes {
     fn mentions(&self) -> Result<&dyn MentionReader>;
 }
 
+/// What is known of a name that no note has in a past state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbsentName {
+    /// The state, as in a message: `at change 5`.
+    pub state: String,
+    /// Why the note that has the name in another state does not have it in this one; `None` if there is no such note.
+    pub reason: Option<String>,
+}
+
+/// A past state, which can explain why it does not have a note.
+pub trait PastNames {
+    /// What is known of a name that no note has in this state.
+    fn absent(&self, name: &str) -> Result<AbsentName>;
+}
+
 /// The data that a pipeline reads.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
@@ -38,6 +53,8 @@ pub struct Sources<'a> {
     pub revisit_on_change: bool,
     /// The agent whose query it is, if it has a language model. Its visits without one do not count.
     pub reader: Option<&'a str>,
+    /// The past state, if the graph is that of one.
+    pub past: Option<&'a dyn PastNames>,
 }
 
 impl Sources<'_> {

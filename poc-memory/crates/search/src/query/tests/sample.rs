@@ -78,6 +78,7 @@ impl World {
             quarantined: true,
             revisit_on_change: self.revisit_on_change,
             reader: None,
+            past: None,
         }
     }
 
