@@ -56,6 +56,9 @@ pub(super) struct RestoreOutput {
     skipped: Vec<String>,
     /// Damaged files that were left out, with the problem of each.
     left_out: Vec<String>,
+    /// What the state has only a part of, if it ends within an import or another change with several numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished: Option<String>,
 }
 
 impl LocalCommand for Restore {
@@ -103,6 +106,10 @@ impl LocalCommand for Restore {
             kept: report.kept,
             skipped: report.skipped,
             left_out: report.left_out,
+            unfinished: report.unfinished.map(|unfinished| {
+                let last = unfinished.last;
+                format!("{unfinished}; `--to {last}` restores all of it")
+            }),
         })
     }
 
@@ -120,6 +127,9 @@ impl LocalCommand for Restore {
             groups.into_iter().flat_map(|(what, paths)| paths.iter().map(move |path| (what, path)))
         {
             text.push_str(&format!("{what:<9}{}\n", path.display()));
+        }
+        if let Some(unfinished) = &output.unfinished {
+            text.push_str(&format!("partial  {unfinished}\n"));
         }
         for damaged in &output.skipped {
             text.push_str(&format!("damaged  {damaged}\n"));

@@ -10,6 +10,7 @@ use poc_graph::{Edge, Node, NodeId, Tenant, Visibility, normal_key, plural};
 use poc_store::{Cause, LoggedChange, LoggedChangeKind, Record, Table, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// The history of one node.
@@ -419,6 +420,67 @@ pub(super) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
         parts.extend(txn.cause.is_same_call(cause).then_some(earlier));
     }
     Ok(parts)
+}
+
+/// A call of which a state has only the first transactions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfinishedCall {
+    /// The number of the last transaction that the state has.
+    pub seq: u64,
+    /// The op of the call.
+    pub op: String,
+    /// The number of the last transaction of the call.
+    pub last: u64,
+}
+
+impl UnfinishedCall {
+    /// The call of the last transaction of a state, if `later` has other transactions of it. They are the numbers of the
+    /// following transactions with their causes, and none for one of another tenant. A call is assumed to have ended
+    /// if many transactions in a row belong to others, so that not the whole log is read.
+    pub(crate) fn of(
+        seq: u64,
+        cause: &Cause,
+        later: impl Iterator<Item = Result<(u64, Option<Cause>)>>,
+    ) -> Result<Option<UnfinishedCall>> {
+        const MAX_OTHERS: usize = 64;
+        if cause.began.is_none() {
+            return Ok(None);
+        }
+        let (mut last, mut others) = (None, 0);
+        for transaction in later {
+            cancellation::check()?;
+            let (number, other) = transaction?;
+            if other.is_some_and(|other| cause.is_same_call(&other)) {
+                (last, others) = (Some(number), 0);
+            } else if others == MAX_OTHERS {
+                break;
+            } else {
+                others += 1;
+            }
+        }
+        Ok(last.map(|last| UnfinishedCall { seq, op: cause.op.clone(), last }))
+    }
+
+    /// The call of transaction `seq`, if later transactions belong to it.
+    pub(crate) fn after(memory: &Memory, seq: u64) -> Result<Option<UnfinishedCall>> {
+        let store = &memory.store;
+        let Some(txn) = store.transaction(seq)? else { return Ok(None) };
+        let later = (seq + 1..=store.last_seq()).map(|number| {
+            let txn = store.transaction(number)?;
+            Ok((number, txn.map(|txn| txn.cause)))
+        });
+        UnfinishedCall::of(seq, &txn.cause, later)
+    }
+}
+
+impl fmt::Display for UnfinishedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnfinishedCall { seq, op, last } = self;
+        write!(
+            f,
+            "this state ends with change {seq}, within one change (`{op}`) that ends with change {last}"
+        )
+    }
 }
 
 /// The number of the change that has undone all of these transactions of a call: that of the last transaction of the

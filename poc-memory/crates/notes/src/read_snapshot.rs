@@ -1,7 +1,7 @@
 //! A state of the memory that reads are answered from: the newest one or a past one.
 
 use super::answer_status::{self, AnswerStatus, AsOf};
-use super::history::{self, NodeChange};
+use super::history::{self, NodeChange, UnfinishedCall};
 use super::past::PastMemory;
 use super::{Memory, resolve};
 use poc_graph::error::{Code, Error, Result};
@@ -136,7 +136,12 @@ impl<'a> ReadSnapshot<'a> {
             }
             // The indexes of a past state are built for it and are never behind.
             SnapshotSource::Past(past) => {
-                AnswerStatus { as_of: AsOf { seq: past.store.seq(), ..newest.as_of }, lag: 0, ..newest }
+                let seq = past.store.seq();
+                // A failure to read later changes makes this answer no worse.
+                if let Ok(Some(unfinished)) = UnfinishedCall::after(self.memory, seq) {
+                    newest.degraded.push(unfinished.to_string());
+                }
+                AnswerStatus { as_of: AsOf { seq, ..newest.as_of }, lag: 0, ..newest }
             }
         }
     }

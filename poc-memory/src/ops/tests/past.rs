@@ -210,7 +210,7 @@ fn a_note_that_a_past_state_does_not_have_is_not_replaced_by_a_similar_one() {
     let lines = [
         "get btree-2 --at 3",
         "view --around btree-2 --at 3",
-        "search -p 'all | neighbors:btree-2' --at 3",
+        "search -p neighbors:btree-2 --at 3",
         "search -p linked-to:btree-2 --at 3",
         "get log --at 3",
         "get gone --at 3",

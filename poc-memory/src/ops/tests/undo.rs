@@ -482,6 +482,22 @@ fn an_import_in_parts_is_one_change() {
 }
 
 #[test]
+fn a_past_state_within_an_import_is_named() {
+    let memory = filled();
+    let first = last(&memory) + 1;
+    import_in_parts(&memory, 450);
+    let import = last(&memory);
+    json(&memory, "weight btree 2");
+    let degraded =
+        |at: u64| json(&memory, &format!("search -p 'all | limit:1' --at {at}"))["degraded"].clone();
+    let expected = format!(
+        "this state ends with change {first}, within one change (`import`) that ends with change {import}"
+    );
+    assert_eq!(degraded(first), json!([expected]));
+    assert_eq!([first - 1, import, import + 1].map(degraded), [json!([]), json!([]), json!([])]);
+}
+
+#[test]
 fn only_the_notes_of_an_import_that_changed_since_stay() {
     let memory = filled();
     import_in_parts(&memory, 450);

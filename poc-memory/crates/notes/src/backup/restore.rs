@@ -6,15 +6,17 @@ use super::create::{parts, resolved_path};
 use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
 use super::generations::generations;
-use super::manifest::BackupManifest;
+use super::manifest::{BackupManifest, BackupSegment};
 use super::verify::Checker;
 use super::{BackupCallbacks, damaged, no_backups, unusable};
+use crate::history::UnfinishedCall;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, plural};
 use poc_store::{
-    Records, SegmentState, Store, check_segment, delete_empty_store, is_empty_store, last_transaction_before,
+    Cause, Records, SegmentState, Store, check_segment, delete_empty_store, each_transaction_of_segment,
+    is_empty_store, last_transaction_before,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,6 +75,8 @@ pub struct RestoreReport {
     pub skipped: Vec<String>,
     /// Damaged files next to the log that were left out, with the problem of each.
     pub left_out: Vec<String>,
+    /// The import or other change of which the state has only a part, if any; the backup has all of it.
+    pub unfinished: Option<UnfinishedCall>,
 }
 
 /// Options of a restoration.
@@ -362,6 +366,35 @@ fn state_at(generation: &BackupGeneration, manifest: &BackupManifest, at: Timest
     Ok(None)
 }
 
+/// The call of transaction `seq` of an intact generation, if the generation also has later transactions of it.
+fn unfinished_call(
+    generation: &BackupGeneration,
+    manifest: &BackupManifest,
+    seq: u64,
+) -> Result<Option<UnfinishedCall>> {
+    let causes_of = |segment: &BackupSegment| -> Result<Vec<(u64, Cause)>> {
+        let mut causes = Vec::new();
+        let path = generation.path.join(&segment.file.path);
+        each_transaction_of_segment(&path, segment.first, &mut |txn| {
+            if txn.seq >= seq {
+                causes.push((txn.seq, txn.cause));
+            }
+            Ok(())
+        })?;
+        Ok(causes)
+    };
+    // Segments are read only as far as the call continues.
+    let segments = manifest.log.iter().filter(|segment| segment.last >= seq && seq < manifest.seq);
+    let mut causes = segments.map(causes_of).flat_map(|causes| match causes {
+        Ok(causes) => causes.into_iter().map(Ok).collect::<Vec<Result<(u64, Cause)>>>(),
+        Err(error) => vec![Err(error)],
+    });
+    let Some((_, cause)) = causes.next().transpose()?.filter(|(first, _)| *first == seq) else {
+        return Ok(None);
+    };
+    UnfinishedCall::of(seq, &cause, causes.map(|later| later.map(|(number, cause)| (number, Some(cause)))))
+}
+
 /// Copies an intact generation up to a transaction, opens the store once, and moves everything to its place.
 fn put_in_place(
     generation: &BackupGeneration,
@@ -386,6 +419,7 @@ fn put_in_place(
         kept: Vec::new(),
         skipped: Vec::new(),
         left_out: damaged.values().cloned().collect(),
+        unfinished: unfinished_call(generation, manifest, seq)?,
     };
     let placed = copy(generation, manifest, seq, damaged, &staging, callbacks)
         .and_then(|()| check_restored(&staging.join("store"), &mut report))

@@ -1,6 +1,7 @@
 //! Restorations of intact generations: the state at a transaction or time, and where it may be written.
 
 use super::*;
+use crate::history::UnfinishedCall;
 use proptest::prelude::*;
 
 #[test]
@@ -47,6 +48,21 @@ fn a_failed_restoration_leaves_no_folder() {
     let paths = Paths::in_folder(&profile.home.path().join("new"));
     restore(&profile.folder(), whole(RestorePoint::Seq(9)), &paths, &quiet()).unwrap_err();
     assert!(!profile.home.path().join("new").exists());
+}
+
+#[test]
+fn a_state_within_a_change_of_several_transactions_is_named() {
+    let profile = Profile::new();
+    let call = Cause::new(Timestamp(HOUR), "import:src", "import");
+    for number in 1..5 {
+        let cause = call.part(Timestamp(number as i64 * HOUR));
+        profile.store().transact(cause, |tx| tx.put_node(&node(number))).unwrap();
+    }
+    profile.put(5..9);
+    profile.back_up(9, 9).unwrap();
+    let unfinished = |seq| profile.restore(RestorePoint::Seq(seq)).unwrap().0.unfinished;
+    let part = |seq| Some(UnfinishedCall { seq, op: "import".to_owned(), last: 4 });
+    assert_eq!([1, 3, 4, 5, 8].map(unfinished), [part(1), part(3), None, None, None]);
 }
 
 #[test]
