@@ -513,7 +513,7 @@ impl TouchedNodes {
         let (mut keys, mut renamed) = (Vec::new(), Vec::new());
         for write in writes.iter().filter(|write| write.table == Table::Nodes) {
             let key = |image: Option<&[u8]>| -> Result<Option<String>> {
-                image.map(|bytes| Ok(Node::decode(bytes)?.key)).transpose()
+                image.map(|bytes| Node::decode(bytes).map(|node| node.key)).transpose()
             };
             let (before, after) = (key(write.before.as_deref())?, key(write.after.as_deref())?);
             if let (Some(before), Some(after)) = (&before, &after)
