@@ -5,7 +5,7 @@ use super::history::{self, NodeChange, UnfinishedCall};
 use super::past::PastMemory;
 use super::{Memory, resolve};
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::time::Timestamp;
+use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{HistoryPoint, Node, NodeId, View, Visibility};
 use poc_search::query::{AbsentName, Indexes, PastNames, Sources};
 use poc_store::{LoggedChangeKind, PastState, Records, Table};
@@ -151,7 +151,9 @@ impl PastNames for ReadSnapshot<'_> {
     fn absent(&self, name: &str) -> Result<AbsentName> {
         let state = match self.point {
             Some(HistoryPoint::Change(seq)) => format!("at change {seq}"),
-            _ => format!("at {}", self.now),
+            Some(HistoryPoint::Time(Moment::Ago(span))) => format!("{span} ago"),
+            Some(HistoryPoint::Time(moment)) => format!("at {moment}"),
+            None => "now".to_owned(),
         };
         let memory = self.memory;
         let id = match resolve::exact(&memory.store, name)? {

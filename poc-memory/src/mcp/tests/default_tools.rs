@@ -140,7 +140,12 @@ fn wrong_arguments_are_refused_with_the_right_ones() {
     refused("memory_search", json!({"text": "tea", "top_k": 5}), "top_k", "`limit`");
     refused("memory_get", json!({}), "node", "missing");
     refused("memory_get", json!({"node": ["x"]}), "node", "string");
-    refused("memory_get", json!({"node": "x", "at": "soon"}), "at", "neither the number of a change nor a time");
+    refused(
+        "memory_get",
+        json!({"node": "x", "at": "soon"}),
+        "at",
+        "neither the number of a change nor a time",
+    );
     refused("memory_feedback", json!({"node": "x"}), "helped", "missing");
     refused("memory_history", json!({"limit": 0}), "limit", "from 1 to 100");
     refused("memory_remember", json!({"titel": "x"}), "titel", "did you mean `title`");

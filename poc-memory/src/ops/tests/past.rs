@@ -194,7 +194,7 @@ fn times_and_numbers_without_a_past_state_are_refused() {
     For more information, try '--help'.
     ");
     insta::assert_snapshot!(text_output(&memory, "get jurnal --at 30m"), @r"
-    not_found: `node`: at 2026-11-21T08:30:00.000Z there was no note `jurnal`
+    not_found: `node`: 30m ago there was no note `jurnal`
     did you mean `journal`?
     ");
 }

@@ -21,7 +21,7 @@ pub trait Indexes {
 /// What is known of a name that no note has in a past state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbsentName {
-    /// The state, as in a message: `at change 5`.
+    /// The state, as in a message: `at change 5`, `7d ago`.
     pub state: String,
     /// Why the note that has the name in another state does not have it in this one; `None` if there is no such note.
     pub reason: Option<String>,
