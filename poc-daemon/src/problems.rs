@@ -5,6 +5,7 @@ use poc_agent::ledger::StatusReason;
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
 use poc_agent::{AgentStatus, ledger, tenant_rotation};
+use poc_config::token_files;
 use poc_graph::error::Result;
 use poc_notes::{answer_status, verification};
 use std::collections::BTreeMap;
@@ -35,6 +36,9 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
     found.problems.extend(low_space(state));
     found.problems.extend(verification::problems(&memory.paths.verification()));
     found.problems.extend(catalog.problems.iter().cloned());
+    // The daemon that runs has its tokens in memory, and the next one could not read them.
+    let tokens = token_files::start_problems(&memory.paths, &memory.config);
+    found.problems.extend(tokens.iter().map(ToString::to_string));
     let suspended = state.models.suspension(&memory.config, memory.now());
     for (name, entry) in &catalog.agents {
         let paused = match ledger::state(memory, name) {

@@ -4,19 +4,17 @@ use super::answer::HttpError;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use poc_config::paths::Paths;
+use poc_config::token_files;
 use poc_graph::error::{Error, Result};
 use poc_memory::ops::Access;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
 /// Random bytes in a new token.
 const TOKEN_BYTES: usize = 32;
-
-/// Minimum length of a token in characters. A shorter one could be guessed.
-const MIN_CHARS: usize = 32;
 
 /// The role of the holder of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,23 +40,14 @@ impl Tokens {
     /// # Errors
     /// `invalid_config` when a token is unsafe, `unavailable` when one cannot be written.
     pub(super) fn load(paths: &Paths) -> Result<Tokens> {
-        let tokens = Tokens {
-            full: load(&paths.token())?,
-            model: load(&paths.model_token())?,
-            read_only: load(&paths.read_token())?,
-        };
-        let identical = |role: &str, path: PathBuf| {
-            Err(Error::config(format!("the token {role} is identical to that of another role"))
-                .hint("delete the file; the next start makes another")
-                .file(path.display().to_string()))
-        };
-        if tokens.model == tokens.full {
-            return identical("of models", paths.model_token());
-        }
-        if [&tokens.full, &tokens.model].contains(&&tokens.read_only) {
-            return identical("for reading", paths.read_token());
-        }
-        Ok(tokens)
+        let [full, model, read_only] = token_files::read(paths);
+        let [full, model, read_only] = [full?, model?, read_only?];
+        let or_new = |token: Option<String>, path: PathBuf| token.map_or_else(|| create(&path), Ok);
+        Ok(Tokens {
+            full: or_new(full, paths.token())?,
+            model: or_new(model, paths.model_token())?,
+            read_only: or_new(read_only, paths.read_token())?,
+        })
     }
 
     /// The role of a request's token, if it allows ops with this access.
@@ -94,39 +83,6 @@ impl Tokens {
             _ => Err(HttpError::unauthorized("the token is wrong")),
         }
     }
-}
-
-/// Reads a token, or creates it if it is missing.
-fn load(path: &Path) -> Result<String> {
-    let unusable =
-        |problem: String, hint: &str| Error::config(problem).hint(hint).file(path.display().to_string());
-    let failed = |error: std::io::Error| {
-        unusable(format!("the token cannot be read: {error}"), "make the file readable, or delete it")
-    };
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return create(path),
-        opened => opened.map_err(failed)?,
-    };
-    if file.metadata().map_err(failed)?.permissions().mode() & 0o077 != 0 {
-        return Err(unusable(
-            "others can read the token".into(),
-            "delete the file, and the next start makes another; or keep it with `chmod 600`",
-        ));
-    }
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(failed)?;
-    let token = text.trim();
-    if token.is_empty() {
-        // An empty file remains when an earlier release was interrupted while it wrote the file.
-        return create(path);
-    }
-    if token.len() < MIN_CHARS || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(unusable(
-            format!("a token has at least {MIN_CHARS} characters, all of them visible ASCII characters"),
-            "delete the file; the next start makes another",
-        ));
-    }
-    Ok(token.to_owned())
 }
 
 /// Creates a random token and its file.
@@ -165,6 +121,7 @@ mod tests {
     use super::*;
     use axum::http::{HeaderValue, StatusCode};
     use axum::response::IntoResponse;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn tokens_are_created_once_and_only_their_owner_can_read_them() {
@@ -207,7 +164,7 @@ mod tests {
         };
         check("secret", 0o600, "a token has at least 32");
         check(&format!("{} {}", "a".repeat(32), "b".repeat(32)), 0o600, "a token has at least 32");
-        check(&"a".repeat(64), 0o644, "others can read the token");
+        check(&"a".repeat(64), 0o644, "other users may read the token");
         check(&"a".repeat(64), 0o600, "");
         for (path, expected) in [
             (paths.read_token(), "the token for reading is identical"),

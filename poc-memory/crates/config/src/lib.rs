@@ -30,6 +30,7 @@ mod sections;
 mod serde_message;
 mod store;
 mod tenants;
+pub mod token_files;
 pub mod toml_document;
 
 pub use daemon::{

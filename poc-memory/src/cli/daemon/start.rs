@@ -5,8 +5,11 @@ use super::stop;
 use crate::cli::command_context::CommandContext;
 use crate::cli::daemon_client;
 use crate::cli::local::LocalCommand;
+use crate::dispatch;
 use crate::ops::DaemonStatus;
+use poc_config::token_files;
 use poc_graph::error::{Code, Error, Exit, Result};
+use poc_index::TextIndex;
 use poc_store::Store;
 use serde::Serialize;
 use std::fs::File;
@@ -81,9 +84,15 @@ impl LocalCommand for DaemonRestart {
 /// Stops the daemon, if it runs, and starts it.
 ///
 /// # Errors
-/// Those of [`start`]. With invalid settings, the daemon is not stopped, because it could not start again.
+/// Those of [`start`]. With invalid settings or unusable tokens, the daemon is not stopped, because it could not start
+/// again.
 pub(in crate::cli) fn restart(context: &CommandContext) -> Result<DaemonStartOutput> {
-    context.config()?;
+    let config = context.config()?;
+    dispatch::shared_log(&config.store)?;
+    TextIndex::check_language(&config.text.language)?;
+    if let Some(problem) = token_files::start_problems(&context.paths, &config).into_iter().next() {
+        return Err(problem);
+    }
     match stop::stop(context) {
         Err(error) if error.code != Code::Unavailable => return Err(error),
         _ => {}
@@ -224,7 +233,8 @@ impl DaemonEnd {
                 "the daemon needs a writable folder for its log and its socket; without a daemon, commands still read the \
                  memory"
             }
-            _ => {
+            DaemonEnd::Failed(_) => "`poc-memory daemon log` shows what happened before",
+            DaemonEnd::Unavailable | DaemonEnd::Status(_) => {
                 "run `poc-daemon` in the foreground to see the reason; `poc-memory daemon log` shows what happened before"
             }
         };

@@ -3,6 +3,8 @@
 use super::{CheckResult, CheckState};
 use poc_config::Config;
 use poc_config::paths::Paths;
+use poc_config::token_files;
+use poc_graph::error::Result;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -18,8 +20,7 @@ const DISK: &str = "the disk of ";
 pub(crate) fn check(paths: &Paths, config: Option<&Config>) -> Vec<CheckResult> {
     let folders = paths.folders();
     let mut results: Vec<CheckResult> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
-    let tokens = [paths.token(), paths.model_token(), paths.read_token()];
-    results.extend(tokens.iter().filter_map(|file| check_token(file, config)));
+    results.extend(check_tokens(paths, config));
     results.extend(check_secret(&paths.socket()));
     results.extend(low_disks(&folders));
     if results.is_empty() {
@@ -86,22 +87,24 @@ fn check_secret(file: &Path) -> Option<CheckResult> {
     check_owner(file, &std::fs::metadata(file).ok()?, "600")
 }
 
-/// The problem of a file with a token, if any. The daemon serves nothing over HTTP while others may read it, and does
+/// The problems of the files with tokens. The daemon serves nothing over HTTP while one of them cannot be used, and does
 /// not start if REST or MCP is to be served.
-fn check_token(file: &Path, config: Option<&Config>) -> Option<CheckResult> {
-    let result = check_secret(file)?;
-    if !is_open(&std::fs::metadata(file).ok()?) {
-        return Some(result);
+fn check_tokens(paths: &Paths, config: Option<&Config>) -> Vec<CheckResult> {
+    let failed = config.map(|config| token_files::start_problems(paths, config)).unwrap_or_default();
+    if !failed.is_empty() {
+        return failed.iter().map(|error| CheckResult::of(CHECK, CheckState::Failed, error)).collect();
     }
-    let (state, consequence) = match config {
-        Some(config) if config.rest.enabled || config.mcp.http => {
-            (CheckState::Failed, ": a daemon that serves HTTP does not start")
+    let is_page_enabled = config.is_some_and(|config| config.page.enabled);
+    let consequence = if is_page_enabled { ": the page cannot be opened" } else { "" };
+    let files = [paths.token(), paths.model_token(), paths.read_token()];
+    let check = |(file, token): (PathBuf, Result<Option<String>>)| match token {
+        Ok(_) => check_secret(&file),
+        Err(error) => {
+            let result = CheckResult::of(CHECK, CheckState::Warning, &error);
+            Some(CheckResult { message: format!("{}{consequence}", result.message), ..result })
         }
-        Some(config) if config.page.enabled => (CheckState::Warning, ": the page cannot be opened"),
-        _ => (CheckState::Warning, ""),
     };
-    let hint = format!("`chmod 600 '{}'`; or delete it, and the daemon makes another", file.display());
-    Some(CheckResult::new(CHECK, state, format!("{}{consequence}", result.message)).hint(hint))
+    files.into_iter().zip(token_files::read(paths)).filter_map(check).collect()
 }
 
 /// Whether other users may read or write it.
@@ -151,9 +154,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(&home.path().join("memory"));
         paths.create().unwrap();
-        std::fs::write(paths.token(), "x").unwrap();
+        std::fs::write(paths.token(), "x".repeat(64)).unwrap();
         std::fs::set_permissions(paths.token(), Permissions::from_mode(0o644)).unwrap();
-        let open = format!("other users may read `{}`", paths.token().display());
+        let open = format!("{}: other users may read the token", paths.token().display());
         for (settings, state, consequence) in [
             ("rest.enabled = true", CheckState::Failed, ": a daemon that serves HTTP does not start"),
             ("mcp.http = true", CheckState::Failed, ": a daemon that serves HTTP does not start"),
@@ -168,7 +171,7 @@ mod tests {
                 (state, &format!("{open}{consequence}")),
                 "{settings}"
             );
-            assert!(result.hint.as_deref().unwrap().starts_with("`chmod 600"), "{found:?}");
+            assert!(result.hint.as_deref().unwrap().starts_with("delete the file"), "{found:?}");
         }
         assert_eq!(check(&paths, None)[0].message, open, "the settings cannot be read");
         std::fs::set_permissions(paths.token(), Permissions::from_mode(0o600)).unwrap();
