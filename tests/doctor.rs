@@ -138,7 +138,7 @@ fn a_broken_pipeline_in_the_settings_is_reported_once_with_its_location() {
     assert_eq!(findings.len(), 2, "{report}");
     assert!(findings.iter().all(|line| line.starts_with("failed: ")), "{report}");
     assert!(
-        findings.iter().any(|line| line.contains("config.toml:2:") && line.contains("`[search] pipeline`"))
+        findings.iter().any(|line| line.contains("config.toml:2:") && line.contains("`search.pipeline`"))
     );
     assert!(found(&report, "agents").iter().all(|line| !line.contains("tpye")), "{report}");
     let plain = world.json_with_status(&["search", "a"], 78);

@@ -214,7 +214,6 @@ fn check_value(config: &Config, path: &[&str]) -> Result<()> {
         ["pipelines", name] => names.check(name).map(drop),
         ["search", "pipeline"] => names.check_plain(&config.search.pipeline),
         ["text", "language"] => TextIndex::check_language(&config.text.language),
-        ["embedder", "kind"] => poc_embed::check_kind(&config.embedder.kind),
         ["store", _] => dispatch::shared_log(&config.store).map(drop),
         ["write", "language"] => poc_notes::check_write_language(&config.write.language),
         ["embedder", "url"] => check_address(&config.embedder.url),

@@ -221,7 +221,7 @@ impl Search {
     fn parsed(&self, config: &SearchConfig, names: &Names) -> Result<Pipeline> {
         let texts: Vec<String> = self.text.as_deref().map(str::to_owned).into_iter().collect();
         if !self.is_plain() {
-            return Pipeline::from_parts(&texts, &self.pipeline, names);
+            return Pipeline::from_parts(&texts, &self.pipeline, names).map_err(|error| names.locate(error));
         }
         let stages = [plain_pipeline(self.has_words(), self.top_k, config)?];
         // With words alone, an invalid pipeline is the setting's fault, so report the setting.

@@ -70,6 +70,8 @@ impl Config {
             }
         }
         bounds::check(self)?;
+        self.embedder.check()?;
+        self.nodes.check()?;
         self.consolidate.schedule()?;
         self.tenant_schema.check()?;
         self.edges.check()?;
@@ -258,6 +260,26 @@ mod tests {
         `POC_MEMORY__TEXT__K1`: cannot be the text "high"
           give a number
         "#);
+    }
+
+    #[test]
+    fn embedders_and_types_are_checked() {
+        let files = [
+            "embedder.kind = \"candel\"",
+            "embedder.kind = \"foo\"",
+            "nodes.types = [\"decision\", \"\"]",
+            "nodes.types = [\"two words\"]",
+            "nodes.types = [\"a|b\"]",
+        ];
+        let all: Vec<String> = files.iter().map(|file| with(file).unwrap_err().line()).collect();
+        insta::assert_snapshot!(all.join("\n"), @r"
+        config.toml:1:10: `embedder.kind`: unknown embedder `candel`; did you mean `candle`?
+        config.toml:1:10: `embedder.kind`: unknown embedder `foo`; the embedders are: `static`, `candle`, `http`, `hash`
+        config.toml:1:7: `nodes.types`: the name of a type is empty; give a name such as `decision`
+        config.toml:1:7: `nodes.types`: `two words` cannot be the name of a type; leave out spaces, quotes and the characters `:`, `,` and `|`
+        config.toml:1:7: `nodes.types`: `a|b` cannot be the name of a type; leave out spaces, quotes and the characters `:`, `,` and `|`
+        ");
+        assert!(with("nodes.types = [\"decision\", \"Größe\"]").is_ok());
     }
 
     #[test]

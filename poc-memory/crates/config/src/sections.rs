@@ -13,6 +13,7 @@ use super::schedule::Schedule;
 use super::section::section;
 use super::store::StoreConfig;
 use super::tenants::TenantSchema;
+use super::toml_document::unknown_name_hint;
 use poc_graph::StructureOptions;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
@@ -165,6 +166,40 @@ section!(
         twin: f64,
     }
 );
+
+impl EmbedderConfig {
+    /// The kinds of embedders.
+    const KINDS: [&str; 4] = ["static", "candle", "http", "hash"];
+
+    /// Checks that the kind of embedder exists.
+    pub(super) fn check(&self) -> Result<()> {
+        if EmbedderConfig::KINDS.contains(&self.kind.as_str()) {
+            return Ok(());
+        }
+        let hint = unknown_name_hint(&self.kind, EmbedderConfig::KINDS.into_iter(), "the embedders are");
+        Err(Error::config(format!("unknown embedder `{}`", self.kind)).hint(hint).field("embedder.kind"))
+    }
+}
+
+impl NodesConfig {
+    /// Checks that pipelines can name the types.
+    pub(super) fn check(&self) -> Result<()> {
+        let wrong = |message: String, hint| Err(Error::config(message).hint(hint).field("nodes.types"));
+        let is_special = |char: char| {
+            char.is_whitespace() || char.is_control() || matches!(char, ':' | ',' | '|' | '"' | '\'' | '`')
+        };
+        for name in &self.types {
+            if name.is_empty() {
+                return wrong("the name of a type is empty".to_owned(), "give a name such as `decision`");
+            }
+            if name.contains(is_special) {
+                let hint = "leave out spaces, quotes and the characters `:`, `,` and `|`";
+                return wrong(format!("`{}` cannot be the name of a type", name.escape_debug()), hint);
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Config {
     /// The thresholds for the configured embedder.

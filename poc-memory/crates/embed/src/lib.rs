@@ -56,17 +56,6 @@ pub trait Embedder: Send + Sync {
     }
 }
 
-/// The kinds of embedders.
-const KINDS: [&str; 4] = ["static", "candle", "http", "hash"];
-
-/// Checks that a kind of embedder exists.
-///
-/// # Errors
-/// `invalid_config` with the kinds that exist.
-pub fn check_kind(kind: &str) -> Result<()> {
-    if KINDS.contains(&kind) { Ok(()) } else { Err(EmbedderError::Unknown(kind.to_owned()).into()) }
-}
-
 /// Opens the configured embedder.
 pub fn open(config: &poc_config::EmbedderConfig) -> Result<Arc<dyn Embedder>> {
     match config.kind.as_str() {

@@ -37,8 +37,6 @@ pub(super) fn check(context: &CommandContext) -> (Vec<CheckResult>, Option<Confi
 pub(in crate::cli) fn problems(config: &Config) -> Vec<Error> {
     let names = Names::of(config);
     let mut problems = names.problems();
-    if let Err(plain) = names.check_plain(&config.search.pipeline) {
-        problems.push(Error { message: format!("`[search] pipeline`: {}", plain.message), ..plain });
-    }
+    problems.extend(names.check_plain(&config.search.pipeline).err());
     problems
 }

@@ -30,10 +30,27 @@ impl Names {
     /// Checks the pipeline that is used for searches without stages.
     ///
     /// # Errors
-    /// `invalid_config` with the position of the setting if the pipeline is invalid.
+    /// `invalid_config` with the name and the position of the setting if the pipeline is invalid.
     pub fn check_plain(&self, search: &SavedPipeline) -> Result<()> {
-        let wrong = |error: Error| Error { code: Code::InvalidConfig, ..error.at(search.at.clone()) };
-        Pipeline::template(&search.text, self).map(drop).map_err(wrong)
+        let mut at = search.at.clone();
+        // An environment variable is named instead of the setting.
+        at.field.get_or_insert_with(|| "search.pipeline".to_owned());
+        Pipeline::template(&search.text, self)
+            .map(drop)
+            .map_err(|error| Error { code: Code::InvalidConfig, ..error.at(at) })
+    }
+
+    /// Adds the position in the settings to the error of a pipeline whose mistakes are all in saved pipelines: that of
+    /// the first one.
+    #[must_use]
+    pub fn locate(&self, error: Error) -> Error {
+        let invalid = error.at.iter().flat_map(|at| &at.pipelines);
+        let saved: Option<Vec<&str>> = invalid.map(|pipeline| pipeline.saved.as_deref()).collect();
+        let first = saved.and_then(|saved| self.all_saved().get(*saved.first()?));
+        match first.map(|saved| saved.at.clone()) {
+            Some(at) => error.at(at),
+            None => error,
+        }
     }
 
     /// The errors of the first hundred saved pipelines that are broken. If there are more, the last error says so.
