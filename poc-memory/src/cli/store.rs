@@ -5,8 +5,8 @@ use super::local::LocalCommand;
 use super::progress;
 use crate::dispatch;
 use crate::ops::{Progress, plural};
-use poc_config::StoreConfig;
 use poc_config::paths::Paths;
+use poc_config::{Config, StoreConfig};
 use poc_graph::error::{Error, Result};
 use poc_store::{CopyStart, SharedLog, Store, copy_log, require_continued};
 use serde::Serialize;
@@ -46,13 +46,18 @@ impl LocalCommand for StoreInit {
     type Output = StoreInitOutput;
 
     fn run(self, context: &CommandContext) -> Result<StoreInitOutput> {
+        let is_of_file = self.log.is_none();
         let settings = settings(context, self.log, self.name)?;
         if settings.log.is_empty() {
             return Err(Error::invalid("no database is named")
                 .hint("give `--log postgres://USER@HOST:PORT/DATABASE`, or set `log` in `[store]`")
                 .field("log"));
         }
-        let done = dispatch::init_log(&settings)?;
+        let located = |error| match is_of_file {
+            true => Config::locate(&context.paths.config_file(), error),
+            false => error,
+        };
+        let done = dispatch::init_log(&settings).map_err(located)?;
         let (from_version, to_version) = done.versions;
         let (address, new, head) = (done.address, done.is_new, done.head);
         Ok(StoreInitOutput { address, from_version, to_version, new, head })

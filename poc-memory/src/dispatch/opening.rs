@@ -10,12 +10,18 @@ use poc_store::SharedLog;
 use std::sync::Arc;
 
 /// Opens the memory of a profile, and creates it if it does not exist.
+///
+/// # Errors
+/// An error about a setting has the position of the setting in config.toml.
 pub fn open_memory(paths: Paths, config: Config) -> Result<Memory> {
     let (clock, rng) = (Arc::new(SystemClock), Arc::new(SystemRng));
-    match shared_log(&config.store)? {
-        Some(log) => Memory::open_shared(paths, config, clock, rng, log),
-        None => Memory::open(paths, config, clock, rng),
-    }
+    let file = paths.config_file();
+    let opened = match shared_log(&config.store) {
+        Ok(Some(log)) => Memory::open_shared(paths, config, clock, rng, log),
+        Ok(None) => Memory::open(paths, config, clock, rng),
+        Err(error) => Err(error),
+    };
+    opened.map_err(|error| Config::locate(&file, error))
 }
 
 /// The shared log that settings name, for a new writer; `None` if they name none. Does not connect.

@@ -58,6 +58,17 @@ impl Config {
         poc_graph::NodeType::BUILT_IN.into_iter().chain(self.nodes.types.iter().map(String::as_str))
     }
 
+    /// Adds the position in the settings file to an error about a setting that was found after loading. The error stays
+    /// as it is if it has a file already, or if the file does not contain the setting.
+    #[must_use]
+    pub fn locate(file: &Path, error: Error) -> Error {
+        let has_file = error.at.as_ref().is_none_or(|at| at.file.is_some() || at.field.is_none());
+        match read(file) {
+            Ok(Some(text)) if !has_file => in_file(error, &file.display().to_string(), &text),
+            _ => error,
+        }
+    }
+
     fn check(&self) -> Result<()> {
         for (name, model) in &self.models {
             if !self.providers.contains_key(&model.provider) {
@@ -280,6 +291,18 @@ mod tests {
         config.toml:1:7: `nodes.types`: `a|b` cannot be the name of a type; leave out spaces, quotes and the characters `:`, `,` and `|`
         ");
         assert!(with("nodes.types = [\"decision\", \"Größe\"]").is_ok());
+    }
+
+    #[test]
+    fn an_error_that_is_found_later_gets_the_position_of_its_setting() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, "[store]\nname = \"a\"\nlog = \"b\"\n").unwrap();
+        let located =
+            |field: &str| Config::locate(&file, Error::config("it is wrong").field(field)).to_string();
+        assert_eq!(located("store.log"), format!("{}:3:1: `store.log`: it is wrong", file.display()));
+        assert_eq!(located("store.ca-file"), "`store.ca-file`: it is wrong");
+        assert_eq!(Config::locate(&file, Error::config("it is wrong")).at, None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::tls;
 use poc_graph::error::{Error, Result};
 use postgres::config::{Host, SslMode};
 use postgres::{Client, Config};
+use std::error::Error as _;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,9 +59,11 @@ impl LogLocation {
         if !address.starts_with("postgres://") && !address.starts_with("postgresql://") {
             return Err(malformed("begins with neither `postgres://` nor `postgresql://`"));
         }
-        let mut config: Config = address
-            .parse()
-            .map_err(|error: postgres::Error| malformed(&format!("cannot be read: {error}")))?;
+        let mut config: Config = address.parse().map_err(|error: postgres::Error| {
+            // Only the source of the error says which part of the address is invalid.
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            malformed(&format!("cannot be read: {why}"))
+        })?;
         if config.get_password().is_some() {
             return Err(malformed("contains a password").hint(
                 "put the password into the variable that `password-env` names, or into a file that `password-file` names",

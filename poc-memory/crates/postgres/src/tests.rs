@@ -529,6 +529,10 @@ fn no_message_has_a_password() {
     for wrong in ["mysql://me@127.0.0.1/db", "postgres://me@/db", "postgres://me@h/db?port=x"] {
         assert_eq!(LogLocation::new(settings(wrong)).unwrap_err().code, Code::InvalidConfig, "{wrong}");
     }
+    for (wrong, why) in [("?port=x", "option `port`"), ("?sslmode=foo", "option `sslmode`")] {
+        let error = LogLocation::new(settings(&format!("postgres://me@h/db{wrong}"))).unwrap_err();
+        assert!(error.message.contains(why), "{error}");
+    }
     let location = LogLocation::new(settings("postgres://me@127.0.0.1:1/db?options=x")).unwrap();
     assert_eq!(location.to_string(), "postgres://me@127.0.0.1:1/db#a");
     assert!(!format!("{location:?}").contains("hunter2"));

@@ -20,6 +20,7 @@ pub(crate) fn connector(authorities: Option<&Path>) -> Result<MakeRustlsConnect>
             let unreadable = |why: String| {
                 Error::config(format!("the certificates in `{}` cannot be read: {why}", file.display()))
                     .hint("`ca-file` in `[store]` is a file in PEM format")
+                    .field("store.ca-file")
             };
             let certificates =
                 CertificateDer::pem_file_iter(file).map_err(|error| unreadable(error.to_string()))?;
