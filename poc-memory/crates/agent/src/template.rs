@@ -1,6 +1,7 @@
 //! Prompt templates: file names, includes, variables and their diagnostics.
 
 mod bounds;
+mod syntax;
 mod tags;
 
 pub(super) use tags::head;
@@ -113,7 +114,16 @@ pub(super) fn engine(
     });
     match tera.add_raw_templates(sources()) {
         Ok(()) => Ok(tera),
-        Err(error) => Err(diagnostics(&error)),
+        Err(error) => {
+            let explain = |found: FileDiagnostic| {
+                let source = sources().find(|(name, _)| found.file.as_deref() == Some(*name));
+                match source {
+                    Some((_, text)) => syntax::explain(found, text),
+                    None => found,
+                }
+            };
+            Err(diagnostics(&error).into_iter().map(explain).collect())
+        }
     }
 }
 

@@ -25,11 +25,7 @@ pub(super) fn tags(text: &str) -> Vec<Tag<'_>> {
     let mut found = Vec::new();
     let mut rest = 0;
     while let Some((start, opener)) = next(text, rest) {
-        let closer = match opener {
-            "{#" => "#}",
-            "{{" => "}}",
-            _ => "%}",
-        };
+        let closer = closer(opener);
         let inside = text.get(start + opener.len()..).unwrap_or("");
         let Some(length) = inside.find(closer) else { break };
         rest = start + opener.len() + length + closer.len();
@@ -67,7 +63,8 @@ pub(super) fn words<'t>(tag: &Tag<'t>) -> Vec<(&'t str, usize)> {
     found
 }
 
-fn is_part(char: char) -> bool {
+/// Whether a character can be part of a word.
+pub(super) fn is_part(char: char) -> bool {
     char.is_alphanumeric() || char == '_'
 }
 
@@ -99,7 +96,17 @@ pub(crate) fn head(text: &str) -> &str {
     text.get(..next(text, 0).map_or(text.len(), |(start, _)| start)).unwrap_or(text)
 }
 
-fn next(text: &str, from: usize) -> Option<(usize, &'static str)> {
+/// What ends a tag that begins with `opener`.
+pub(super) fn closer(opener: &str) -> &'static str {
+    match opener {
+        "{#" => "#}",
+        "{{" => "}}",
+        _ => "%}",
+    }
+}
+
+/// The byte offset and the opener of the next tag from byte `from` on.
+pub(super) fn next(text: &str, from: usize) -> Option<(usize, &'static str)> {
     let braces = text.get(from..)?.match_indices('{').map(|(found, _)| from + found);
     braces.into_iter().find_map(|at| {
         let opener = match text.as_bytes().get(at + 1)? {

@@ -162,7 +162,8 @@ fn template_problems_are_reported_in_the_file_that_holds_it() {
       put `tone = "…"` under `[prompt.vars]`, or write `vars.tone | default(value="…")`
     prompts/draws.md:2:1: the template `nowhere.md` is missing
       put a file `nowhere.md` into `HOME/prompts`
-    prompts/syntax.md:2:11: unexpected end of input
+    prompts/syntax.md:2:3: `{{` is never closed
+      write `}}` where the tag ends
     agents/e.toml:4:12: the template `../config.toml` is outside the `prompts` folder
       name a file in that folder, such as `linker.md`
     agents/f.toml:4:12: the template `none.md` is missing

@@ -158,7 +158,8 @@ fn errors_in_pipelines_and_templates_have_their_position_in_the_file() {
            ^^^^^^^^
          → save one in config.toml under `[pipelines]`: `recent = "age:<7d | limit:20"`
     "{{ NODES"
-      7:19: unexpected end of input
+      7:11: `{{` is never closed
+         → write `}}` where the tag ends
     "no nodes"
       8:17: the template does not use the placeholder `NODES`
          → write `{{ NODES }}` in the template or remove it here
@@ -171,7 +172,7 @@ fn errors_in_pipelines_and_templates_have_their_position_in_the_file() {
     '''
       9:12: unknown filter `shout`
     '''
-      9:7: found `%}` but expected one of: integer, float, string, bool, ident, `-`, `not`, `<`, `{`, `[` or `(`
+      9:7: found `%}` where a value is expected
     "{{ NODES }}\n{% include '../x.md' %}"
       7:24: the template `../x.md` is outside the `prompts` folder
          → name a file in that folder, such as `linker.md`
