@@ -107,7 +107,8 @@ impl LocalCommand for ConfigSet {
             text.push_str(&format!("the value comes from {origin}, which overrides the file\n"));
         }
         if output.daemon_differs {
-            text.push_str(&format!("the running daemon was started with other settings: {RESTART}\n"));
+            let what = if *changed { format!("`{key}`") } else { "changed settings".to_owned() };
+            text.push_str(&format!("restart the daemon for {what} to take effect: {RESTART}\n"));
         }
         text
     }

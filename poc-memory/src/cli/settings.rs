@@ -3,7 +3,7 @@
 use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
-use poc_config::Setting;
+use poc_config::{Config, Setting};
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use serde::Serialize;
@@ -57,7 +57,7 @@ impl LocalCommand for ConfigShow {
             text.push_str(&format!("\n{problem}\n{hint}"));
         }
         if shown.daemon_differs {
-            text.push_str(&format!("\nthe running daemon was started with other settings: {RESTART}\n"));
+            text.push_str(&format!("\nrestart the daemon for changed settings to take effect: {RESTART}\n"));
         }
         text
     }
@@ -92,19 +92,35 @@ impl LocalCommand for ConfigGet {
 /// The setting with a key.
 ///
 /// # Errors
-/// `not_found`, with similar keys or with the keys of the section as a hint.
+/// `invalid_argument` if the key is a section or no setting has this name, `not_found` if a setting without a default is
+/// not set; with similar keys or with a key of the section as a hint.
 pub(super) fn find(mut settings: Vec<Setting>, key: &str) -> Result<Setting> {
     if let Some(index) = settings.iter().position(|setting| setting.key == key) {
         return Ok(settings.swap_remove(index));
     }
     let keys = || settings.iter().map(|setting| setting.key.as_str());
     let section = format!("{}.", key.trim_end_matches('.'));
-    let hint = match (similar::closest(key, keys()), keys().find(|own| own.starts_with(&section))) {
-        (_, Some(first)) => format!("name a setting of this section, such as `{first}`"),
-        (Some(near), None) => format!("did you mean `{near}`?"),
-        (None, None) => "`poc-memory config show` lists all settings".to_owned(),
+    if let Some(first) = keys().find(|own| own.starts_with(&section)) {
+        return Err(Error::invalid(format!("`{key}` is a section"))
+            .hint(format!("name a setting of this section, such as `{first}`"))
+            .field("key"));
+    }
+    let hint = match similar::closest(key, keys()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`poc-memory config show` lists all settings".to_owned(),
     };
-    Err(Error::not_found(format!("`{key}` is not set")).hint(hint).field("key"))
+    let error = match is_unknown(key) {
+        true => Error::invalid(format!("`{key}` is not a setting")),
+        false => Error::not_found(format!("`{key}` is not set")),
+    };
+    Err(error.hint(hint).field("key"))
+}
+
+/// Whether no setting can have a key. Some settings without a default have names that the user chooses.
+fn is_unknown(key: &str) -> bool {
+    let text = format!("{key} = 0");
+    let refused = Config::layered(Some(("config.toml", &text)), std::iter::empty()).err();
+    refused.is_some_and(|error| error.message.starts_with("unknown key"))
 }
 
 #[cfg(test)]
@@ -125,8 +141,9 @@ mod tests {
             format!("{:<44} # {}", "retrieve.top-k = 5", file.display())
         );
         assert_eq!(show("text.k1").trim_end(), format!("{:<44} # default", "text.k1 = 0.9"));
-        insta::assert_snapshot!(show("retrieve.topk"), @"`key`: `retrieve.topk` is not set; did you mean `retrieve.top-k`?");
-        insta::assert_snapshot!(show("backup"), @"`key`: `backup` is not set; name a setting of this section, such as `backup.keep`");
-        insta::assert_snapshot!(show("xyz"), @"`key`: `xyz` is not set; `poc-memory config show` lists all settings");
+        insta::assert_snapshot!(show("retrieve.topk"), @"`key`: `retrieve.topk` is not a setting; did you mean `retrieve.top-k`?");
+        insta::assert_snapshot!(show("backup"), @"`key`: `backup` is a section; name a setting of this section, such as `backup.keep`");
+        insta::assert_snapshot!(show("xyz"), @"`key`: `xyz` is not a setting; `poc-memory config show` lists all settings");
+        assert!(show("pipelines.mine").starts_with("`key`: `pipelines.mine` is not set; "));
     }
 }

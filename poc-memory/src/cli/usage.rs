@@ -177,6 +177,17 @@ pub(super) fn parser_error(error: &clap::Error, help: &str) -> Option<Error> {
     }
 }
 
+/// A tip of the parser. It lists several similar names from the least to the most similar one; the best comes first.
+fn best_first(tip: &str) -> String {
+    match tip.split_once(": ") {
+        Some((what, names)) if what.starts_with("some similar ") => {
+            let names: Vec<&str> = names.split(", ").collect();
+            format!("{what}: {}", names.into_iter().rev().collect::<Vec<_>>().join(", "))
+        }
+        _ => tip.to_owned(),
+    }
+}
+
 /// The parser's message as an error; the hint is its tip, or otherwise `help`.
 fn translate(rendered: &str, help: &str) -> Error {
     let mut message = Vec::new();
@@ -186,7 +197,7 @@ fn translate(rendered: &str, help: &str) -> Error {
         match line.strip_prefix("tip: ") {
             // Somebody who mistyped an option does not need the hint that it could be a text.
             Some(tip) if tip.starts_with("to pass '") => {}
-            Some(tip) => tips.push(tip),
+            Some(tip) => tips.push(best_first(tip)),
             None => message.push(line),
         }
     }
@@ -224,6 +235,10 @@ mod tests {
         insta::assert_snapshot!(check(&["serach"]), @r"
         unrecognized subcommand `serach`
         a similar subcommand exists: `search`
+        ");
+        insta::assert_snapshot!(check(&["serch"]), @r"
+        unrecognized subcommand `serch`
+        some similar subcommands exist: `search`, `insert`
         ");
         insta::assert_snapshot!(check(&["remember", "milk"]), @r"
         unrecognized subcommand `remember`

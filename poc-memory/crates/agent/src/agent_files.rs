@@ -174,10 +174,13 @@ pub fn create(paths: &Paths, agent: &str, draft: AgentDraft) -> Result<Vec<PathB
     paths.create()?;
     [paths.agents(), paths.prompts()].iter().try_for_each(|folder| create_private(folder))?;
     let prompt = draft.prompt.map(|(name, text)| (paths.prompts().join(name), text));
-    for file in prompt.iter().map(|(file, _)| file).chain([&file]) {
-        if file.symlink_metadata().is_ok() {
-            return Err(already_exists(file));
-        }
+    if file.symlink_metadata().is_ok() {
+        return Err(Error::conflict(format!("the agent `{agent}` already exists"))
+            .hint(format!("edit `{}`, or choose another name", file.display()))
+            .field("agent"));
+    }
+    if let Some((file, _)) = prompt.as_ref().filter(|(file, _)| file.symlink_metadata().is_ok()) {
+        return Err(already_exists(file));
     }
     write_schema(paths)?;
     // The prompt is written first: without it, the agent would be invalid for a moment.

@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for Pattern {
             // below it.
             let text = error.to_string();
             let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            serde::de::Error::custom(format!("is not a regular expression: {why}"))
+            serde::de::Error::custom(format!("the value is not a regular expression: {why}"))
         })
     }
 }

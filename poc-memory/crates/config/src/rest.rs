@@ -105,7 +105,7 @@ mod tests {
         insta::assert_snapshot!(all.join("\n"), @r"
         config.toml:1:6: `rest.address`: `0.0.0.0:9977` can be reached from other machines, and `allow-remote` is off; use `127.0.0.1`, or set `allow-remote = true` and put TLS in front of it
         taken
-        config.toml:1:6: `rest.address`: is not an address; write an IP address and a port, such as `127.0.0.1:9977`
+        config.toml:1:6: `rest.address`: the value is not an address; write an IP address and a port, such as `127.0.0.1:9977`
         config.toml:1:6: `rest.max-connections`: cannot be 0; give 1 or more; 256 is usual
         config.toml:1:6: `rest.header-timeout`: cannot be 0s; give 1ms or more; 10s is usual
         config.toml:1:6: `rest.allowed-origins`: `memory.example.org` is not an origin; write scheme and host, as in `https://memory.example.org`

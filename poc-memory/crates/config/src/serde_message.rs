@@ -21,7 +21,7 @@ pub(super) fn rewrite(message: &str, key: &str) -> (String, Option<String>) {
     }
     if message == "invalid socket address syntax" {
         let hint = "write an IP address and a port, such as `127.0.0.1:9977`";
-        return ("is not an address".to_owned(), Some(hint.to_owned()));
+        return ("the value is not an address".to_owned(), Some(hint.to_owned()));
     }
     let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
     if let Some((found, expected)) = wrong.and_then(|rest| rest.rsplit_once(", expected ")) {

@@ -159,7 +159,7 @@ fn an_invalid_schema_is_refused_with_its_location() {
         format!("{error}\n  {}", error.hint.as_deref().unwrap_or_default())
     };
     insta::assert_snapshot!(texts.iter().map(report).collect::<Vec<_>>().join("\n"), @r#"
-    config.toml:2:11: `tenant-schema.keys.user.pattern`: is not a regular expression: unclosed character class
+    config.toml:2:11: `tenant-schema.keys.user.pattern`: the value is not a regular expression: unclosed character class
       
     config.toml:2:11: `tenant-schema.keys.user.enum`: `user` has no allowed values
       list the allowed values, or leave `enum` out
