@@ -32,6 +32,9 @@ pub(crate) struct WeightOutput {
     before: f64,
     /// The weight after the change: 0.01 to 100 with the default settings.
     weight: f64,
+    /// Whether the change went beyond the floor or the cap, so that the weight is one of them; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    limited: bool,
 }
 
 impl Op for WeightRequest {
@@ -49,12 +52,18 @@ impl Op for WeightRequest {
             let node = ctx.find_writable(tx, &self.node, "node")?;
             resolve::check_version(&node, self.if_version)?;
             let weighed = weight::change(tx, node.id, self.value, &ctx.memory.config.weight, now)?;
-            Ok(WeightOutput { key: node.key, before: weighed.before, weight: weighed.after })
+            Ok(WeightOutput {
+                key: node.key,
+                before: weighed.before,
+                weight: weighed.after,
+                limited: weighed.is_limited,
+            })
         })?;
         Ok(done.value)
     }
 
     fn show(output: &WeightOutput, _: &Terminal) -> String {
-        format!("weight of `{}`: {:.3} → {:.3}\n", output.key, output.before, output.weight)
+        let limited = if output.limited { " (limited by `floor` and `cap` in `[weight]`)" } else { "" };
+        format!("weight of `{}`: {:.3} → {:.3}{limited}\n", output.key, output.before, output.weight)
     }
 }

@@ -274,6 +274,12 @@ impl Definition {
         let params = &self.query.params;
         if let Some(unknown) = set.keys().find(|name| !params.contains_key(*name)) {
             let agent = &self.name;
+            if self.query.text.contains(&format!("${{{unknown}}}")) {
+                return Err(Error::config(format!(
+                    "the file of the agent `{agent}` uses `${{{unknown}}}` but does not define this parameter"
+                ))
+                .hint(format!("add `{unknown} = \"…\"` under `[query.params]` in the file")));
+            }
             let error =
                 Error::invalid(format!("the agent `{agent}` has no parameter `{unknown}`")).field("set");
             let known: Vec<String> = params.keys().map(|name| format!("`{name}`")).collect();

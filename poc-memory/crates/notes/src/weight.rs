@@ -29,6 +29,8 @@ pub struct WeightUpdate {
     pub before: f64,
     /// The weight after the change, within floor and cap.
     pub after: f64,
+    /// Whether the floor or the cap limited the weight.
+    pub is_limited: bool,
 }
 
 /// The weight of a node decayed to `now`, at least the floor.
@@ -56,7 +58,8 @@ pub fn change(
     }
     let after = wanted.clamp(config.floor, config.cap);
     tx.put_activity(id, &Activity { weight: after, ..activity })?;
-    Ok(WeightUpdate { before, after })
+    let is_limited = !(config.floor..=config.cap).contains(&wanted);
+    Ok(WeightUpdate { before, after, is_limited })
 }
 
 /// Counts a use of a node and decays its weight to `now`, without a gain.

@@ -221,7 +221,7 @@ impl AgentRunOutput {
             let _ = writeln!(text, "  {pause}");
         }
         if !self.set.is_empty() {
-            let _ = writeln!(text, "  with {}", assigned(&self.set));
+            let _ = writeln!(text, "  parameters: {}", assigned(&self.set));
         }
         if !self.notes.trim().is_empty() {
             let _ = writeln!(text, "  {}", one_line(&self.notes));

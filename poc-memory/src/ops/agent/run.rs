@@ -91,7 +91,14 @@ impl Op for AgentRun {
         let catalog = ctx.host.catalog()?;
         let entry = catalog.entry(&self.agent)?;
         let outdated = entry.errors.first().map(FileDiagnostic::line);
-        let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load())?;
+        let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load());
+        // An earlier version of an invalid file may lack the parameter.
+        let definition = definition.map_err(|error| match &outdated {
+            Some(first) => {
+                Error::config(format!("the file of the agent `{}` is invalid: {first}", self.agent))
+            }
+            None => error,
+        })?;
         check_tenant(ctx.memory)?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
         if propose && definition.mode == Mode::Observe {

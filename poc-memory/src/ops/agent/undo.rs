@@ -4,6 +4,7 @@ use crate::ops::text::plural;
 use crate::ops::undo_window::{undo_line, undo_window};
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::ledger::{self, Run};
+use poc_agent::proposal::proposals;
 use poc_agent::undo;
 use poc_config::HistoryRetention;
 use poc_graph::RunId;
@@ -38,6 +39,9 @@ pub(crate) struct AgentUndoOutput {
     undone: Vec<String>,
     /// Actions that were not undone, and why.
     refused: Vec<RefusedItem>,
+    /// Number of undone actions that were approved proposals and wait for a decision again; absent if 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reopened: Option<usize>,
     /// The number of the change that this undo made, if it undid anything; `undo` takes it to bring the actions back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
@@ -79,7 +83,10 @@ impl Op for AgentUndo {
     type Output = AgentUndoOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentUndoOutput> {
+        let waiting = |run| proposals(ctx.memory, Some(run)).map(|waiting| waiting.len());
+        let before = waiting(ledger::find(ctx.memory, &self.run)?.id)?;
         let (run, UndoReport { seq, items }) = of_run(ctx, &self.run, &self.only)?;
+        let reopened = waiting(run.id)?.saturating_sub(before);
         let in_effect = run.applied_actions().filter(|action| !action.is_undone()).count();
         let (undone, refused) = split_by_outcome(items);
         Ok(AgentUndoOutput {
@@ -88,6 +95,7 @@ impl Op for AgentUndo {
             in_effect,
             undone,
             refused,
+            reopened: (reopened > 0).then_some(reopened),
             seq,
             undo_within: undo_window(ctx),
         })
@@ -107,6 +115,10 @@ impl Op for AgentUndo {
         }
         for RefusedItem { action, reason } in &output.refused {
             let _ = writeln!(text, "  left:   {action}: {reason}");
+        }
+        if let Some(reopened) = output.reopened {
+            let wait = if reopened == 1 { "waits" } else { "wait" };
+            let _ = writeln!(text, "{} {wait} for a decision again", plural(reopened as u64, "proposal"));
         }
         text += &undo_line(output.seq.as_slice(), output.undo_within, terminal);
         text
@@ -133,5 +145,10 @@ mod tests {
         1 of 6 actions of linker undone; the visits of the run are kept
           undone: link `a` to `b` at 0.4
         ");
+        let reopened = AgentUndoOutput { reopened: Some(1), ..output };
+        assert!(
+            AgentUndo::show(&reopened, &Terminal::default())
+                .contains("1 proposal waits for a decision again\n")
+        );
     }
 }

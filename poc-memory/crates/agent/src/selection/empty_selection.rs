@@ -65,7 +65,6 @@ fn help(stage: &StageReport) -> String {
         "all" => "`poc-memory insert` and `poc-memory import` add some".to_owned(),
         "type" if !is_negated => format!("import notes with `type: {argument}`, or change the pipeline"),
         "keyword" if !is_negated => format!("give notes the keyword `{argument}`, or change the pipeline"),
-        "provenance" | "key" | "state" => "no note matches; change the pipeline".to_owned(),
         "interference-pairs" => {
             "no pair is similar enough; this can be correct, otherwise lower `min_sim` in the pipeline"
                 .to_owned()
@@ -76,7 +75,7 @@ fn help(stage: &StageReport) -> String {
             false => "wait until notes have that age, or change the pipeline".to_owned(),
         },
         "visited" | "not-visited" => "this stage depends on which notes another agent has visited".to_owned(),
-        "content-len" | "key-len" | "weight" | "degree" => {
+        "provenance" | "key" | "state" | "content-len" | "key-len" | "weight" | "degree" => {
             "no note matches; this can be correct, otherwise change the pipeline".to_owned()
         }
         "generated-key" => "no key is generated, so no note needs another key".to_owned(),

@@ -65,12 +65,15 @@ impl SelectionSummary {
         if self.kept_away > 0 {
             let _ = writeln!(text, "           {} hidden from agents", self.kept_away);
         }
+        let least = match (self.min_results, self.min_stale) {
+            (results, stale) if results == stale => plural(results as u64, "stale result"),
+            (results, 1) => format!("{}, of which 1 is stale", plural(results as u64, "result")),
+            (results, stale) => format!("{}, of which {stale} are stale", plural(results as u64, "result")),
+        };
         let _ = writeln!(
             text,
-            "           a run takes at most {}; it starts with at least {}, of which {} stale",
-            self.max_results,
-            plural(self.min_results as u64, "result"),
-            if self.min_stale == 1 { "1 is".to_owned() } else { format!("{} are", self.min_stale) },
+            "           a run takes at most {}; it starts with at least {least}",
+            self.max_results
         );
     }
 }
