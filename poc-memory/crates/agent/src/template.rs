@@ -127,6 +127,30 @@ pub(super) fn engine(
     }
 }
 
+/// The variables that a template shows in tags of their own, such as `{{ NODES }}`, with the byte offset of their first
+/// use, except those that its blocks may define. Unlike [`variables`], this works for a template that is invalid.
+pub(super) fn shown_variables(text: &str) -> BTreeMap<&str, usize> {
+    let tags = tags(text);
+    let in_blocks: BTreeSet<&str> = tags
+        .iter()
+        .filter(|tag| tag.kind == TagKind::Block)
+        .flat_map(tags::words)
+        .map(|(word, _)| word)
+        .collect();
+    let mut found = BTreeMap::new();
+    for tag in tags.iter().filter(|tag| tag.kind == TagKind::Value) {
+        if let [(word, offset)] = tags::words(tag).as_slice()
+            && *word == tag.inside
+            && word.starts_with(|char: char| char.is_ascii_alphabetic())
+            && word.is_ascii()
+            && !in_blocks.contains(word)
+        {
+            found.entry(*word).or_insert(*offset);
+        }
+    }
+    found
+}
+
 /// The variables of a template, except `vars`.
 pub(super) fn variables(tera: &Tera, name: &str) -> BTreeSet<String> {
     let found = tera.get_template_variables(name).unwrap_or_default();

@@ -82,7 +82,7 @@ impl Op for PipelineCheck {
         let mut text = String::new();
         for checked in &output.pipelines {
             match &checked.problem {
-                Some(wrong) => text.push_str(&diagnostic_text(wrong)),
+                Some(wrong) => text.push_str(&format!("error: {}", diagnostic_text(wrong))),
                 None => {
                     let name = checked.saved.as_ref().map_or_else(String::new, |name| format!("@{name}: "));
                     let pipeline = checked.pipeline.as_deref().unwrap_or(&checked.text);

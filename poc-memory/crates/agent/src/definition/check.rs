@@ -15,6 +15,8 @@ pub(crate) struct TemplateCheck {
     pub(crate) diagnostics: Vec<FileDiagnostic>,
     /// The variables it uses; `None` when it cannot be parsed.
     pub(crate) variables: Option<Vec<Variable>>,
+    /// Variables that it shows in tags of their own, if it cannot be parsed.
+    pub(crate) shown: Vec<Variable>,
     /// The names under `vars` that it requires.
     pub(crate) vars: Vec<Variable>,
 }
@@ -32,7 +34,13 @@ pub(crate) struct Variable {
 pub(crate) fn template(name: &str, text: &str, includes: &BTreeMap<String, String>) -> TemplateCheck {
     let tera = match template::engine(name, text, includes, |_| Ok(String::new())) {
         Ok(tera) => tera,
-        Err(diagnostics) => return TemplateCheck { diagnostics, ..TemplateCheck::default() },
+        Err(diagnostics) => {
+            let shown = template::shown_variables(text).into_iter().map(|(variable, offset)| Variable {
+                name: variable.to_owned(),
+                at: ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::offset(text, offset) },
+            });
+            return TemplateCheck { diagnostics, shown: shown.collect(), ..TemplateCheck::default() };
+        }
     };
     let sources = || {
         let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
@@ -58,7 +66,7 @@ pub(crate) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
             }
         }
     }
-    TemplateCheck { diagnostics: Vec::new(), variables: Some(variables), vars }
+    TemplateCheck { variables: Some(variables), vars, ..TemplateCheck::default() }
 }
 
 impl Definition {

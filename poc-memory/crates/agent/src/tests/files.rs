@@ -134,7 +134,7 @@ fn template_problems_are_reported_in_the_file_that_holds_it() {
     );
     world.file("prompts/names.md", "Use `supersede`.\n\n{{ NODES }} {{ Topology }}\n{% for a in NODES %}{{ a }}{% endfor %}{% set b = 1 %}{{ b }} {{ vars.tone }}\n");
     world.file("prompts/draws.md", "{{ NODES }}\n{% include \"nowhere.md\" %}\n");
-    world.file("prompts/syntax.md", "line\n  {{ NODES \n");
+    world.file("prompts/syntax.md", "line {{ nods }}\n  {{ NODES \n");
     for (name, template) in [
         ("a", "bad.md"),
         ("b", "names.md"),
@@ -162,6 +162,8 @@ fn template_problems_are_reported_in_the_file_that_holds_it() {
       put `tone = "…"` under `[prompt.vars]`, or write `vars.tone | default(value="…")`
     prompts/draws.md:2:1: the template `nowhere.md` is missing
       put a file `nowhere.md` into `HOME/prompts`
+    prompts/syntax.md:1:9: unknown variable `nods`
+      did you mean `NODES`?
     prompts/syntax.md:2:3: `{{` is never closed
       write `}}` where the tag ends
     agents/e.toml:4:12: the template `../config.toml` is outside the `prompts` folder

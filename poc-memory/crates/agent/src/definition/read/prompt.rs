@@ -91,7 +91,17 @@ impl<'a> Reader<'a> {
         for diagnostic in checked.diagnostics {
             self.at_template(source, diagnostic);
         }
-        let Some(variables) = checked.variables else { return false };
+        let report_undeclared = |variables: &[check::Variable]| {
+            for variable in variables {
+                if !placeholders.iter().any(|(name, _)| name.eq_ignore_ascii_case(&variable.name)) {
+                    self.at_template(source, check::undeclared(variable));
+                }
+            }
+        };
+        let Some(variables) = checked.variables else {
+            report_undeclared(&checked.shown);
+            return false;
+        };
         for used in &checked.vars {
             if let Some(diagnostic) = check::missing_var(used, vars.keys().map(String::as_str)) {
                 self.at_template(source, diagnostic);
@@ -102,11 +112,7 @@ impl<'a> Reader<'a> {
                 self.file.report(offset, diagnostic);
             }
         }
-        for variable in &variables {
-            if !placeholders.iter().any(|(name, _)| name.eq_ignore_ascii_case(&variable.name)) {
-                self.at_template(source, check::undeclared(variable));
-            }
-        }
+        report_undeclared(&variables);
         true
     }
 
