@@ -126,6 +126,23 @@ fn a_provider_is_contacted_only_on_request_and_free_of_charge() {
 }
 
 #[test]
+fn a_restart_that_would_fail_because_of_a_token_leaves_the_daemon_running() {
+    let mut world = World::new();
+    world.write("config.toml", "[rest]\nenabled = true\naddress = \"127.0.0.1:0\"\n");
+    world.start_daemon();
+    let pid = world.json(&["daemon", "status"])["pid"].clone();
+    world.write("token-model", "short\n");
+    let refused = world.json_with_status(&["daemon", "restart"], 78);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("does not start"), "{refused}");
+    let status = world.json(&["daemon", "status"]);
+    assert_eq!(status["pid"], pid);
+    assert!(status["problems"].to_string().contains("does not start"), "{status}");
+    let report = world.json_with_status(&["doctor"], 1);
+    let failed = |check| found(&report, check).iter().filter(|line| line.contains("does not start")).count();
+    assert_eq!((failed("folders"), failed("daemon")), (1, 0), "{report}");
+}
+
+#[test]
 fn a_broken_pipeline_in_the_settings_is_reported_once_with_its_location() {
     let world = World::new();
     world.run(&["insert", "--title", "a", "--body", "b"]);

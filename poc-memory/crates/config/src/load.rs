@@ -62,9 +62,9 @@ impl Config {
     /// as it is if it has a file already, or if the file does not contain the setting.
     #[must_use]
     pub fn locate(file: &Path, error: Error) -> Error {
-        let has_file = error.at.as_ref().is_none_or(|at| at.file.is_some() || at.field.is_none());
+        let has_only_field = error.at.as_ref().is_some_and(|at| at.file.is_none() && at.field.is_some());
         match read(file) {
-            Ok(Some(text)) if !has_file => in_file(error, &file.display().to_string(), &text),
+            Ok(Some(text)) if has_only_field => in_file(error, &file.display().to_string(), &text),
             _ => error,
         }
     }

@@ -4,7 +4,7 @@ use super::NAMES;
 use super::sample::notes;
 use crate::query::{Names, Pipeline, vocabulary};
 use poc_config::SavedPipeline;
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Code, Error, ErrorLocation, Result};
 use proptest::prelude::*;
 
 fn saved(pipelines: &[(&str, &str)]) -> Names {
@@ -50,6 +50,16 @@ fn a_name_is_replaced_by_its_stages() {
     };
     assert_eq!(parts(&["wal"], &["spread", "@three"]), "hybrid:wal | spread | limit:3");
     assert_eq!(parts(&[], &["@near", "limit:1"]), "match:b-tree | spread | limit:1");
+}
+
+#[test]
+fn an_error_in_a_saved_pipeline_has_its_position_in_the_settings() {
+    let at = ErrorLocation { file: Some("config.toml".into()), line: Some(2), ..ErrorLocation::default() };
+    let broken = SavedPipeline { text: "tpye:x".to_owned(), at };
+    let names = NAMES.clone().with_saved([("broken".to_owned(), broken)].into());
+    let located = |text: &str| names.locate(Pipeline::parse(text, &names).unwrap_err()).to_string();
+    assert!(located("@broken").starts_with("config.toml:2: in the saved pipeline `@broken`: unknown stage"));
+    assert!(located("tpye:y").starts_with("unknown stage"));
 }
 
 #[test]
