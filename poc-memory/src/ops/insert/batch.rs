@@ -67,6 +67,7 @@ pub(super) fn lines(word: &str) -> Result<BatchNotes, String> {
     full.map(|(number, line)| note(line).map_err(|error| format!("line {number}: {}", error.line())))
         .collect::<Result<_, String>>()
         .map(BatchNotes)
+        .map_err(|error| format!("nothing was stored: {error}"))
 }
 
 /// Parses the note of a line.

@@ -66,6 +66,9 @@ struct RenamedNote {
     key: String,
     /// Its key in the other store.
     renamed: String,
+    /// Whether its key was taken because the note was edited in both stores, so that each has both texts now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    edited_in_both: bool,
 }
 
 /// The notes that a sync would pull, delete and push.
@@ -121,7 +124,12 @@ impl Op for RemoteSync {
                 pushed: report.links.pushed,
             },
             renamed: renamed
-                .map(|sync::KeyRename { pulled, key, renamed }| RenamedNote { pulled, key, renamed })
+                .map(|sync::KeyRename { pulled, key, renamed, edited_in_both }| RenamedNote {
+                    pulled,
+                    key,
+                    renamed,
+                    edited_in_both,
+                })
                 .collect(),
             dry_run: self.dry_run,
             would: self.dry_run.then(|| SyncPlanRow {
@@ -161,9 +169,13 @@ impl Op for RemoteSync {
         if *retired > 0 {
             let _ = writeln!(text, "retired {}", plural(*retired, "note"));
         }
-        for RenamedNote { pulled, key, renamed } in renamed.iter().take(SHOWN_NOTES) {
+        for RenamedNote { pulled, key, renamed, edited_in_both } in renamed.iter().take(SHOWN_NOTES) {
             let side = if *pulled { "here" } else { "in the remote" };
-            let _ = writeln!(text, "renamed `{key}` to `{renamed}` {side}: the key was taken");
+            let reason = match edited_in_both {
+                true => "it was edited on both sides, and both texts are kept",
+                false => "the key was taken",
+            };
+            let _ = writeln!(text, "renamed `{key}` to `{renamed}` {side}: {reason}");
         }
         if renamed.len() > SHOWN_NOTES {
             let _ =

@@ -34,6 +34,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
 use poc_store::{Cause, Commit, Store, Transaction};
 use std::cell::Cell;
+use std::collections::HashSet;
 use transfer::{CopyJob, CopyResult, RECORDS_PER_TXN};
 
 /// The op of syncs in the log of both stores.
@@ -277,10 +278,10 @@ impl Sync<'_> {
         })?;
         self.write_local(&plan.diverged, |tx, id| binding::unmark(tx, self.tenant, *id))?;
 
-        let pulled_notes = self.pull(&plan.pulls, other, &mut report, &progress)?;
+        let pulled_notes = self.pull(plan, other, &mut report, &progress)?;
         report.deleted += self.delete(&plan.deletes)?;
         progress(plan.deletes.len());
-        let pushed_notes = self.push(&plan.pushes, own, &mut report, &progress)?;
+        let pushed_notes = self.push(plan, own, &mut report, &progress)?;
 
         let deleted: Vec<NodeId> = plan.deletes.iter().map(|deletion| deletion.id).collect();
         let (own, other) = (own.after(&deleted, pulled_notes), other.after(&[], pushed_notes));
@@ -294,7 +295,7 @@ impl Sync<'_> {
     /// Copies notes of the remote and adds them to the report. Returns them as they are in the local store.
     fn pull(
         &self,
-        copies: &[NoteCopy],
+        plan: &RemoteSyncPlan,
         other: &Inventory,
         report: &mut SyncReport,
         progress: &dyn Fn(usize),
@@ -306,13 +307,13 @@ impl Sync<'_> {
             None => Ok(()),
         };
         let mut pulled = Vec::new();
-        job.copy(copies, &mark, &mut |copied: Commit<Vec<CopyResult>>| {
+        job.copy(&plan.pulls, &mark, &mut |copied: Commit<Vec<CopyResult>>| {
             for copied in &copied.value {
                 let Some(id) = copied.id else { continue };
                 report.pulled += 1;
                 report.deleted += u64::from(matches!(copied.copy.target, CopyTarget::NextVersion(..)));
                 pulled.extend(copied_note(other, &copied.copy, id));
-                report.renamed.extend(renamed(copied, true));
+                report.renamed.extend(renamed(copied, true, &plan.edited_in_both));
             }
             progress(copied.value.len());
             (self.callbacks.check_cancelled)()
@@ -329,7 +330,7 @@ impl Sync<'_> {
     /// Copies notes to the remote and adds them to the report. Returns them as they are in the remote.
     fn push(
         &self,
-        copies: &[NoteCopy],
+        plan: &RemoteSyncPlan,
         own: &Inventory,
         report: &mut SyncReport,
         progress: &dyn Fn(usize),
@@ -337,7 +338,7 @@ impl Sync<'_> {
         let adapt = |node: Node| Node { origin: Origin::Local, ..node };
         let job = CopyJob { from: self.local, to: self.remote, adapt: &adapt, cause: &self.remote_cause };
         let mut pushed = Vec::new();
-        job.copy(copies, &|_, _| Ok(()), &mut |copied: Commit<Vec<CopyResult>>| {
+        job.copy(&plan.pushes, &|_, _| Ok(()), &mut |copied: Commit<Vec<CopyResult>>| {
             (self.callbacks.check_cancelled)()?;
             let written = copied.value.iter().filter_map(|copied| Some((copied, copied.id?)));
             let written: Vec<(&CopyResult, NodeId)> = written.collect();
@@ -347,7 +348,7 @@ impl Sync<'_> {
             for (copied, remote_id) in written {
                 report.pushed += 1;
                 pushed.extend(copied_note(own, &copied.copy, remote_id));
-                report.renamed.extend(renamed(copied, false));
+                report.renamed.extend(renamed(copied, false, &plan.edited_in_both));
             }
             progress(copied.value.len());
             Ok(())
@@ -406,7 +407,7 @@ fn copied_note(from: &Inventory, copy: &NoteCopy, id: NodeId) -> Option<Inventor
     from.with_id(copy.id).map(|note| InventoryNote { id, ..*note })
 }
 
-fn renamed(copied: &CopyResult, pulled: bool) -> Option<KeyRename> {
+fn renamed(copied: &CopyResult, pulled: bool, edited: &HashSet<NodeId>) -> Option<KeyRename> {
     let (key, renamed) = copied.renamed.clone()?;
-    Some(KeyRename { pulled, key, renamed })
+    Some(KeyRename { pulled, key, renamed, edited_in_both: edited.contains(&copied.copy.id) })
 }

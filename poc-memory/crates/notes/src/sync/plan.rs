@@ -27,6 +27,8 @@ pub(super) struct RemoteSyncPlan {
     pub(super) deletes: Vec<NoteDeletion>,
     /// Notes to copy to the remote.
     pub(super) pushes: Vec<NoteCopy>,
+    /// Notes that were edited in both stores since the last sync, by their id in either: both texts are copied.
+    pub(super) edited_in_both: HashSet<NodeId>,
 }
 
 /// A note that both stores have under their own ids.
@@ -122,6 +124,12 @@ impl RemoteSyncPlan {
                 Some(other) => CopyTarget::NextVersion(other.id, other.hash),
                 None => CopyTarget::New(free_id(note, remote)),
             };
+            if let Some(mark) = stores.mark(note.id)
+                && let Some(other) = remote.with_id(mark.remote_id.unwrap_or(note.id))
+                && other.hash != mark.hash
+            {
+                self.edited_in_both.extend([note.id, other.id]);
+            }
             self.pushes.push(NoteCopy { id: note.id, hash: note.hash, target });
         }
     }

@@ -34,6 +34,8 @@ pub struct KeyRename {
     pub key: String,
     /// Its key in the target store.
     pub renamed: String,
+    /// Whether its key was taken by its own copy, because it was edited in both stores.
+    pub edited_in_both: bool,
 }
 
 /// The result of a sync, or the plan of a dry run.

@@ -178,7 +178,12 @@ fn a_note_edited_in_both_stores_is_kept_twice() {
     assert_eq!(named(&both.local, "tide-2").body, "High water is at seven.");
     assert_eq!(named(&both.remote, "tide").body, "High water is at seven.");
     assert_eq!(named(&both.remote, "tide-2").body, "High water is at eight.");
-    let renamed = |pulled| super::super::KeyRename { pulled, key: "tide".into(), renamed: "tide-2".into() };
+    let renamed = |pulled| super::super::KeyRename {
+        pulled,
+        key: "tide".into(),
+        renamed: "tide-2".into(),
+        edited_in_both: true,
+    };
     assert_eq!(report.renamed, [renamed(true), renamed(false)]);
     assert_eq!(counts(&both.sync()), (0, 0, 0));
 }
@@ -188,7 +193,9 @@ fn a_taken_key_stays_with_its_note() {
     let both = StorePair::new();
     both.local.note("plan", "We sail on Monday.");
     both.remote.note("plan", "They sail on Tuesday.");
-    assert_eq!(counts(&both.sync()), (1, 0, 1));
+    let report = both.sync();
+    assert_eq!(counts(&report), (1, 0, 1));
+    assert!(report.renamed.len() == 2 && report.renamed.iter().all(|renamed| !renamed.edited_in_both));
     assert_eq!(named(&both.local, "plan").body, "We sail on Monday.");
     assert_eq!(named(&both.local, "plan-2").body, "They sail on Tuesday.");
     assert_eq!(named(&both.remote, "plan").body, "They sail on Tuesday.");
