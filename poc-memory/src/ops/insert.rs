@@ -8,9 +8,9 @@ use super::text::plural;
 use super::{Access, Ctx, Op, Principal, Progress, Route, Terminal, ToolEffect, argument};
 use batch::{BatchNotes, InsertedNote};
 use body::BodyArgument;
-use poc_graph::error::{Exit, Result};
+use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, NodeId, is_project_label, normal_key};
+use poc_graph::{Category, Node, NodeId, is_project_label, normal_key};
 use poc_notes::Draft;
 use poc_store::Commit;
 use schemars::JsonSchema;
@@ -221,8 +221,49 @@ impl InsertRequest {
         check.warning()
     }
 
+    /// Checks that an update of a stored note changes it, and that an update that would store a new note is not meant
+    /// for a note whose key differs only in capitals.
+    fn check_update(&self, ctx: &Ctx<'_>, stored: Option<&Node>) -> Result<()> {
+        if self.title.as_deref().is_some_and(|title| title.trim().is_empty()) {
+            return Err(Error::invalid("the title is empty")
+                .hint("give a title, or leave `title` out to keep the present one")
+                .field("title"));
+        }
+        if stored.is_some() {
+            return match self.has_changes() {
+                true => Ok(()),
+                false => Err(Error::invalid("there is nothing to change")
+                    .hint("give the fields to change, such as `body` or `title`")
+                    .field("update")),
+            };
+        }
+        // These requests say themselves whether there must be a note.
+        let (Some(key), None, false) = (&self.key, self.if_version, self.must_exist) else { return Ok(()) };
+        let (view, visibility) = (ctx.memory.store.view(), ctx.visibility(false));
+        let mut similar = view.find_keys_any_case(&normal_key(key)).into_iter();
+        match similar.find(|&ix| visibility.admits(view.trust(ix))).map(|ix| view.key(ix)) {
+            None => Ok(()),
+            Some(other) => Err(Error::invalid(format!(
+                "there is no note `{key}`, but a key of `{other}` differs only in capitals"
+            ))
+            .hint(format!("give `{other}` to update that note, or leave `update` out to store another one"))
+            .field("key")),
+        }
+    }
+
+    /// Whether a field of a note is given, apart from the key.
+    fn has_changes(&self) -> bool {
+        let texts = [&self.title, &self.body.0, &self.node_type, &self.author, &self.source];
+        texts.into_iter().any(Option::is_some)
+            || !self.keywords.is_empty()
+            || self.category.is_some()
+            || self.emotion.is_some()
+            || self.expires.is_some()
+            || self.weight.is_some()
+    }
+
     fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
-        let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose();
+        let old = self.supersedes.as_deref().map(|name| ctx.memory.find(name)).transpose();
         let old = old.map_err(|error| error.field("supersedes"))?;
         // An update by a model must not lift quarantined content to the trust of the model.
         let updated = match &self.key {
@@ -232,6 +273,9 @@ impl InsertRequest {
         let updated = updated.map(|id| ctx.memory.store.node(id)).transpose()?.flatten();
         for (node, field) in [(&old, "supersedes"), (&updated, "key")] {
             node.as_ref().map_or(Ok(()), |node| ctx.require_visible(node, field))?;
+        }
+        if self.update {
+            self.check_update(ctx, updated.as_ref())?;
         }
         let mut keywords = Some(self.keywords).filter(|words| !words.is_empty());
         // A model that replaces the keywords does not know that the label decides which sessions get the note.

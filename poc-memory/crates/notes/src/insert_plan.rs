@@ -92,9 +92,15 @@ fn check_expected(draft: &Draft, stored: Option<&Node>) -> Result<()> {
 fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node> {
     let body = draft.body.clone().unwrap_or_default();
     let Some(title) = draft.title.clone().or_else(|| title_of(&body)) else {
-        return Err(Error::invalid("the note has neither a title nor a body")
-            .hint("give a title, a body or both")
-            .field("title"));
+        return Err(match &draft.key {
+            // Without a text, an update cannot be meant to store a new note.
+            Some(key) if draft.update && draft.if_version.is_none() => {
+                resolve::unknown(key, &memory.store.view()).field("key")
+            }
+            _ => Error::invalid("the note has neither a title nor a body")
+                .hint("give a title, a body or both")
+                .field("title"),
+        });
     };
     let keywords = draft.keywords.clone().unwrap_or_default();
     let mut node = Node {

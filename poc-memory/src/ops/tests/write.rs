@@ -101,3 +101,33 @@ fn a_link_to_a_retired_note_says_so() {
     assert_eq!(json(&memory, "link soup btree")["retired"], serde_json::json!(["btree"]));
     assert_eq!(json(&memory, "link soup journal")["retired"], Value::Null);
 }
+
+#[test]
+fn an_update_that_cannot_be_meant_is_refused() {
+    let memory = filled();
+    let seq = memory.store.view().seq;
+    let check = |line: &str, expected: &str| assert_eq!(text_output(&memory, line), expected, "{line}");
+    check(
+        "insert --key Btree --update -b 'A split.'",
+        "invalid_argument: `key`: there is no note `Btree`, but a key of `btree` differs only in capitals\n\
+         give `btree` to update that note, or leave `update` out to store another one",
+    );
+    check(
+        "insert --key jurnal --update",
+        "not_found: `key`: there is no note `jurnal`\ndid you mean `journal`?",
+    );
+    check(
+        "insert --key btree --update",
+        "invalid_argument: `update`: there is nothing to change\n\
+         give the fields to change, such as `body` or `title`",
+    );
+    check(
+        "insert --key btree --update -t ''",
+        "invalid_argument: `title`: the title is empty\n\
+         give a title, or leave `title` out to keep the present one",
+    );
+    assert_eq!(memory.store.view().seq, seq);
+    // With `if_version` 0, the request says that it means a new note.
+    json(&memory, "insert --key Btree --update --if-version 0 -b 'Another one.'");
+    assert!(memory.store.find_key("Btree").unwrap().is_some());
+}
