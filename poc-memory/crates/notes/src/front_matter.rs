@@ -40,6 +40,26 @@ pub(crate) fn front_range(text: &str) -> Option<Range<usize>> {
     None
 }
 
+/// A warning if a file begins like front matter, that is, with a line `---` and a property, but nothing closes it.
+pub(crate) fn unclosed_warning(text: &str) -> Option<Error> {
+    if front_range(text).is_some() {
+        return None;
+    }
+    let rest = text.strip_prefix(BOM).unwrap_or(text).strip_prefix("---").and_then(line_end)?;
+    let (name, value) = rest.lines().next()?.split_once(':')?;
+    let is_name = |name: &str| {
+        name.starts_with(char::is_alphabetic)
+            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
+    };
+    let is_property = is_name(name) && (value.is_empty() || value.starts_with(' '));
+    let at = ErrorLocation { line: Some(1), ..ErrorLocation::default() };
+    is_property.then(|| {
+        Error::invalid("the front matter is not closed, so it was read as text")
+            .hint("end it with a line `---`")
+            .at(at)
+    })
+}
+
 /// The byte order mark that some editors write at the beginning of a file.
 pub(crate) const BOM: &str = "\u{FEFF}";
 /// Maximum nesting of brackets in front matter. The time to parse nested brackets grows with the square of
@@ -147,6 +167,20 @@ mod tests {
         check("---\nnever closed\n", "", "---\nnever closed");
         check("---\na: |\n  ---\n...\nBody\n", "a: |\n  ---\n", "Body");
         check("", "", "");
+    }
+
+    #[test]
+    fn front_matter_that_is_not_closed_is_a_warning() {
+        let check = |text: &str, warns: bool| assert_eq!(unclosed_warning(text).is_some(), warns, "{text}");
+        check("---\ntitle: A\n\nText\n", true);
+        check("\u{FEFF}---\r\ntags:\r\n  - a\r\n", true);
+        check("---\ntitle: A\n---\nText\n", false);
+        // A line above a text.
+        check("---\n\nText: it goes on\n", false);
+        check("---\nThe journal: a log\n", false);
+        check("---\nhttps://example.org\n", false);
+        check("---", false);
+        check("title: A\n", false);
     }
 
     #[test]

@@ -188,12 +188,11 @@ impl ForeignNote {
                 let words = words.iter().map(|word| word.trim().trim_start_matches('#').to_owned());
                 draft.keywords.get_or_insert_default().extend(words);
             }
-            // `date` and `timestamp` are ambiguous: `created` takes precedence, and a value that is not a time is
-            // ignored.
-            "created" if matches!(name, "date" | "timestamp") => match time(value) {
-                Ok(at) => drop(draft.created.get_or_insert(at)),
-                Err(_) => self.ignored.push(name.to_owned()),
-            },
+            // `date` and `timestamp` may be the time of something else, so `created` takes precedence.
+            "created" if matches!(name, "date" | "timestamp") => {
+                let at = time(value)?;
+                draft.created.get_or_insert(at);
+            }
             "created" => draft.created = Some(time(value)?),
             "modified" => draft.modified = Some(time(value)?),
             "expires" => draft.expires = Some(time(value)?),
@@ -353,6 +352,11 @@ mod tests {
         ] {
             assert_eq!(created(serde_json::from_str(both).unwrap()), day("2022-01-01"));
         }
-        assert_eq!(read(json!({"date": "some Friday"})).ignored, ["date"]);
+        for name in ["created", "date", "timestamp"] {
+            let note = read(json!({name: "some Friday"}));
+            let fields = note.warnings.into_iter().map(|warning| warning.at.unwrap().field);
+            assert_eq!(fields.collect::<Vec<_>>(), [Some(name.to_owned())]);
+            assert!(note.ignored.is_empty() && note.draft.created.is_none());
+        }
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
     let is_file = key.is_some();
     let mut note =
         ForeignNote::read(fields, Some(parts.body), key.clone(), import.options, import.provenance())?;
-    note.warnings.extend(warning);
+    note.warnings.extend(warning.or_else(|| front_matter::unclosed_warning(text)));
     add_references(&mut note, parts.body);
     if let Some(key) = key {
         add_date(&mut note, &key);
