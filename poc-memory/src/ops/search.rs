@@ -25,7 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   poc-memory search btree journal               by meaning and by words
   poc-memory search btree journal -n 3
-  poc-memory search btree journal -p spread     the same notes, and notes linked
+  poc-memory search btree journal -p spread     the best notes, and notes linked
                                                 to them
   poc-memory search -p type:episodic -p '!visited:linker' -p limit:20
   poc-memory search -p 'all | age:<7d | key:session-* | weight:>0.5' --explain

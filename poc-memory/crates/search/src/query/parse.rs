@@ -24,6 +24,10 @@ const MAX_STAGES: usize = 64;
 /// The maximum nesting depth of saved pipelines.
 const MAX_DEPTH: usize = 16;
 
+/// The number of best notes of an implicit `hybrid:` from which an algorithm starts. An algorithm passes on what its
+/// input scores, so the many weak notes of a search would outweigh the few good ones.
+const SEARCH_SEEDS: usize = 5;
+
 /// Why a pipeline is too large after its saved pipelines and values have been inserted.
 #[derive(Debug, thiserror::Error)]
 enum SizeError {
@@ -94,7 +98,8 @@ impl Pipeline {
     /// Parses and checks a pipeline from the command line: free search terms, then `-p` stages, each of which may
     /// contain `|`. If the first stage takes a text and has none (as in `-p hybrid`), the terms become that text, even
     /// if the stage is part of a saved pipeline. Otherwise the pipeline starts with an implicit `hybrid:` with the
-    /// terms, so that the stages continue the plain search.
+    /// terms, so that the stages continue the plain search. If the first stage is an algorithm, it starts from the best
+    /// 5 notes of this search.
     ///
     /// # Errors
     /// `invalid_argument` with all errors, each with its position in the text of the pipeline.
@@ -110,7 +115,11 @@ impl Pipeline {
                 Some((MissingText::InSaved, _)) => text_of_saved = Some(terms),
                 None => {
                     let stage = stage::for_free_terms().ok_or(StageError::NoTermStage)?;
-                    all.insert(0, format!("{}:{}", stage.word, quoted(&terms)));
+                    let cut = match all.first().is_some_and(|first| starts_with_algorithm(first, names, 0)) {
+                        true => format!(" | limit:{SEARCH_SEEDS}"),
+                        false => String::new(),
+                    };
+                    all.insert(0, format!("{}:{}{cut}", stage.word, quoted(&terms)));
                 }
             }
         }
@@ -152,6 +161,19 @@ fn missing_text(text: &str, names: &Names, depth: usize) -> Option<MissingText> 
             stage::find(&first.word)?.text_param()?;
             Some(MissingText::At(first.word_span.end))
         }
+    }
+}
+
+/// Whether the first stage of a pipeline, or of the saved pipeline that it refers to, is an algorithm.
+fn starts_with_algorithm(text: &str, names: &Names, depth: usize) -> bool {
+    let stages = lex::stages(text, 0..text.len(), None, &mut Vec::new());
+    let Some(first) = stages.first() else { return false };
+    match first.word.strip_prefix('@') {
+        Some(name) if depth < MAX_DEPTH => {
+            names.saved(name).is_some_and(|(_, text)| starts_with_algorithm(text, names, depth + 1))
+        }
+        Some(_) => false,
+        None => stage::find(&first.word).is_some_and(|stage| stage.kind() == StageKind::Algorithm),
     }
 }
 

@@ -31,7 +31,7 @@ returns one. Stages run in the order written.
 
 The value of a stage follows its `:`, and named parameters follow a `,`. On the command line each `-p` \
 holds one or more stages. Search terms before them become the text of the first stage if it takes one, \
-otherwise the text of a `match:` stage:
+otherwise the text of a `hybrid:` stage, and an algorithm directly after that starts from its best 5 notes:
 ";
 
 const LEXICAL: &str = "\

@@ -48,7 +48,7 @@ fn a_name_is_replaced_by_its_stages() {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         Pipeline::from_parts(&owned(terms), &owned(stages), &names).unwrap().to_string()
     };
-    assert_eq!(parts(&["wal"], &["spread", "@three"]), "hybrid:wal | spread | limit:3");
+    assert_eq!(parts(&["wal"], &["spread", "@three"]), "hybrid:wal | limit:5 | spread | limit:3");
     assert_eq!(parts(&[], &["@near", "limit:1"]), "match:b-tree | spread | limit:1");
 }
 

@@ -55,7 +55,9 @@ fn values_may_be_quoted() {
 
 #[test]
 fn terms_and_stages_of_a_command_line_form_a_pipeline() {
-    check_parts(&["btree", "journal"], &["spread"], "hybrid:\"btree journal\" | spread");
+    check_parts(&["btree", "journal"], &["spread"], "hybrid:\"btree journal\" | limit:5 | spread");
+    check_parts(&["btree"], &["limit:3", "spread"], "hybrid:btree | limit:3 | spread");
+    check_parts(&["btree"], &["hybrid", "spread"], "hybrid:btree | spread");
     check_parts(&["a|b", "it's"], &["limit:5"], "hybrid:\"a|b it's\" | limit:5");
     check_parts(&[], &["all", "type:daily | limit:3"], "all | type:daily | limit:3");
     check_parts(&["x"], &["!key:'a|b'"], "hybrid:x | !key:\"a|b\"");
@@ -74,7 +76,7 @@ fn terms_become_the_text_of_a_stage_that_has_none() {
     check_parts(&["b"], &["match"], "match:b");
     // If the first stage takes no text or already has one, the terms become a `hybrid:` before it.
     check_parts(&["b"], &["limit:5"], "hybrid:b | limit:5");
-    check_parts(&["b"], &["confluence,min_sources=1"], "hybrid:b | confluence,min_sources=1");
+    check_parts(&["b"], &["confluence,min_sources=1"], "hybrid:b | limit:5 | confluence,min_sources=1");
     // A given text is kept.
     check_parts(&[], &["hybrid:x"], "hybrid:x");
 }
