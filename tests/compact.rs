@@ -46,9 +46,10 @@ fn a_compacted_memory_answers_as_before_and_says_where_its_history_begins() {
         assert!(error.stderr.contains(&format!("the history begins at {since}")), "{}", error.stderr);
         assert!(world.run(&["search", "harbour", "--at", "0s"]).stdout.contains("note-1"));
         world.json(&["insert", "--key", "new", "--title", "New", "--body", "After it"]);
-        let says_missing =
-            |key: &str| world.run(&["history", key]).stdout.contains("earlier changes are missing");
-        assert!(says_missing("note-1") && !says_missing("new"));
+        let says_incomplete = |key: &str| {
+            world.run(&["history", key]).stdout.contains("of earlier changes, only the creation is known")
+        };
+        assert!(says_incomplete("note-1") && !says_incomplete("new"));
         world.json(&["delete", "new"]);
     }
     // A backup of the compacted memory is whole, and the earlier one still has the earlier states.

@@ -317,8 +317,8 @@ fn settings_are_changed_one_at_a_time() {
     assert_eq!((&unset["value"], &unset["origin"]), (&json!(8), &json!("default")));
     for command in [&["config", "set", "retrieve.topk", "--unset"][..], &["config", "unset", "retrieve.topk"]]
     {
-        let unknown = world.json_with_status(command, 1);
-        assert_eq!(unknown["error"]["code"], "not_found", "{unknown:#}");
+        let unknown = world.json_with_status(command, 2);
+        assert_eq!(unknown["error"]["code"], "invalid_argument", "{unknown:#}");
         assert_eq!(unknown["error"]["hint"], "did you mean `retrieve.top-k`?", "{unknown:#}");
     }
 }

@@ -119,11 +119,8 @@ impl Op for HistoryRequest {
 
     fn show(output: &HistoryOutput, _: &Terminal) -> String {
         let mut text = format!("{} ({})\n", output.key, output.id);
-        if let Some(since) = output.history_since.filter(|_| !is_complete(&output.changes)) {
-            text.push_str(&format!(
-                "  the history begins at {}: earlier changes are missing\n",
-                second(since)
-            ));
+        if let Some(since) = output.history_since {
+            text.push_str(&missing_changes(since, &output.changes));
         }
         for entry in &output.changes {
             text.push_str(&line(entry));
@@ -144,11 +141,15 @@ impl Op for HistoryRequest {
     }
 }
 
-/// Whether the changes of a note begin with its first version, so that none are missing.
-fn is_complete(changes: &[HistoryEntry]) -> bool {
-    let is_creation =
-        |first: &HistoryEntry| first.did == history::ChangeKind::Created.name() && first.version == 1;
-    changes.first().is_some_and(is_creation)
+/// A line about changes of a note that are not kept, because the history begins at `since`; empty if there are none.
+fn missing_changes(since: Timestamp, changes: &[HistoryEntry]) -> String {
+    let creation = changes.first().filter(|first| first.did == history::ChangeKind::Created.name());
+    let missing = match creation {
+        Some(creation) if creation.at > since => return String::new(),
+        Some(_) => "of earlier changes, only the creation is known",
+        None => "earlier changes are missing",
+    };
+    format!("  the history begins at {}: {missing}\n", second(since))
 }
 
 /// One line about a change.

@@ -99,7 +99,13 @@ fn upgrade(client: &mut Client, store: &str, from: i64) -> Result<u64, postgres:
 
 /// Whether an upgrade failed because another process did the same or added a store at the same time.
 fn is_simultaneous(error: &postgres::Error) -> bool {
-    let states = [&SqlState::UNIQUE_VIOLATION, &SqlState::DUPLICATE_TABLE, &SqlState::DUPLICATE_COLUMN];
+    let states = [
+        &SqlState::UNIQUE_VIOLATION,
+        &SqlState::DUPLICATE_TABLE,
+        // The type of the rows of a table.
+        &SqlState::DUPLICATE_OBJECT,
+        &SqlState::DUPLICATE_COLUMN,
+    ];
     is_rolled_back(error) || error.code().is_some_and(|state| states.contains(&state))
 }
 
