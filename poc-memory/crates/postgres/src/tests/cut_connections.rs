@@ -297,6 +297,22 @@ fn wait_until_writable(store: &Store, seq: u64, cut: Option<Cut>) {
     }
 }
 
+/// Makes a call to a store whose connection may be cut, until the store has recovered. The store may notice the cut only
+/// while the call is made again, so it may fail more than once.
+fn retry_until_recovered<T>(store: &Store, cut: Option<Cut>, call: impl Fn() -> Result<T>) -> T {
+    let deadline = std::time::Instant::now() + WAIT_TIMEOUT;
+    loop {
+        match call() {
+            Ok(value) => return value,
+            Err(error) => {
+                assert_eq!(error.code, Code::Unavailable, "{cut:?}: {error}");
+                assert!(std::time::Instant::now() < deadline, "{cut:?}: it does not recover: {error}");
+            }
+        }
+        wait_until_writable(store, store.published_seq(), cut);
+    }
+}
+
 /// Runs a history of two stores over one log, and cuts a connection of the first one. Returns the number of messages.
 fn run_stores(server: &TestServer, name: &str, cut: Option<Cut>, _: bool) -> u64 {
     init(&location(server, name)).unwrap();
@@ -325,16 +341,16 @@ fn run_stores(server: &TestServer, name: &str, cut: Option<Cut>, _: bool) -> u64
     written.write(&other, 8..=8);
     wait_until_writable(&first, head(), cut);
 
-    let made = retry_once(|| first.make_snapshot(1, &callbacks));
+    let made = retry_until_recovered(&first, cut, || first.make_snapshot(1, &callbacks));
     // A first call without an answer may have made it.
-    assert!(made.is_some() || retry_once(|| first.newest_snapshot()).is_some(), "{cut:?}: {made:?}");
+    assert!(made.is_some() || retry_until_recovered(&first, cut, || first.newest_snapshot()).is_some(), "{cut:?}: {made:?}");
     written.write(&other, 9..=9);
     wait_until_writable(&first, head(), cut);
     wait_until_writable(&other, head(), cut);
     // As many records as notes: none was applied twice.
     assert_eq!(written.check(&other, cut), head(), "{cut:?}");
-    let dropped = retry_once(|| first.drop_shared_history(Timestamp::LATEST, 1, &callbacks));
-    let begins = retry_once(|| first.first_shared());
+    let dropped = retry_until_recovered(&first, cut, || first.drop_shared_history(Timestamp::LATEST, 1, &callbacks));
+    let begins = retry_until_recovered(&first, cut, || first.first_shared());
     assert!(dropped.is_some() || begins.is_some(), "{cut:?}: no history was deleted");
     written.write(&first, 10..=10);
     wait_until_writable(&first, head(), cut);
