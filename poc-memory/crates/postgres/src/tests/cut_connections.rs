@@ -343,13 +343,17 @@ fn run_stores(server: &TestServer, name: &str, cut: Option<Cut>, _: bool) -> u64
 
     let made = retry_until_recovered(&first, cut, || first.make_snapshot(1, &callbacks));
     // A first call without an answer may have made it.
-    assert!(made.is_some() || retry_until_recovered(&first, cut, || first.newest_snapshot()).is_some(), "{cut:?}: {made:?}");
+    assert!(
+        made.is_some() || retry_until_recovered(&first, cut, || first.newest_snapshot()).is_some(),
+        "{cut:?}: {made:?}"
+    );
     written.write(&other, 9..=9);
     wait_until_writable(&first, head(), cut);
     wait_until_writable(&other, head(), cut);
     // As many records as notes: none was applied twice.
     assert_eq!(written.check(&other, cut), head(), "{cut:?}");
-    let dropped = retry_until_recovered(&first, cut, || first.drop_shared_history(Timestamp::LATEST, 1, &callbacks));
+    let dropped =
+        retry_until_recovered(&first, cut, || first.drop_shared_history(Timestamp::LATEST, 1, &callbacks));
     let begins = retry_until_recovered(&first, cut, || first.first_shared());
     assert!(dropped.is_some() || begins.is_some(), "{cut:?}: no history was deleted");
     written.write(&first, 10..=10);
