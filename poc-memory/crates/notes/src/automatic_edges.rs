@@ -57,7 +57,9 @@ pub(super) fn find(
         .par_chunks(NOTES_PER_PASS)
         .map(|group| {
             let vectors = group.iter().filter_map(|&at| batch.get(at)).map(|note| note.vectors.as_slice());
-            let cosines = memory.vectors.note_cosines(&vectors.collect::<Vec<_>>())?;
+            let cosines = memory
+                .vectors
+                .note_cosines(&vectors.collect::<Vec<_>>(), memory.config.insert.semantic_pool)?;
             let candidates = group.iter().enumerate().filter_map(|(new, &at)| {
                 Some(Candidates {
                     memory,
@@ -77,9 +79,6 @@ pub(super) fn find(
 
 /// Number of new notes whose cosines are computed in one pass over the vector index.
 const NOTES_PER_PASS: usize = 8;
-
-/// Number of notes that are selected in addition to those wanted, because some may not be accepted.
-const SPARE_NOTES: usize = 4;
 
 /// Maximum number of notes with a keyword that a new note is compared with when the vector index uses HNSW. If more
 /// notes have the keyword, only those that got it last and the candidates of similar meaning are compared. A keyword on
@@ -213,28 +212,13 @@ impl Candidates<'_> {
         let k = self.memory.config.insert.semantic_pool;
         let is_note = |ix| self.view.is_live(ix) && !self.view.is_confirmed_question(ix);
         let keep = |id: NodeId| self.is_indexed(id) && self.view.find(id).is_some_and(is_note);
-        let indexed = self.best_indexed(k, &keep).into_iter().map(|hit| NearNote {
+        let indexed = self.cosines.best(self.new, k, &keep).into_iter().map(|hit| NearNote {
             id: hit.id,
             cosine: hit.cosine,
             vector: NearVector::Indexed(hit.passage),
             position: None,
         });
         best(indexed.chain(batch.iter().copied().flatten()), k)
-    }
-
-    /// The `k` nearest indexed notes that `keep` accepts. It accepts nearly all of them, and costs more than a
-    /// comparison of cosines. So the nearest notes are selected first, and only if too many of them are not accepted,
-    /// all notes that may be among the `k` nearest are checked.
-    fn best_indexed(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
-        if self.cosines.is_exact() {
-            let mut hits = self.cosines.best(self.new, k.saturating_add(SPARE_NOTES), &|_| true);
-            hits.retain(|hit| keep(hit.id));
-            if hits.len() >= k {
-                hits.truncate(k);
-                return hits;
-            }
-        }
-        self.cosines.best(self.new, k, keep)
     }
 
     /// For each keyword, edges to the nearest notes that share it.

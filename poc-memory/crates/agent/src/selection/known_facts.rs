@@ -66,7 +66,7 @@ pub(super) fn find(
 fn cosines(memory: &Memory, id: NodeId, known: &[(Ix, NodeId)]) -> Result<Vec<(Ix, f64)>> {
     let passages: Vec<Vec<f32>> =
         memory.vectors.of(id).into_iter().take(PASSAGES).map(|(_, vector)| vector.to_vec()).collect();
-    let cosines = memory.vectors.note_cosines(&[passages.as_slice()])?;
+    let cosines = memory.vectors.note_cosines(&[passages.as_slice()], 0)?;
     Ok(known.iter().filter_map(|&(ix, id)| Some((ix, cosines.of(0, id)?))).collect())
 }
 

@@ -8,6 +8,7 @@ mod graph_vector;
 mod hit;
 mod hnsw;
 mod nearest_among;
+mod nearest_notes;
 mod note_cosines;
 mod quantized;
 mod rows;

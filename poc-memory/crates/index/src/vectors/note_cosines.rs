@@ -3,6 +3,7 @@
 use super::VectorIndex;
 use super::exact::{self, Filter};
 use super::hit::VectorHit;
+use super::nearest_notes::NearestNotes;
 use super::quantized::{self, QuantizedVector};
 use super::rows::Rows;
 use super::state::State;
@@ -11,16 +12,20 @@ use poc_graph::NodeId;
 use poc_graph::error::Result;
 use poc_rank::top_k::{Ranked, TopK};
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 
 /// The number of rows that are compared with all queries before the next rows are read. The codes of that many rows fit
 /// into a processor's first-level cache.
 const BLOCK: usize = 64;
 
+/// The number of nearest notes that are selected in addition to those wanted, because some may not be accepted.
+const SPARE_NOTES: usize = 4;
+
 /// The cosines of live notes with some new notes. The cosine of two notes is that of their nearest passages. It holds a
 /// read lock on the index, so keep it only briefly.
 ///
-/// Below the threshold for HNSW, all cosines are computed at once, and all results are exact. Above it, the cosine of a
-/// single note is computed on demand and is exact as well; [`NoteCosines::best`] searches the graph.
+/// The cosine of a single note is computed on demand and is exact. Below the threshold for HNSW, the results of
+/// [`NoteCosines::best`] are exact as well; above it, they are searched in the graph.
 pub struct NoteCosines<'a> {
     state: RwLockReadGuard<'a, State>,
     notes: Vec<NewNote>,
@@ -28,62 +33,95 @@ pub struct NoteCosines<'a> {
 
 struct NewNote {
     passages: Vec<QuantizedVector>,
-    // By slot of the node, −∞ for nodes that have no vector or are not live; `None` if the graph is used.
-    all: Option<Vec<f64>>,
+    /// The nearest notes; `None` if the graph is used.
+    nearest: Option<NearestNotes>,
+    /// The cosines of all notes, by slot of the node, −∞ for nodes that have no vector or are not live. They are only
+    /// computed if too few of the nearest notes are accepted.
+    all: OnceCell<Vec<f64>>,
 }
 
 impl VectorIndex {
-    /// Computes the cosines with new notes, given the vectors of each. Zero vectors are ignored.
+    /// Prepares the cosines with new notes, given the vectors of each, and selects the `k` notes nearest to each of
+    /// them. Zero vectors are ignored.
     ///
     /// # Errors
     /// `invalid_argument` if a vector has the wrong length or contains values that are not finite.
-    pub fn note_cosines(&self, notes: &[&[Vec<f32>]]) -> Result<NoteCosines<'_>> {
+    pub fn note_cosines(&self, notes: &[&[Vec<f32>]], k: usize) -> Result<NoteCosines<'_>> {
         let codes = |passages: &&[Vec<f32>]| {
             passages.iter().filter_map(|passage| self.code(passage).transpose()).collect()
         };
         let passages: Vec<Vec<QuantizedVector>> = notes.iter().map(codes).collect::<Result<_>>()?;
         let state = self.read();
-        let mut notes: Vec<NewNote> =
-            passages.into_iter().map(|passages| NewNote { passages, all: None }).collect();
-        if !state.hnsw.is_ready(&state.rows) {
-            compute_all(&state.rows, &mut notes);
+        let is_exact = !state.hnsw.is_ready(&state.rows);
+        let new_note = |passages| NewNote {
+            passages,
+            nearest: is_exact
+                .then(|| NearestNotes::new(if k > 0 { k.saturating_add(SPARE_NOTES) } else { 0 })),
+            all: OnceCell::new(),
+        };
+        let mut notes: Vec<NewNote> = passages.into_iter().map(new_note).collect();
+        if is_exact && k > 0 {
+            select_nearest(&state.rows, &mut notes);
         }
         Ok(NoteCosines { state, notes })
     }
 }
 
-/// Computes the cosines of all live notes with each of the new ones. Each row is read once.
-fn compute_all(rows: &Rows, notes: &mut [NewNote]) {
-    for note in notes.iter_mut() {
-        note.all = Some(vec![f64::NEG_INFINITY; rows.slots().len()]);
-    }
+/// Selects the notes nearest to each of the new ones. Each row is read once.
+fn select_nearest(rows: &Rows, notes: &mut [NewNote]) {
     let dimensions = rows.code(0).len().max(1);
     let mut dots = Vec::with_capacity(BLOCK);
-    for (rows, codes) in rows.all().chunks(BLOCK).zip(rows.codes().chunks(BLOCK * dimensions)) {
-        for NewNote { passages, all } in notes.iter_mut() {
-            let Some(cosines) = all else { continue };
+    let mut inverses = Vec::with_capacity(BLOCK);
+    for (block, codes) in rows.all().chunks(BLOCK).zip(rows.codes().chunks(BLOCK * dimensions)) {
+        inverses.clear();
+        inverses.extend(block.iter().map(|row| row.inverse));
+        for NewNote { passages, nearest, .. } in notes.iter_mut() {
+            let Some(nearest) = nearest else { continue };
             for passage in passages.iter() {
                 dots.clear();
                 quantized::dots(&passage.values, codes, &mut dots);
-                for (row, &dot) in rows.iter().zip(&dots) {
-                    if let Some(best) = cosines.get_mut(row.slot as usize) {
-                        *best = best.max(quantized::cosine(dot, passage.inverse, row.inverse));
+                // Nearly all blocks have no row that is near enough.
+                if !quantized::any_reaches(&dots, &inverses, nearest.floor() / f64::from(passage.inverse)) {
+                    continue;
+                }
+                for (row, &dot) in block.iter().zip(&dots) {
+                    let cosine = quantized::cosine(dot, passage.inverse, row.inverse);
+                    if nearest.may_accept(cosine)
+                        && let Some(Some(entry)) = rows.slots().get(row.slot as usize)
+                        && entry.live
+                    {
+                        nearest.offer(entry.id, cosine);
                     }
                 }
             }
         }
     }
-    for cosines in notes.iter_mut().filter_map(|note| note.all.as_mut()) {
-        for (cosine, _) in
-            cosines.iter_mut().zip(rows.slots()).filter(|(_, entry)| !entry.is_some_and(|entry| entry.live))
-        {
-            *cosine = f64::NEG_INFINITY;
+    notes.iter_mut().filter_map(|note| note.nearest.as_mut()).for_each(NearestNotes::sort);
+}
+
+/// The cosines of all live notes with a new one, by slot.
+fn compute_all(rows: &Rows, passages: &[QuantizedVector]) -> Vec<f64> {
+    let mut all = vec![f64::NEG_INFINITY; rows.slots().len()];
+    let mut dots = Vec::with_capacity(rows.end() as usize);
+    for passage in passages {
+        dots.clear();
+        quantized::dots(&passage.values, rows.codes(), &mut dots);
+        for (row, &dot) in rows.all().iter().zip(&dots) {
+            if let Some(best) = all.get_mut(row.slot as usize) {
+                *best = best.max(quantized::cosine(dot, passage.inverse, row.inverse));
+            }
         }
     }
+    for (cosine, _) in
+        all.iter_mut().zip(rows.slots()).filter(|(_, entry)| !entry.is_some_and(|entry| entry.live))
+    {
+        *cosine = f64::NEG_INFINITY;
+    }
+    all
 }
 
 impl NoteCosines<'_> {
-    /// Whether all cosines are known. If not, the graph is used.
+    /// Whether all results are exact. If not, the graph is used.
     pub fn is_exact(&self) -> bool {
         !self.state.hnsw.is_ready(&self.state.rows)
     }
@@ -97,19 +135,22 @@ impl NoteCosines<'_> {
 
     /// The cosine of a live note with new note number `new`; `None` if either has no vector.
     pub fn of(&self, new: usize, id: NodeId) -> Option<f64> {
-        let new = self.notes.get(new)?;
-        let Some(all) = &new.all else { return self.nearest_passage(new, id).map(|hit| hit.score) };
-        let slot = self.state.rows.slot_of(id)?;
-        all.get(slot as usize).copied().filter(|cosine| cosine.is_finite())
+        self.nearest_passage(self.notes.get(new)?, id).map(|hit| hit.score)
     }
 
     /// The `k` notes nearest to new note number `new` that `keep` accepts, each with its nearest passage, best first.
-    /// Equal cosines are ordered by id. `keep` is only called for notes that are near enough.
+    /// Equal cosines are ordered by id. `keep` is only called for notes that are near enough, possibly more than once.
+    /// If it accepts most notes and `k` is at most that of [`VectorIndex::note_cosines`], no cosine is computed again.
     pub fn best(&self, new: usize, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
         let Some(new) = self.notes.get(new).filter(|_| k > 0) else { return Vec::new() };
-        let Some(all) = &new.all else { return self.best_by_graph(new, k, keep) };
-        let found = exact::best_scored(&self.state.rows, all, k, keep).into_iter();
-        found.filter_map(|found| self.nearest_passage(new, found.id)).map(VectorHit::from).collect()
+        let Some(nearest) = &new.nearest else { return self.best_by_graph(new, k, keep) };
+        let mut ids: Vec<NodeId> = nearest.ids().filter(|&id| keep(id)).take(k).collect();
+        if ids.len() < k && !nearest.is_complete() {
+            let rows = &self.state.rows;
+            let all = new.all.get_or_init(|| compute_all(rows, &new.passages));
+            ids = exact::best_scored(rows, all, k, keep).into_iter().map(|found| found.id).collect();
+        }
+        ids.into_iter().filter_map(|id| self.nearest_passage(new, id)).map(VectorHit::from).collect()
     }
 
     fn best_by_graph(&self, new: &NewNote, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
@@ -175,7 +216,7 @@ mod tests {
             shapes in proptest::collection::vec((0u16..4, 0u8..6), 0..150),
             new in proptest::collection::vec(0usize..4, 0..4),
             exact_below in prop::sample::select(&[0usize, 1000][..]),
-            (k, seed) in (0usize..6, any::<u64>()),
+            (k, selected, seed) in (0usize..12, 0usize..6, any::<u64>()),
         ) {
             let rng = SeededRng::new(seed);
             // Few values, so that there are equal cosines and zero vectors.
@@ -193,7 +234,7 @@ mod tests {
             index.finish(&|| false);
             let new: Vec<Vec<Vec<f32>>> = new.iter().map(|&passages| (0..passages).map(|_| random()).collect()).collect();
             let passages: Vec<&[Vec<f32>]> = new.iter().map(Vec::as_slice).collect();
-            let cosines = index.note_cosines(&passages).unwrap();
+            let cosines = index.note_cosines(&passages, selected).unwrap();
             let keep = |id: NodeId| id.as_bytes()[15] % 3 != 1;
             for (at, passages) in new.iter().enumerate() {
                 let mut expected: Vec<VectorHit> = Vec::new();
@@ -221,6 +262,6 @@ mod tests {
     fn vectors_of_another_length_are_an_error() {
         let config = Config::defaults().unwrap().vectors;
         let index = VectorIndex::open(std::path::Path::new("/nonexistent"), &config, "t", 4).unwrap();
-        assert!(index.note_cosines(&[&[vec![1.0]]]).is_err());
+        assert!(index.note_cosines(&[&[vec![1.0]]], 1).is_err());
     }
 }

@@ -51,6 +51,18 @@ pub(super) fn of_scaled(scaled: f64, inverse: f32) -> f64 {
     (scaled * f64::from(inverse)).clamp(-1.0, 1.0)
 }
 
+/// How far a product in single precision may be from the exact one, relative to it.
+const SINGLE_PRECISION_ERROR: f64 = 1e-6;
+
+/// Whether one of the dot products, divided by the length of its row, may be at least `bound` (see [`scaled`]). `false`
+/// means that certainly none is. It takes a small part of the time of the dot products.
+#[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
+pub(super) fn any_reaches(dots: &[i32], inverses: &[f32], bound: f64) -> bool {
+    let bound = (bound - bound.abs() * SINGLE_PRECISION_ERROR) as f32;
+    // Without a branch for each product, the compiler uses SIMD instructions.
+    dots.iter().zip(inverses).fold(false, |any, (&dot, &inverse)| any | (dot as f32 * inverse >= bound))
+}
+
 /// Appends to `dots` the dot product of `query` with each of the `rows`, which are contiguous.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
@@ -89,6 +101,21 @@ mod tests {
             prop_assert!((found - poc_rank::cosine::cosine(&a, &b)).abs() < 0.01);
             let back = decode(&x.values, x.inverse);
             prop_assert!((poc_rank::cosine::cosine(&a, &back)) > 0.999);
+        }
+
+        #[test]
+        fn no_product_that_reaches_a_bound_is_missed(
+            products in vec((-4_000_000i32..4_000_000, 1e-4f32..1.0), 0..70),
+            at in any::<prop::sample::Index>(),
+        ) {
+            let (dots, inverses): (Vec<i32>, Vec<f32>) = products.iter().copied().unzip();
+            let exact: Vec<f64> = products.iter().map(|&(dot, inverse)| scaled(dot, inverse)).collect();
+            let greatest = exact.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            if !exact.is_empty() {
+                prop_assert!(any_reaches(&dots, &inverses, *at.get(&exact)));
+                prop_assert!(!any_reaches(&dots, &inverses, greatest + greatest.abs() * 0.01 + 0.01));
+            }
+            prop_assert_eq!(any_reaches(&dots, &inverses, f64::NEG_INFINITY), !exact.is_empty());
         }
 
         #[test]

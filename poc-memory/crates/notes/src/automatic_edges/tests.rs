@@ -159,7 +159,7 @@ fn a_keyword_on_every_note_leads_to_near_notes() {
     let (text, keywords) = (format!("{} and page 3", number(3)), vec!["k0".to_owned()]);
     let vectors = memory.embedder.embed(&[&text]).unwrap();
     let note = BatchNote { id: memory.new_node_id(), text, keywords, vectors };
-    assert!(!memory.vectors.note_cosines(&[&note.vectors]).unwrap().is_exact());
+    assert!(!memory.vectors.note_cosines(&[&note.vectors], 1).unwrap().is_exact());
     let (edges, _) = find(&memory, &view, std::slice::from_ref(&note)).unwrap().remove(0);
     let of_keyword: Vec<&AutomaticEdge> =
         edges.iter().filter(|edge| edge.kind == EdgeKind::Keyword).collect();

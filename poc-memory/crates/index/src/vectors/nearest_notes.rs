@@ -1,0 +1,101 @@
+//! The notes nearest to a new note, selected while all rows are compared.
+
+use poc_graph::NodeId;
+use poc_rank::top_k::Ranked;
+
+/// The number of cosines that are collected beyond twice the limit before they are reduced.
+const MIN_EXTRA: usize = 16;
+
+/// Keeps the nearest `limit` of the notes offered. A note may be offered several times, once for each pair of passages;
+/// its highest cosine counts.
+pub(super) struct NearestNotes {
+    limit: usize,
+    /// The notes offered since the last reduction, and those that it kept. A note may be in it several times.
+    kept: Vec<Ranked<()>>,
+    /// At least `limit` notes are not below this cosine; −∞ until that many notes are known.
+    floor: f64,
+}
+
+impl NearestNotes {
+    /// A selection of the nearest `limit` notes; with 0 it keeps none.
+    pub(super) fn new(limit: usize) -> Self {
+        NearestNotes { limit, kept: Vec::new(), floor: f64::NEG_INFINITY }
+    }
+
+    /// The least cosine that a note needs, from −1 to 1; −∞ while every note is accepted.
+    pub(super) fn floor(&self) -> f64 {
+        self.floor
+    }
+
+    /// Whether a note with this cosine may be among the nearest; `true` may be wrong.
+    pub(super) fn may_accept(&self, cosine: f64) -> bool {
+        cosine >= self.floor
+    }
+
+    /// Offers a cosine of a note.
+    pub(super) fn offer(&mut self, id: NodeId, cosine: f64) {
+        if !self.may_accept(cosine) {
+            return;
+        }
+        self.kept.push(Ranked { score: cosine, id, payload: () });
+        if self.kept.len() > self.limit.saturating_mul(2).saturating_add(MIN_EXTRA) {
+            self.sort();
+        }
+    }
+
+    /// Drops all but the nearest notes and sorts them, nearest first; equal cosines are ordered by id.
+    pub(super) fn sort(&mut self) {
+        self.kept.sort_unstable_by(|a, b| a.id.cmp(&b.id).then(b.score.total_cmp(&a.score)));
+        self.kept.dedup_by_key(|found| found.id);
+        self.kept.sort_unstable_by(|a, b| b.cmp(a));
+        self.kept.truncate(self.limit);
+        if self.is_complete() {
+            return;
+        }
+        if let Some(last) = self.kept.last() {
+            self.floor = last.score;
+        }
+    }
+
+    /// Whether all notes with a vector are among the nearest. Only valid after [`NearestNotes::sort`].
+    pub(super) fn is_complete(&self) -> bool {
+        self.kept.len() < self.limit
+    }
+
+    /// The nearest notes, nearest first. Only valid after [`NearestNotes::sort`].
+    pub(super) fn ids(&self) -> impl Iterator<Item = NodeId> {
+        self.kept.iter().map(|found| found.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// Few notes and few different cosines, so that notes are offered several times and cosines are equal.
+        #[test]
+        fn it_is_the_head_of_the_sorted_notes(
+            offered in proptest::collection::vec((0u64..40, -4i8..=4), 0..300),
+            limit in 0usize..12,
+        ) {
+            let mut nearest = NearestNotes::new(limit);
+            let mut best: BTreeMap<NodeId, f64> = BTreeMap::new();
+            for (number, cosine) in offered {
+                let (id, cosine) = (testing::node(number).id, f64::from(cosine) / 4.0);
+                nearest.offer(id, cosine);
+                let highest = best.entry(id).or_insert(cosine);
+                *highest = highest.max(cosine);
+            }
+            nearest.sort();
+            let mut expected: Vec<(NodeId, f64)> = best.into_iter().collect();
+            expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            prop_assert_eq!(nearest.is_complete(), expected.len() < limit);
+            expected.truncate(limit);
+            prop_assert_eq!(nearest.ids().collect::<Vec<_>>(), expected.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+        }
+    }
+}
