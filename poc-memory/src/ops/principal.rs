@@ -1,7 +1,7 @@
 //! The caller of an op: a person or a model.
 
 use poc_graph::Trust;
-use poc_notes::link;
+use poc_rank::max_link_strength;
 use serde::{Deserialize, Serialize};
 
 /// The caller, which is recorded with everything it writes.
@@ -34,9 +34,6 @@ impl Principal {
 
     /// The maximum strength of the links that it creates.
     pub fn max_link_strength(self) -> f64 {
-        match self {
-            Principal::Person => 1.0,
-            Principal::Model => link::MAX_STRENGTH_OF_MODELS,
-        }
+        max_link_strength::max_link_strength(self.trust())
     }
 }

@@ -3,11 +3,12 @@
 use super::permit::{PermittedAction, Refusal, RefusalReason};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, Visit, VisitOutcome, plural, provenance};
+use poc_graph::{EdgeKind, NodeId, Trust, Visit, VisitOutcome, plural, provenance};
 use poc_notes::insert::{self, PreparedNote};
 use poc_notes::link::{self, Link, LinkOutcome};
 use poc_notes::{Draft, Memory, derivation, rename, succession, supersede, weight};
 use poc_rank::lookalike::WordProfile;
+use poc_rank::max_link_strength::max_link_strength;
 use poc_store::Transaction;
 
 /// Applies the actions of one agent at one instant.
@@ -155,8 +156,9 @@ impl ActionExecutor<'_> {
                 derivation::add_sources(tx, made.id, sources, &provenance, reason, self.now)?;
             }
             SourceRelation::Part => {
+                let strength = link::STRENGTH.min(max_link_strength(Trust::Agent));
                 for &source in sources {
-                    link::add(tx, &self.link(made.id, source, link::STRENGTH, reason), self.now)?;
+                    link::add(tx, &self.link(made.id, source, strength, reason), self.now)?;
                 }
             }
         }

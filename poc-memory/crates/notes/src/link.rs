@@ -12,11 +12,6 @@ pub const KINDS: [EdgeKind; 3] = [EdgeKind::Link, EdgeKind::Contradicts, EdgeKin
 /// Default strength of a link.
 pub const STRENGTH: f64 = 0.8;
 
-/// Maximum strength of a link that a model creates through a tool. It is that of agents
-/// (`limits.link-add.max-strength`), because models are trusted as much as agents: search passes score in proportion to
-/// the strength.
-pub const MAX_STRENGTH_OF_MODELS: f64 = 0.6;
-
 /// An edge to create.
 #[derive(Clone, Debug)]
 pub struct Link {

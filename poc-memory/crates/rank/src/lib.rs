@@ -17,6 +17,7 @@ pub mod histogram;
 pub mod jaccard;
 pub mod lookalike;
 pub mod manifold;
+pub mod max_link_strength;
 pub mod mmr;
 pub mod ndcg;
 pub mod priority;

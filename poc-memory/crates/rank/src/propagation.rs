@@ -209,6 +209,8 @@ impl PropagatedScore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::max_link_strength::max_link_strength;
+    use poc_graph::Trust;
     use proptest::prelude::*;
 
     const WEIGHTS: PropagationWeights = PropagationWeights {
@@ -303,6 +305,15 @@ mod tests {
             let share = |degree| WEIGHTS.of_link(strength, degree, score);
             prop_assert!(share(degree) >= share(degree + 1) && share(degree + 1) >= 0.0);
             prop_assert!(share(degree) <= 0.5 * strength * score.max(0.0));
+        }
+
+        /// A link contributes no less if its writer is trusted more, and at most the weight times the score.
+        #[test]
+        fn a_link_of_a_more_trusted_writer_contributes_no_less(strength in 0.0f64..=1.0, degree in 1usize..200, score in -5.0f64..20.0) {
+            let share = |trust: &Trust| WEIGHTS.of_link(strength.min(max_link_strength(*trust)), degree, score);
+            let shares: Vec<f64> = Trust::ALL.iter().map(share).collect();
+            prop_assert!(shares.is_sorted(), "{:?}", shares);
+            prop_assert!(shares.iter().all(|share| (0.0..=0.5 * score.max(0.0)).contains(share)), "{:?}", shares);
         }
 
         /// Links never lower a score, and never raise it above that of the best note at their other ends.

@@ -10,8 +10,8 @@ use crate::proposal::proposals;
 use crate::review::{approve, partly_selected, reject};
 use crate::run::{self, RunOptions, Trigger};
 use crate::undo::undo;
-use poc_graph::Trust;
 use poc_graph::error::Code;
+use poc_graph::{EdgeKind, Trust};
 use poc_notes::Draft;
 use serde_json::{Value, json};
 
@@ -89,6 +89,19 @@ fn a_failed_supersession_leaves_no_parts_behind() {
     let row = world.run(&splitter("apply", 3), &split(1, "free"));
     assert_eq!(row.applied_actions().count(), 3, "{:?}", outcomes(&row));
     assert!(world.memory.find("part-1-2").is_ok() && world.memory.find("free").is_ok());
+}
+
+#[test]
+fn links_of_parts_are_no_stronger_than_other_links_of_agents() {
+    let world = World::new();
+    world.note("note", LONG);
+    let definition = splitter("apply", 3);
+    world.run(&definition, &split(1, "overview"));
+    let part = world.memory.find("part-1-1").unwrap();
+    let edges = world.memory.store.edges(part.id).unwrap();
+    let links: Vec<_> = edges.into_iter().filter(|edge| edge.kind == EdgeKind::Link).collect();
+    let max = definition.limits.link_add_max_strength;
+    assert!(!links.is_empty() && links.iter().all(|link| link.strength <= max), "{links:?}");
 }
 
 #[test]

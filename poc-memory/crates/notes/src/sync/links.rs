@@ -12,7 +12,8 @@ use super::plan::{CopyTarget, NoteCopy, RemoteSyncPlan};
 use crate::Memory;
 use crate::supersede;
 use poc_graph::error::Result;
-use poc_graph::{Edge, EdgeId, EdgeKind, NodeId, State};
+use poc_graph::{Edge, EdgeId, EdgeKind, NodeId, State, Trust};
+use poc_rank::max_link_strength::max_link_strength;
 use poc_store::{Records, Store, Transaction};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -85,7 +86,7 @@ pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory
     let pull = picked(&other, &|link| !own.contains(link) && !marks.contains(link));
     sync.write_local(&pull, |tx, link| {
         if let Some(edge) = theirs.get(link) {
-            add(tx, &Edge { src: link.src, dst: link.dst, ..edge.clone() }, sync.local)?;
+            add(tx, &Edge { src: link.src, dst: link.dst, ..pulled(edge, sync.trust) }, sync.local)?;
         }
         binding::mark_link(tx, tenant, *link)
     })?;
@@ -145,6 +146,12 @@ fn edges_between(
         }
     }
     Ok(found)
+}
+
+/// An edge of the remote as it is stored here: the limit of the trust of pulled notes also limits the strength of links.
+fn pulled(edge: &Edge, trust: Trust) -> Edge {
+    let max = if edge.kind == EdgeKind::Link { max_link_strength(trust) } else { f64::INFINITY };
+    Edge { strength: edge.strength.min(max), ..edge.clone() }
 }
 
 /// Adds an edge unless it exists or one of its nodes is missing. A `supersedes` edge also retires its target.

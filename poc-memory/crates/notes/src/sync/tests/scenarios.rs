@@ -8,6 +8,7 @@ use crate::visit;
 use crate::weight::current;
 use crate::weight::{self, WeightChange};
 use poc_graph::{Origin, State, VisitOutcome};
+use poc_store::Records as _;
 use poc_store::testing::MemoryLog;
 use std::sync::Arc;
 
@@ -306,6 +307,31 @@ fn pulled_notes_keep_their_weight_and_get_limited_trust() {
     assert_eq!(named(&both.remote, "ours").trust, Trust::User);
     let activity = both.local.store.activity(id).unwrap().unwrap();
     assert_eq!((current(&activity, 0.0, weight, now), activity.accesses), (3.0, 0));
+}
+
+#[test]
+fn the_trust_of_pulled_notes_limits_the_strength_of_pulled_links() {
+    for (trust, limited) in [(Trust::User, 0.8), (Trust::Agent, 0.6), (Trust::External, 0.4)] {
+        let mut both = StorePair::new();
+        both.binding.trust = trust;
+        both.remote.note("cause", "The importer was changed on Friday.");
+        both.remote.note("effect", "The release had to wait for a week.");
+        link(&both.remote, "cause", "effect");
+        let strength = |memory: &Memory| {
+            let (src, dst) = (named(memory, "cause").id, named(memory, "effect").id);
+            memory.store.edge(src, EdgeKind::Link, dst).unwrap().map(|edge| edge.strength)
+        };
+        // A second sync does not treat the two strengths as a difference.
+        for _ in 0..2 {
+            both.sync();
+            assert_eq!(
+                (strength(&both.local), strength(&both.remote)),
+                (Some(limited), Some(0.8)),
+                "{trust}"
+            );
+            both.later();
+        }
+    }
 }
 
 #[test]
