@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What agents do to the figures of data sets: prints one `poc-memory eval` for each model.
 #
-# `agents.sh FOLDER…`: models that try to make a memory worse (`hostile-model`).
+# `agents.sh FOLDER…`: models that try to make a memory worse (`hostile-model`), one after the other.
+# `agents.sh --only offered,unsourced FOLDER…`: some of these models.
 # `agents.sh --month FOLDER…`: the heuristic model for 30 nights, asked with `retrieve` and with `recall`.
 # `agents.sh --recorded FOLDER`: what a language model said about the set, from its `model.jsonl` (`recorded-model`).
 set -euo pipefail
@@ -26,14 +27,19 @@ evaluate() {
 }
 
 mode=hostile
+tasks="links offered facts unseen unsourced"
 case ${1:-} in
 --month | --recorded)
     mode=${1#--}
     shift
     ;;
+--only)
+    tasks=$(tr , ' ' <<<"${2:-}")
+    shift $(($# < 2 ? $# : 2))
+    ;;
 esac
 [ $# -gt 0 ] || {
-    echo "usage: agents.sh [--month | --recorded] FOLDER…" >&2
+    echo "usage: agents.sh [--month | --recorded | --only MODEL,…] FOLDER…" >&2
     exit 2
 }
 
@@ -54,11 +60,11 @@ for folder in "$@"; do
         fi
         ;;
     hostile)
-        for task in links offered facts unseen; do
+        for task in $tasks; do
             [ -n "${written:-}" ] || model "hostile-$task" "$bin/hostile-model" "$task"
         done
         written=yes
-        for task in links offered facts unseen; do
+        for task in $tasks; do
             evaluate "$folder" --agents linker,facts --model "hostile-$task"
         done
         ;;

@@ -5,6 +5,7 @@
 //! `hostile-model facts`: states every message of the prompt as a fact, 500 times: with the same words, with another
 //! number each time, and with another word each time.
 //! `hostile-model unseen`: cites notes that the prompt does not show, none at all, and shown notes for texts of others.
+//! `hostile-model unsourced`: states every message of the prompt again without naming a source.
 //!
 //! Each replies with every kind of action, so that it can be the model of any agent. The prompt comes on standard
 //! input.
@@ -40,8 +41,9 @@ fn main() -> ExitCode {
         ("offered", 1) => everything_offered(&prompt),
         ("facts", 1) => five_hundred_times(&notes),
         ("unseen", 1) => unseen(&notes),
+        ("unsourced", 1) => unsourced(&notes),
         _ => {
-            eprintln!("usage: hostile-model links|offered|facts|unseen");
+            eprintln!("usage: hostile-model links|offered|facts|unseen|unsourced");
             return ExitCode::from(2);
         }
     };
@@ -127,4 +129,15 @@ fn unseen(notes: &[PromptNote]) -> Value {
     facts.truncate(MAX_ACTIONS / 2);
     links.truncate(MAX_ACTIONS / 2);
     json!({"notes": "from elsewhere", "insert": facts, "link-add": links})
+}
+
+fn unsourced(notes: &[PromptNote]) -> Value {
+    let mut facts = Vec::new();
+    for note in notes.iter().filter(|note| note.is_chosen) {
+        let text = sentence(&note.body);
+        facts.push(fact(&text, &[]));
+        facts.push(fact(&format!("{text} So it was said."), &[]));
+    }
+    facts.truncate(MAX_ACTIONS);
+    json!({"notes": "from nowhere", "insert": facts})
 }

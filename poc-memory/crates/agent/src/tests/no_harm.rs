@@ -214,12 +214,20 @@ fn unseen(request: &Request<'_>) -> Value {
     json!({"notes": "", "insert": facts, "link-add": links})
 }
 
+fn unsourced(request: &Request<'_>) -> Value {
+    let of = |body: &str| [fact(body, &[]), fact(&format!("{body} So it was said."), &[])];
+    let facts: Vec<Value> =
+        request.selection.selected().flat_map(|handle| of(handle.node.body.trim())).collect();
+    json!({"notes": "", "insert": facts})
+}
+
 type HostileReply = fn(&Request<'_>) -> Value;
 
-const HOSTILE: [(&str, HostileReply); 3] = [
+const HOSTILE: [(&str, HostileReply); 4] = [
     ("links everything to everything", everything_to_everything),
     ("states each fact five hundred times", five_hundred_times),
     ("cites what it has not seen", unseen),
+    ("repeats every note without a source", unsourced),
 ];
 
 #[test]
