@@ -1,11 +1,13 @@
 //! Why a pipeline gives an agent nothing to do, and what would help.
 
+use crate::definition::QueryRules;
 use poc_graph::plural;
 use poc_search::query::{Explanation, StageReport};
 
 /// The inputs of a message about an agent without work.
 pub(super) struct EmptySelection<'a> {
     pub(super) agent: &'a str,
+    pub(super) rules: &'a QueryRules,
     pub(super) stages: &'a Explanation,
     /// Number of results, and of those that agents may not read.
     pub(super) results: usize,
@@ -21,13 +23,29 @@ impl EmptySelection<'_> {
         let needed =
             if *min > 1 { format!(", and a run needs {min} (`query.min-results`)") } else { String::new() };
         if let Some(stage) = stages.stages.iter().find(|stage| stage.output < *min) {
-            return format!("{}{needed}; {}", left_by(stage), help(stage));
+            let other_value = self.other_value(stage).unwrap_or_default();
+            return format!("{}{needed}; {}{other_value}", left_by(stage), help(stage));
         }
         let (read, them) = if *hidden == 1 { ("note is", "it") } else { ("notes are", "them") };
         format!(
             "{hidden} of {results} {read} quarantined, and agents do not read {them}{needed}; give them a higher \
              trust or wait for other notes"
         )
+    }
+
+    /// How to run once with another value of the parameter that a stage contains; `None` if it contains none.
+    fn other_value(&self, stage: &StageReport) -> Option<String> {
+        let QueryRules { text, params, .. } = self.rules;
+        let placeholder = |name: &str| format!("${{{name}}}");
+        let with_values = |written: &str| {
+            let replace =
+                |filled: String, (name, value): (&String, &String)| filled.replace(&placeholder(name), value);
+            params.iter().fold(written.to_owned(), replace)
+        };
+        let written = text.split('|').map(str::trim).find(|written| with_values(written) == stage.stage)?;
+        let name = params.keys().find(|name| written.contains(&placeholder(name)))?;
+        let agent = self.agent;
+        Some(format!("; `poc-memory agent run {agent} --set {name}=VALUE` uses another value once"))
     }
 
     /// A message that the agent has visited all results, and when it reads them again. `fresh` is the number of visited

@@ -105,7 +105,8 @@ pub fn select(
     set.items.retain(|item| may_be_read(&view, item.ix));
     let min = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results }.max(1);
     let hidden = results - set.items.len();
-    let nothing = EmptySelection { agent, stages: &stages, results, hidden, min };
+    let rules = &definition.query;
+    let nothing = EmptySelection { agent, rules, stages: &stages, results, hidden, min };
     let not_stale = |fresh: usize| {
         let window = definition.window().map(|window| window.to_string());
         Ok(SelectionOutcome::Nothing(StatusReason::NotStale, nothing.not_stale(fresh, window)))

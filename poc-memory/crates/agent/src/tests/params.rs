@@ -67,7 +67,14 @@ fn transfer_reads_older_sessions_on_request() {
         "all | type:episodic | created:<30d | not-visited:transfer,6d | sort:created | limit:30"
     );
     let nothing = ScriptedModel::new(Vec::new());
-    assert_eq!(world.run(transfer, &nothing).status, Status::Skipped);
+    let skipped = world.run(transfer, &nothing);
+    assert_eq!(skipped.status, Status::Skipped);
+    let why = skipped.message.unwrap();
+    assert!(why.starts_with("`created:<30d` left 0 of 40 notes"), "{why}");
+    assert!(
+        why.ends_with("; `poc-memory agent run transfer --set age=VALUE` uses another value once"),
+        "{why}"
+    );
     let older = transfer.with(&set(&[("age", "1000d")]), &world.memory.names.load()).unwrap();
     let read = || {
         let model = ScriptedModel::doing_nothing(&["link-add", "insert"]);
