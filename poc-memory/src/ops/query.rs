@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Check whether a note about something exists. Returns the note if the match is certain (STRONG), a candidate to
-/// verify if it is likely (WEAK), and otherwise the nearest notes (MISS). STRONG means that there is a note on this
-/// subject, not that it contains the answer: read it. Words that no note contains count against a match, and a name or
-/// number in the question that the note lacks makes it WEAK at most, as does another subject of the same kind (`the
-/// mail worker` and `the invoice worker`). The setting `[query] gate` chooses the rule. On the command line, `query
+/// Check whether a note about something exists. Returns the note if there is one on this subject (STRONG), a candidate
+/// to verify if there may be one (WEAK), and otherwise the nearest notes (MISS). STRONG does not mean that the note
+/// contains the answer: read it. Words that no note contains count against a match, and a name or number in the question
+/// that the note lacks makes it WEAK at most, as does another subject of the same kind (`the mail worker` and `the
+/// invoice worker`). The setting `[query] gate` chooses the rule. On the command line, `query
 /// --calibrate` proposes thresholds (see `calibrate`).
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +55,7 @@ pub(crate) struct QueryOutput {
     /// The matching note; absent for a miss.
     #[serde(flatten)]
     note: Option<NoteRow>,
-    /// Its text, at most 20,000 characters; only present if the match is certain.
+    /// Its text, at most 20,000 characters; only present if the verdict is STRONG.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
     /// Number of characters at the end of the text that were left out. `get` returns all.
@@ -70,12 +70,12 @@ pub(crate) struct QueryOutput {
     /// The thresholds and weights of the gate by setting, if an explanation is requested.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     thresholds: BTreeMap<String, f64>,
-    /// Names in the question (`INC-90037`) that no note contains; they prevent a certain match.
+    /// Names in the question (`INC-90037`) that no note contains; they prevent the verdict STRONG.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
     /// The names in the question if the matching note contains none of them, the numbers if it contains none of
     /// those, and pairs of words (`mail worker`) of which the note joins one with another word (`invoice worker`),
-    /// case-folded. They prevent a certain match, because the note may be about another person, place, number or
+    /// case-folded. They prevent the verdict STRONG, because the note may be about another person, place, number or
     /// thing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
@@ -89,7 +89,7 @@ pub(crate) struct QueryOutput {
     degraded: Vec<String>,
 }
 
-/// Maximum number of characters of the text of a certain match.
+/// Maximum number of characters of the text of a STRONG match.
 const MAX_BODY_CHARS: usize = 20_000;
 
 /// Maximum number of lines of it that the text for a person shows.

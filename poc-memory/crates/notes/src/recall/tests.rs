@@ -210,6 +210,24 @@ fn retired_and_quarantined_notes_are_not_recalled() {
 }
 
 #[test]
+fn a_derived_note_neither_displaces_its_source_nor_changes_its_score() {
+    let memory = TestMemory::new();
+    put_node(&memory, &testing::node(1), &[1, 1], 1.0, 0);
+    put_node(&memory, &testing::node(2), &[0, 1], 1.0, 0);
+    let before = ask(&memory, &[1, 0], 8, 2, 300).hits;
+    assert_eq!(before.len(), 2);
+    // It is more similar to the question than its source, and heavier.
+    put_node(&memory, &testing::node(3), &[1, 0], 9.0, 0);
+    put(&memory, |tx| tx.put_edge(&edge(&memory, 3, 1, EdgeKind::DerivedFrom, 1.0, 0)));
+    assert_eq!(ask(&memory, &[1, 0], 8, 2, 300).hits, before);
+
+    // Once its source is retired, it is a hit itself.
+    put_node(&memory, &Node { state: State::Superseded, ..testing::node(1) }, &[1, 1], 1.0, 0);
+    let hits = ask(&memory, &[1, 0], 8, 2, 300).hits;
+    assert_eq!(hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [id(3), id(2)]);
+}
+
+#[test]
 fn reinforcement_has_a_refractory_period_and_is_dampened() {
     let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1], 25.0, 0);
