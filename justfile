@@ -39,8 +39,8 @@ load CLIENTS="100" SECONDS="60":
     cargo bench --workspace --bench load -- --clients={{CLIENTS}} --seconds={{SECONDS}}
 
 # What agents do to the figures of data sets (folders as `poc-memory eval` takes them): with models that try to do harm
-# (with `--only offered,unsourced` some of them), with `--month` the heuristic model for 30 nights, with `--recorded` what
-# a language model said (`model.jsonl`).
+# (`--only offered,unsourced` selects some), with `--month` the heuristic model for 30 nights, with `--recorded` what a
+# language model said (`model.jsonl`).
 agents *FOLDERS:
     cargo build --release -p poc-daemon -p poc-bench --bins
     bash bench/agents.sh {{FOLDERS}}

@@ -148,7 +148,8 @@ fn edges_between(
     Ok(found)
 }
 
-/// An edge of the remote as it is stored here: the limit of the trust of pulled notes also limits the strength of links.
+/// An edge of the remote as it is stored here. The limit of the trust of pulled notes also limits the strength of
+/// links.
 fn pulled(edge: &Edge, trust: Trust) -> Edge {
     let max = if edge.kind == EdgeKind::Link { max_link_strength(trust) } else { f64::INFINITY };
     Edge { strength: edge.strength.min(max), ..edge.clone() }
