@@ -4,7 +4,7 @@ use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId, View, project_name};
-use poc_index::{NoteCosines, VectorHit};
+use poc_index::NoteCosines;
 use poc_rank::cosine::MeasuredVector;
 use poc_rank::histogram::Histogram;
 use poc_rank::lookalike::{WordProfile, WordSketch};
