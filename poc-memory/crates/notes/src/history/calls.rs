@@ -1,0 +1,115 @@
+//! Calls that make several transactions, as an import does.
+
+use crate::Memory;
+use poc_graph::cancellation;
+use poc_graph::error::Result;
+use poc_store::Cause;
+use rustc_hash::FxHashMap;
+use std::fmt;
+
+/// Whether a transaction was made before the call of another one began. Then no earlier transaction belongs to that
+/// call.
+pub(super) fn is_before(cause: &Cause, other: &Cause) -> bool {
+    other.began.is_none_or(|began| cause.at < began)
+}
+
+/// The numbers of the transactions of the call to which a transaction belongs, the latest first.
+pub(crate) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u64>> {
+    let mut parts = vec![seq];
+    if cause.began.is_none() {
+        return Ok(parts);
+    }
+    for later in seq + 1..=memory.store.last_seq() {
+        cancellation::check()?;
+        let txn = memory.store.transaction(later)?;
+        parts.extend(txn.filter(|txn| txn.cause.is_same_call(cause)).map(|_| later));
+    }
+    parts.reverse();
+    for earlier in (memory.store.first_seq()..seq).rev() {
+        cancellation::check()?;
+        let Some(txn) = memory.store.transaction(earlier)? else { continue };
+        if is_before(&txn.cause, cause) {
+            break;
+        }
+        parts.extend(txn.cause.is_same_call(cause).then_some(earlier));
+    }
+    Ok(parts)
+}
+
+/// A call of which a state has only the first transactions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfinishedCall {
+    /// The number of the last transaction that the state has.
+    pub seq: u64,
+    /// The op of the call.
+    pub op: String,
+    /// The number of the last transaction of the call.
+    pub last: u64,
+}
+
+impl UnfinishedCall {
+    /// The call of the last transaction of a state, if `later` has other transactions of it. They are the numbers of the
+    /// following transactions with their causes, and none for one of another tenant. A call is assumed to have ended
+    /// if many transactions in a row belong to others, so that not the whole log is read.
+    pub(crate) fn of(
+        seq: u64,
+        cause: &Cause,
+        later: impl Iterator<Item = Result<(u64, Option<Cause>)>>,
+    ) -> Result<Option<UnfinishedCall>> {
+        const MAX_OTHERS: usize = 64;
+        if cause.began.is_none() {
+            return Ok(None);
+        }
+        let (mut last, mut others) = (None, 0);
+        for transaction in later {
+            cancellation::check()?;
+            let (number, other) = transaction?;
+            if other.is_some_and(|other| cause.is_same_call(&other)) {
+                (last, others) = (Some(number), 0);
+            } else if others == MAX_OTHERS {
+                break;
+            } else {
+                others += 1;
+            }
+        }
+        Ok(last.map(|last| UnfinishedCall { seq, op: cause.op.clone(), last }))
+    }
+
+    /// The call of transaction `seq`, if later transactions belong to it.
+    pub(crate) fn after(memory: &Memory, seq: u64) -> Result<Option<UnfinishedCall>> {
+        let store = &memory.store;
+        let Some(txn) = store.transaction(seq)? else { return Ok(None) };
+        let later = (seq + 1..=store.last_seq()).map(|number| {
+            let txn = store.transaction(number)?;
+            Ok((number, txn.map(|txn| txn.cause)))
+        });
+        UnfinishedCall::of(seq, &txn.cause, later)
+    }
+}
+
+impl fmt::Display for UnfinishedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnfinishedCall { seq, op, last } = self;
+        write!(
+            f,
+            "this state ends with change {seq}, within one change (`{op}`) that ends with change {last}"
+        )
+    }
+}
+
+/// The number of the change that has undone all of these transactions of a call: that of the last transaction of the
+/// undo. `None` if any of them is in effect.
+pub(crate) fn undone_by(memory: &Memory, parts: &[u64]) -> Result<Option<u64>> {
+    let Some(first) = parts.iter().min() else { return Ok(None) };
+    let mut undoing: FxHashMap<u64, u64> = FxHashMap::default();
+    for seq in (*first..=memory.store.last_seq()).rev() {
+        cancellation::check()?;
+        let Some(txn) = memory.store.transaction(seq)? else { continue };
+        // An undo that is undone itself undoes nothing.
+        if !undoing.contains_key(&seq) {
+            undoing.extend(txn.cause.undoes.iter().map(|undone| (*undone, seq)));
+        }
+    }
+    let undos: Option<Vec<u64>> = parts.iter().map(|part| undoing.get(part).copied()).collect();
+    Ok(undos.and_then(|undos| undos.into_iter().max()))
+}
