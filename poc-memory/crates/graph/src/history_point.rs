@@ -1,7 +1,7 @@
 //! A state of the past as users write it.
 
 use crate::error::{Error, Result};
-use crate::time::{Moment, missing_day};
+use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -29,10 +29,7 @@ impl HistoryPoint {
                 }
             };
         }
-        if let Some(error) = missing_day(text) {
-            return Err(error);
-        }
-        Moment::parse(text).map(HistoryPoint::Time).map_err(|_| {
+        Moment::parse_opt(text)?.map(HistoryPoint::Time).ok_or_else(|| {
             Error::invalid(format!("`{text}` is neither the number of a change nor a time")).hint(
                 "write `1042`, `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`",
             )

@@ -44,18 +44,28 @@ impl Timestamp {
 
     /// Parses RFC 3339 (`2026-11-21T08:00:00Z`) or a plain date, which means midnight UTC.
     pub fn parse(text: &str) -> Result<Timestamp> {
+        Timestamp::parse_opt(text)?.ok_or_else(|| {
+            Error::invalid(format!("`{text}` is not a time"))
+                .hint("write `2026-11-21` or `2026-11-21T08:00:00Z`")
+        })
+    }
+
+    /// Like [`parse`](Self::parse), but `None` if the text is neither an instant nor a date, so that it may have another
+    /// form of a time.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a day that its month does not have.
+    pub(crate) fn parse_opt(text: &str) -> Result<Option<Timestamp>> {
         let day = || {
             let day = chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
             Some(day.and_hms_opt(0, 0, 0)?.and_utc().timestamp_millis())
         };
         let instant = DateTime::parse_from_rfc3339(text).map(|at| at.timestamp_millis()).ok();
         let at = instant.or_else(day).map(Timestamp);
-        at.filter(|at| (Timestamp::EARLIEST..=Timestamp::LATEST).contains(at)).ok_or_else(|| {
-            missing_day(text).unwrap_or_else(|| {
-                Error::invalid(format!("`{text}` is not a time"))
-                    .hint("write `2026-11-21` or `2026-11-21T08:00:00Z`")
-            })
-        })
+        match at.filter(|at| (Timestamp::EARLIEST..=Timestamp::LATEST).contains(at)) {
+            Some(at) => Ok(Some(at)),
+            None => missing_day(text).map_or(Ok(None), Err),
+        }
     }
 
     /// Converts to chrono's type for calendar arithmetic; `None` beyond chrono's range.
@@ -66,7 +76,7 @@ impl Timestamp {
 
 /// The error for a date, or an instant, of a day that its month does not have, such as `2026-11-31`; `None` if the text
 /// is anything else.
-pub(crate) fn missing_day(text: &str) -> Option<Error> {
+fn missing_day(text: &str) -> Option<Error> {
     let date =
         text.get(..10).filter(|_| matches!(text.as_bytes().get(10), None | Some(b'T' | b't' | b' ')))?;
     let mut numbers = date.split('-').map(|part| {

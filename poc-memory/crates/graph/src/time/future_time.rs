@@ -1,6 +1,6 @@
 //! A point in the future: an instant, a date, or a duration from now.
 
-use super::{Span, Timestamp, missing_day};
+use super::{Span, Timestamp};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,14 +19,12 @@ impl FutureTime {
     /// Parses an instant, a date, or a duration with a unit.
     pub fn parse(text: &str) -> Result<FutureTime> {
         let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
-        match (Timestamp::parse(text), Span::parse(text)) {
-            (Ok(at), _) => Ok(FutureTime::At(at)),
-            (_, Ok(span)) if has_unit => Ok(FutureTime::In(span)),
-            _ => Err(missing_day(text).unwrap_or_else(|| {
-                Error::invalid(format!("`{text}` is not a time")).hint(
-                    "write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long from now: `7d`, `24h`, `30m`",
-                )
-            })),
+        match (Timestamp::parse_opt(text)?, Span::parse(text)) {
+            (Some(at), _) => Ok(FutureTime::At(at)),
+            (None, Ok(span)) if has_unit => Ok(FutureTime::In(span)),
+            _ => Err(Error::invalid(format!("`{text}` is not a time")).hint(
+                "write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long from now: `7d`, `24h`, `30m`",
+            )),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A point in the past: an instant, a date, or a duration before now.
 
-use super::{Span, Timestamp, missing_day};
+use super::{Span, Timestamp};
 use crate::error::{Error, Result};
 use chrono::SecondsFormat;
 use serde::{Deserialize, Serialize};
@@ -23,17 +23,25 @@ pub enum Moment {
 impl Moment {
     /// Parses an instant, a date, or a duration with a unit.
     pub fn parse(text: &str) -> Result<Moment> {
+        Moment::parse_opt(text)?.ok_or_else(|| {
+            Error::invalid(format!("`{text}` is not a time"))
+                .hint("write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`")
+        })
+    }
+
+    /// Like [`parse`](Self::parse), but `None` if the text has none of these forms.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a day that its month does not have.
+    pub(crate) fn parse_opt(text: &str) -> Result<Option<Moment>> {
         let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
-        match (Timestamp::parse(text), Span::parse(text)) {
+        Ok(match (Timestamp::parse_opt(text)?, Span::parse(text)) {
             // Dates have no `:`; in RFC 3339, only a fraction has a `.`.
-            (Ok(at), _) if text.contains(':') && !text.contains('.') => Ok(Moment::Second(at)),
-            (Ok(at), _) => Ok(Moment::At(at)),
-            (_, Ok(span)) if has_unit => Ok(Moment::Ago(span)),
-            _ => Err(missing_day(text).unwrap_or_else(|| {
-                Error::invalid(format!("`{text}` is not a time"))
-                    .hint("write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`")
-            })),
-        }
+            (Some(at), _) if text.contains(':') && !text.contains('.') => Some(Moment::Second(at)),
+            (Some(at), _) => Some(Moment::At(at)),
+            (None, Ok(span)) if has_unit => Some(Moment::Ago(span)),
+            _ => None,
+        })
     }
 
     /// The first instant, for the start of a period, clamped to the earliest timestamp if it is a duration before `now`.
