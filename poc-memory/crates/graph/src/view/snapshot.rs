@@ -70,56 +70,20 @@ impl View {
             .filter_map(|ix| Some((self.id(ix)?, ix)))
             .collect();
         order.sort_unstable();
-        let mut nodes = Numbers::new(self.slots());
-        let (mut types, mut provenances, mut keywords) =
-            (Numbers::default(), Numbers::default(), Numbers::default());
-        for &(_, ix) in &order {
-            nodes.number(ix);
-            types.number(u32::from(self.node_type(ix)));
-            provenances.number(self.provenance(ix));
-            for &word in self.keywords(ix) {
-                keywords.number(word);
-            }
-        }
-        let names = [
-            (&types, &self.type_names),
-            (&provenances, &self.provenance_names),
-            (&keywords, &self.keyword_names),
-        ];
-        let names = names.map(|(used, names)| used.given.iter().map(|&number| names.name(number)).collect());
+        let mut numbers = Renumbering::of(self, &order);
         let mut bytes = Vec::new();
-        postcard::to_io(&SavedNames(names), &mut bytes)?;
+        postcard::to_io(&numbers.names(self), &mut bytes)?;
         postcard::to_io(&(order.len() as u32), &mut bytes)?;
         for &(id, ix) in &order {
-            let fields = self.fields(ix);
-            let own = nodes.number(ix);
-            let mut renumbered = |edges: &[Neighbor]| {
-                let edges = edges.iter().map(|edge| edge.with_target(nodes.number(edge.target())));
-                let mut edges: Vec<Neighbor> = edges.collect();
-                edges.sort_unstable_by_key(|edge| edge.order());
-                edges
-            };
-            let mut edges = renumbered(self.edges(ix));
-            edges.truncate(edges.partition_point(|edge| edge.target() < own));
-            let node = SavedNode {
-                id,
-                fields: Fields {
-                    node_type: types.number(u32::from(fields.node_type)) as u16,
-                    provenance: provenances.number(fields.provenance),
-                    ..fields
-                },
-                aliases: self.aliases(ix).collect(),
-                other_names: self.other_names(ix).collect(),
-                keywords: self.keywords(ix).iter().map(|&word| keywords.number(word)).collect(),
-                activity: self.activity(ix),
-                edges,
-                other_edges: renumbered(self.other_edges(ix)),
-                degree: self.degree(ix),
-                triangles: self.triangles(ix),
-            };
-            postcard::to_io(&node, &mut bytes)?;
+            postcard::to_io(&numbers.saved_node(self, id, ix), &mut bytes)?;
         }
-        let visits = self.visits.iter().map(|(agent, visits)| -> SavedVisits {
+        postcard::to_io(&self.saved_visits(&order), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The visits of each agent, by the positions of the nodes in `order`.
+    fn saved_visits(&self, order: &[(NodeId, Ix)]) -> Vec<SavedVisits<'_>> {
+        let of_agent = self.visits.iter().map(|(agent, visits)| -> SavedVisits {
             let visit = |&(_, ix): &(NodeId, Ix)| visits.get(ix as usize).copied().flatten();
             (
                 agent,
@@ -129,8 +93,7 @@ impl View {
                     .collect(),
             )
         });
-        postcard::to_io(&visits.collect::<Vec<_>>(), &mut bytes)?;
-        Ok(bytes)
+        of_agent.collect()
     }
 
     /// Restores the view after transaction `seq` from the bytes of [`View::encode`]; `None` if they are inconsistent.
@@ -218,6 +181,73 @@ fn with_mirrored(before: &Rows<Neighbor>) -> Rows<Neighbor> {
 /// Fills an empty table; `None` if a name is repeated.
 fn fill(table: &mut Interner, names: &[&str]) -> Option<()> {
     (0..).zip(names).all(|(number, name)| table.intern(name) == number).then_some(())
+}
+
+/// The new numbers of the nodes of a view, and of the names that they use.
+struct Renumbering {
+    nodes: Numbers,
+    types: Numbers,
+    provenances: Numbers,
+    keywords: Numbers,
+}
+
+impl Renumbering {
+    /// The numbers if the nodes are written in this order.
+    fn of(view: &View, order: &[(NodeId, Ix)]) -> Renumbering {
+        let mut nodes = Numbers::new(view.slots());
+        let (mut types, mut provenances, mut keywords) =
+            (Numbers::default(), Numbers::default(), Numbers::default());
+        for &(_, ix) in order {
+            nodes.number(ix);
+            types.number(u32::from(view.node_type(ix)));
+            provenances.number(view.provenance(ix));
+            for &word in view.keywords(ix) {
+                keywords.number(word);
+            }
+        }
+        Renumbering { nodes, types, provenances, keywords }
+    }
+
+    /// The names that nodes use, by their new numbers.
+    fn names<'a>(&self, view: &'a View) -> SavedNames<'a> {
+        let names = [
+            (&self.types, &view.type_names),
+            (&self.provenances, &view.provenance_names),
+            (&self.keywords, &view.keyword_names),
+        ];
+        SavedNames(names.map(|(used, names)| used.given.iter().map(|&number| names.name(number)).collect()))
+    }
+
+    /// A node with the new numbers in place of the old ones.
+    fn saved_node<'a>(&mut self, view: &'a View, id: NodeId, ix: Ix) -> SavedNode<'a> {
+        let Renumbering { nodes, types, provenances, keywords } = self;
+        let fields = view.fields(ix);
+        let own = nodes.number(ix);
+        let mut renumbered = |edges: &[Neighbor]| {
+            let edges = edges.iter().map(|edge| edge.with_target(nodes.number(edge.target())));
+            let mut edges: Vec<Neighbor> = edges.collect();
+            edges.sort_unstable_by_key(|edge| edge.order());
+            edges
+        };
+        let mut edges = renumbered(view.edges(ix));
+        edges.truncate(edges.partition_point(|edge| edge.target() < own));
+        SavedNode {
+            id,
+            fields: Fields {
+                node_type: types.number(u32::from(fields.node_type)) as u16,
+                provenance: provenances.number(fields.provenance),
+                ..fields
+            },
+            aliases: view.aliases(ix).collect(),
+            other_names: view.other_names(ix).collect(),
+            keywords: view.keywords(ix).iter().map(|&word| keywords.number(word)).collect(),
+            activity: view.activity(ix),
+            edges,
+            other_edges: renumbered(view.other_edges(ix)),
+            degree: view.degree(ix),
+            triangles: view.triangles(ix),
+        }
+    }
 }
 
 /// Assigns new numbers to old ones, in the order of first use.
