@@ -182,7 +182,7 @@ async fn accept(listener: &TcpListener) -> Option<TcpStream> {
 }
 
 /// The requests of a connection.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Requests {
     /// Number of received requests.
     received: usize,
@@ -259,6 +259,22 @@ async fn receives_bytes(
     }
 }
 
+/// Waits, while the daemon stops, until the responses of a connection should have been sent. Work on responses that have
+/// begun ends when the daemon abandons it, and the client does not read these.
+async fn until_answered(state: &DaemonState, mut requests: watch::Receiver<Requests>) {
+    let mut responses = requests.clone();
+    let sent = async { drop(requests.wait_for(Requests::is_idle).await) };
+    let unread = async {
+        state.abandoned().await;
+        drop(responses.wait_for(Requests::all_responses_have_begun).await);
+    };
+    tokio::select! {
+        () = sent => {}
+        () = unread => {}
+    }
+    tokio::time::sleep(CLOSE_TIMEOUT).await;
+}
+
 /// Serves one connection, until it is closed because it is idle and all connections are in use. `axum::serve`
 /// would wait forever for the rest of a half-sent request.
 async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Arc<IdleConnections>) {
@@ -298,47 +314,27 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
             () = state.stopped() => {
                 // A running request is answered; an idle connection is closed.
                 connection.as_mut().graceful_shutdown();
-                let mut responses = changes.clone();
-                let sent = async { drop(changes.wait_for(Requests::is_idle).await) };
-                // Work on responses that have begun has ended by now, so the client does not read them.
-                let unread = async {
-                    state.abandoned().await;
-                    drop(responses.wait_for(Requests::all_responses_have_begun).await);
-                };
-                let answered = async {
-                    tokio::select! {
-                        () = sent => {}
-                        () = unread => {}
-                    }
-                    tokio::time::sleep(CLOSE_TIMEOUT).await;
-                };
                 tokio::select! {
                     ended = connection.as_mut() => break ended,
                     // The client does not read the rest of its last response.
-                    () = answered => return,
+                    () = until_answered(state, changes.clone()) => return,
                 }
             }
             Ok(()) = changes.changed() => {
-                let is_idle = {
-                    let requests = changes.borrow_and_update();
-                    has_request = requests.received > 0;
-                    requests.is_idle()
-                };
-                waiting = is_idle.then(|| idle.add());
+                let requests = *changes.borrow_and_update();
+                has_request = requests.received > 0;
+                waiting = requests.is_idle().then(|| idle.add());
             }
             () = first_timeout.as_mut(), if !has_request => return,
             () = until_closed(waiting.as_ref()) => {
                 waiting = None;
-                let is_idle = {
-                    let requests = changes.borrow_and_update();
-                    has_request = requests.received > 0;
-                    requests.is_idle()
-                };
+                let requests = *changes.borrow_and_update();
+                has_request = requests.received > 0;
                 // Its first request is incomplete.
                 if !has_request {
                     return;
                 }
-                if is_idle {
+                if requests.is_idle() {
                     // The end of the last response may not be sent yet.
                     connection.as_mut().graceful_shutdown();
                     let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection).await;

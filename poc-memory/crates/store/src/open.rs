@@ -112,7 +112,7 @@ pub(super) fn open(
     let mut saved = start_reading_views(directory)?;
     let folder = directory.join("records");
     // Without records, the whole log is replayed anyway, so all of it is checked.
-    let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
+    let (log, prefix_end) = log::inspect(&log_directory, !folder.exists())?;
     let suspect = SuspectLog {
         directory,
         prefix_end: prefix_end.as_ref(),
@@ -127,25 +127,17 @@ pub(super) fn open(
     }
     let rebuilt = Arc::new(damaged_files(directory, is_copy));
     create_log_directory(&log_directory, directory, options.disk.as_ref())?;
-    let (mut files_of_snapshot, mut unused_snapshot) = (None, None);
-    if let Some((shared, start)) = &options.shared_log
-        && log.last() == 0
-        && prefix_end.is_none()
-    {
-        match shared_snapshot::fetch(directory, options.disk.as_ref(), shared.as_ref(), *start)? {
-            CopyBeginning::Snapshot(files) => {
-                files_of_snapshot = files;
-                (log, prefix_end) = log::inspect(&log_directory, true)?;
-            }
-            CopyBeginning::FirstRecord(message) => unused_snapshot = message,
-        }
-    }
     let quarantine = Arc::new(QuarantineFolder::new(directory, options.disk.clone()));
-    let tail = prefix_end.map(|end| (end, quarantine.clone()));
-    let mut resumed = ResumedLog::resume(directory, Arc::new(log), tail, &options)?;
-    resumed.files = files_of_snapshot;
-    resumed.messages.extend(unused_snapshot);
-    let mut resumed = resumed.replace_if_outdated(directory, &options)?;
+    let mut resumed = match &options.shared_log {
+        Some((shared, start)) if log.last() == 0 && prefix_end.is_none() => {
+            ResumedLog::begin_copy(directory, log, (shared.as_ref(), *start), &quarantine, &options)?
+        }
+        _ => {
+            let tail = prefix_end.map(|end| (end, quarantine.clone()));
+            ResumedLog::resume(directory, Arc::new(log), tail, &options)?
+        }
+    };
+    resumed = resumed.replace_if_outdated(directory, &options)?;
     let files = resumed.files.take();
     // The copy of the log now has all changes that the files have.
     if files.is_some_and(|files| files.install(directory, &resumed.log, options.disk.as_ref())) {
@@ -228,6 +220,28 @@ impl ResumedLog {
             tracing::warn!("no space can be reserved for a full disk: {error}");
         }
         Ok(ResumedLog { log, appender, reserve, shared_log, messages, reason, files: None })
+    }
+
+    /// Begins the copy of a shared log in an empty log, with a snapshot if there is one.
+    fn begin_copy(
+        directory: &Path,
+        empty: Log,
+        (shared, start): (&dyn SharedLog, CopyStart),
+        quarantine: &Arc<QuarantineFolder>,
+        options: &StoreOptions,
+    ) -> Result<ResumedLog> {
+        match shared_snapshot::fetch(directory, options.disk.as_ref(), shared, start)? {
+            CopyBeginning::Snapshot(files) => {
+                let (log, prefix_end) = log::inspect(&directory.join("log"), true)?;
+                let tail = prefix_end.map(|end| (end, quarantine.clone()));
+                Ok(ResumedLog { files, ..ResumedLog::resume(directory, Arc::new(log), tail, options)? })
+            }
+            CopyBeginning::FirstRecord(message) => {
+                let mut resumed = ResumedLog::resume(directory, Arc::new(empty), None, options)?;
+                resumed.messages.extend(message);
+                Ok(resumed)
+            }
+        }
     }
 
     /// If the shared log begins after the end of this copy of it, replaces the copy with a snapshot, as for a new copy.

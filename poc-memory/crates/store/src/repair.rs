@@ -147,13 +147,7 @@ impl Repair {
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let folder = directory.join("records");
         let mut intact_log = SalvagedRecords::of_log(log.clone(), log.last(), HEARTBEAT_TIMEOUT)?;
-        let (mut records, problem) = match SalvagedRecords::of(&folder, log.clone(), HEARTBEAT_TIMEOUT)? {
-            Ok(records) => (Some(records).filter(|records| records.base > last), None),
-            Err(error) => (
-                SalvagedRecords::of_intact_blocks(&folder, &log, last, HEARTBEAT_TIMEOUT)?,
-                folder.exists().then_some(error.message),
-            ),
-        };
+        let (mut records, problem) = salvage_records(&folder, &log, last)?;
         log.raise_last(records.as_ref().map_or(0, |records| records.newest));
         let known = log.last().max(newer.seq);
         let mut parts = vec![PartNotes::of_records(&folder)?];
@@ -168,14 +162,7 @@ impl Repair {
         }
         parts.iter_mut().try_for_each(|part| part.remove_deleted(&log))?;
         parts.retain(|part| part.count() > 0);
-        let mut damage = suspect.problem(&newer, problem.is_some());
-        if let Some(problem) = problem {
-            damage.push_str(match records {
-                Some(_) => "; only the intact blocks of the records can be used: ",
-                None => "; the records cannot be used: ",
-            });
-            damage.push_str(&problem);
-        }
+        let damage = suspect.problem(&newer, problem.is_some()) + &records_clause(problem, records.is_some());
         Ok(Some(Repair {
             directory: directory.to_owned(),
             damage,
@@ -379,6 +366,31 @@ fn source_name(source: RepairSource) -> &'static str {
         RepairSource::Records => "records",
         RepairSource::IntactLog => "soundlog",
         RepairSource::Log => "log",
+    }
+}
+
+/// The records in a folder if they have more than the intact prefix of the log, which ends with transaction `prefix`, or
+/// those of their blocks that are intact. The text says why existing records cannot be used as a whole.
+fn salvage_records(
+    folder: &Path,
+    log: &Arc<Log>,
+    prefix: u64,
+) -> Result<(Option<SalvagedRecords>, Option<String>)> {
+    Ok(match SalvagedRecords::of(folder, log.clone(), HEARTBEAT_TIMEOUT)? {
+        Ok(records) => (Some(records).filter(|records| records.base > prefix), None),
+        Err(error) => (
+            SalvagedRecords::of_intact_blocks(folder, log, prefix, HEARTBEAT_TIMEOUT)?,
+            folder.exists().then_some(error.message),
+        ),
+    })
+}
+
+/// The clause about records that cannot be used as a whole, for a description of the damage.
+fn records_clause(problem: Option<String>, has_intact_blocks: bool) -> String {
+    match (problem, has_intact_blocks) {
+        (None, _) => String::new(),
+        (Some(problem), true) => format!("; only the intact blocks of the records can be used: {problem}"),
+        (Some(problem), false) => format!("; the records cannot be used: {problem}"),
     }
 }
 

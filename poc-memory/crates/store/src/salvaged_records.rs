@@ -22,8 +22,8 @@ use std::time::Duration;
 /// The salvaged records, or why the records in the folder cannot be used.
 pub(crate) type SalvageOutcome = Result<SalvagedRecords>;
 
-/// Success, or why nothing could be written to the temporary folder.
-type WriteOutcome = Result<()>;
+/// The result, or why nothing could be written to the temporary folder.
+type WriteOutcome<T = ()> = Result<T>;
 
 /// Records assembled from everything that is intact, in a temporary folder.
 pub(crate) struct SalvagedRecords {
@@ -103,12 +103,7 @@ impl SalvagedRecords {
             // If the blocks are newer than the log, it lacks its end.
             let lost = if newest > log.last() { Some(newest) } else { last_lost(log, 0, log.last()) };
             if let Some(lost) = lost {
-                let orphans = index_entries::orphan_deletions(engine, &|| {})?;
-                delete_orphans(engine, &orphans)?.map_err(|error| temporary_write_error(&error))?;
-                let corrections = index_entries::corrections(engine, &|| {})?;
-                lost_notes = index_entries::lost_notes(engine, orphans.iter().chain(&corrections))?;
-                correct_entries(engine, corrections, log, (lost, log.last()), &|| {})?
-                    .map_err(|error| temporary_write_error(&error))?;
+                lost_notes = make_consistent(engine, log, (lost, log.last()), &|| {})??;
             }
         }
         Ok(engine.map(|engine| SalvagedRecords {
@@ -172,29 +167,14 @@ impl SalvagedRecords {
                 Ok(())
             })?;
             let engine = BufferedEngine::new(Arc::new(engine), BUFFER_BYTES)?;
-            let mut write_error = None;
-            let replayed = log.replay(watermark.seq + 1, last, &mut |txn, checksum| {
-                beat();
-                let applied = engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum });
-                applied.inspect_err(|error| write_error = Some(temporary_write_error(error)))
-            });
-            if let Some(error) = write_error {
-                return Ok(Err(error));
+            if let Err(write_error) = apply_log(&engine, &log, (watermark.seq + 1, last), &beat)? {
+                return Ok(Err(write_error));
             }
-            replayed?;
-            let mut lost_notes = Vec::new();
-            if let Some(lost) = last_lost(&log, watermark.seq, last) {
-                let orphans = index_entries::orphan_deletions(&engine, &beat)?;
-                if let Err(error) = delete_orphans(&engine, &orphans)? {
-                    return Ok(Err(temporary_write_error(&error)));
-                }
-                let corrections = index_entries::corrections(&engine, &beat)?;
-                lost_notes = index_entries::lost_notes(&engine, orphans.iter().chain(&corrections))?;
-                if let Err(error) = correct_entries(&engine, corrections, &log, (lost, last), &beat)? {
-                    return Ok(Err(temporary_write_error(&error)));
-                }
-            }
-            Ok(Ok((engine, watermark.seq, lost_notes)))
+            let lost_notes = match last_lost(&log, watermark.seq, last) {
+                Some(lost) => make_consistent(&engine, &log, (lost, last), &beat)?,
+                None => Ok(Vec::new()),
+            };
+            Ok(lost_notes.map(|lost_notes| (engine, watermark.seq, lost_notes)))
         });
         match opened {
             Ok(Ok((engine, base, lost_notes))) => {
@@ -226,6 +206,43 @@ fn require_same_log(engine: &LsmEngine, watermark: Watermark, log: &Log) -> Resu
 fn last_lost(log: &Log, base: u64, last: u64) -> Option<u64> {
     let lost = log.missing().into_iter().rfind(|(from, to)| *to > base && *from <= last);
     lost.map(|(_, to)| to)
+}
+
+/// Applies the transactions of the log in a range of numbers.
+fn apply_log(
+    engine: &BufferedEngine,
+    log: &Log,
+    (first, last): (u64, u64),
+    beat: &dyn Fn(),
+) -> Result<WriteOutcome> {
+    let mut write_error = None;
+    let replayed = log.replay(first, last, &mut |txn, checksum| {
+        beat();
+        let applied = engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum });
+        applied.inspect_err(|error| write_error = Some(temporary_write_error(error)))
+    });
+    match write_error {
+        Some(error) => Ok(Err(error)),
+        None => replayed.map(Ok),
+    }
+}
+
+/// Makes the records consistent after transactions up to and including `lost` were lost: deletes what is left of lost
+/// nodes, and corrects entries. `last` is the last transaction in the records. Returns the notes that are lost.
+fn make_consistent(
+    engine: &BufferedEngine,
+    log: &Log,
+    (lost, last): (u64, u64),
+    beat: &dyn Fn(),
+) -> Result<WriteOutcome<Vec<LostNote>>> {
+    let orphans = index_entries::orphan_deletions(engine, beat)?;
+    if let Err(error) = delete_orphans(engine, &orphans)? {
+        return Ok(Err(temporary_write_error(&error)));
+    }
+    let corrections = index_entries::corrections(engine, beat)?;
+    let lost_notes = index_entries::lost_notes(engine, orphans.iter().chain(&corrections))?;
+    let corrected = correct_entries(engine, corrections, log, (lost, last), beat)?;
+    Ok(corrected.map(|()| lost_notes).map_err(|error| temporary_write_error(&error)))
 }
 
 /// Applies `orphans`, the deletions of the remaining records of lost nodes. A view does not have them, and if such a node

@@ -102,21 +102,11 @@ impl Verifier<'_> {
         Ok(DamagedPart { is_rebuilt, ..self.finding(StorePart::Records, FOLDER, error.message) })
     }
 
-    /// Finds the records of part number `part` of `parts` that differ from the log up to transaction `seq`. `count` is
-    /// the approximate number of all records.
-    fn suspects(
-        &self,
-        part: u64,
-        parts: u64,
-        seq: u64,
-        count: u64,
-        suspects: &mut Suspects,
-    ) -> Result<Option<DamagedPart>> {
-        let log = &self.store.shared.log;
-        let base = log.base_seq();
-        let belongs = |key: u64| key % parts == part;
+    /// The hashes of the records after transaction `seq`, according to the log. `belongs` selects records by the hash of
+    /// their key.
+    fn expected_hashes(&self, belongs: impl Fn(u64) -> bool, seq: u64) -> Result<ExpectedHashes> {
         let mut expected = ExpectedHashes::default();
-        log.replay(1, seq, &mut |txn, _| {
+        self.store.shared.log.replay(1, seq, &mut |txn, _| {
             self.step("changes of records", txn.seq, Some(seq))?;
             for (key, value) in changes(&txn)? {
                 let key = hash(&key);
@@ -128,6 +118,38 @@ impl Verifier<'_> {
             }
             Ok(())
         })?;
+        Ok(expected)
+    }
+
+    /// Adds the records that are missing although the log has them up to transaction `seq`. The hash of a missing record
+    /// does not tell its key, so the log is read again to find it.
+    fn add_missing(&self, missing: &ExpectedHashes, seq: u64, suspects: &mut Suspects) -> Result<()> {
+        self.store.shared.log.replay(1, seq, &mut |txn, _| {
+            self.step("changes of records", txn.seq, Some(seq))?;
+            for (full, _) in changes(&txn)? {
+                if let Some(value) = missing.get(&hash(&full))
+                    && suspects.len() < MAX_SUSPECTS
+                {
+                    suspects.insert(full, Some(*value));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Finds the records of part number `part` of `parts` that differ from the log up to transaction `seq`. `count` is
+    /// the approximate number of all records.
+    fn suspects(
+        &self,
+        part: u64,
+        parts: u64,
+        seq: u64,
+        count: u64,
+        suspects: &mut Suspects,
+    ) -> Result<Option<DamagedPart>> {
+        let base = self.store.shared.log.base_seq();
+        let belongs = |key: u64| key % parts == part;
+        let mut expected = self.expected_hashes(belongs, seq)?;
         let unreadable = self.each_record(Some(count), &mut |full, value| {
             let key = hash(full);
             if !belongs(key) || suspects.len() >= MAX_SUSPECTS {
@@ -143,18 +165,7 @@ impl Verifier<'_> {
         if unreadable.is_some() || expected.is_empty() || suspects.len() >= MAX_SUSPECTS {
             return Ok(unreadable);
         }
-        // The hash of a missing record does not tell its key, so the log is read again to find it.
-        log.replay(1, seq, &mut |txn, _| {
-            self.step("changes of records", txn.seq, Some(seq))?;
-            for (full, _) in changes(&txn)? {
-                if let Some(value) = expected.get(&hash(&full))
-                    && suspects.len() < MAX_SUSPECTS
-                {
-                    suspects.insert(full, Some(*value));
-                }
-            }
-            Ok(())
-        })?;
+        self.add_missing(&expected, seq, suspects)?;
         Ok(None)
     }
 
