@@ -187,25 +187,12 @@ impl ConsolidationPlan {
             }
             Ok(())
         })?;
-        let mut entries = Vec::new();
-        memory.store.for_each_keyword_key(&mut |key| {
-            cancellation::check()?;
-            let has = |word: &str, ix| {
-                view.is_live(ix) && view.keywords(ix).iter().any(|&own| view.keyword_name(own) == word)
-            };
-            let is_valid = parse_keyword_key(key)
-                .is_some_and(|(word, id)| view.find(id).is_some_and(|ix| has(word, ix)));
-            if !is_valid {
-                entries.push(key.to_vec());
-            }
-            Ok(())
-        })?;
         Ok(ConsolidationPlan {
             to_expire,
             ended_notes,
             to_delete,
             edges: edges.into_iter().collect(),
-            entries,
+            entries: dangling_entries(memory, view)?,
             due,
         })
     }
@@ -233,6 +220,24 @@ impl ConsolidationPlan {
             removed_keywords: unused as u64,
         }
     }
+}
+
+/// Keyword entries that do not lead to a live note with that keyword.
+fn dangling_entries(memory: &Memory, view: &View) -> Result<Vec<Vec<u8>>> {
+    let has = |word: &str, ix| {
+        view.is_live(ix) && view.keywords(ix).iter().any(|&own| view.keyword_name(own) == word)
+    };
+    let mut entries = Vec::new();
+    memory.store.for_each_keyword_key(&mut |key| {
+        cancellation::check()?;
+        let is_valid =
+            parse_keyword_key(key).is_some_and(|(word, id)| view.find(id).is_some_and(|ix| has(word, ix)));
+        if !is_valid {
+            entries.push(key.to_vec());
+        }
+        Ok(())
+    })?;
+    Ok(entries)
 }
 
 fn is_past_retention(expires: Timestamp, keep: Span, now: Timestamp) -> bool {

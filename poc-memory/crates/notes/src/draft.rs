@@ -146,13 +146,19 @@ impl Draft {
                 .hint("give a time in the future")
                 .field("expires"));
         }
+        // Version 0 asks for a new note, which is an update of a note that does not exist yet.
+        self.update |= self.if_version == Some(0) && self.key.is_some();
+        self.check_update()?;
+        Ok(self)
+    }
+
+    /// Checks the fields that say what is updated, and how.
+    fn check_update(&self) -> Result<()> {
         if self.update && self.key.is_none() {
             return Err(Error::invalid("an update has no `key`")
                 .hint("give the `key` of the note to update")
                 .field("key"));
         }
-        // Version 0 asks for a new note, which is an update of a note that does not exist yet.
-        self.update |= self.if_version == Some(0) && self.key.is_some();
         if self.if_version.is_some() && !self.update {
             return Err(Error::invalid("`if_version` is for updates only")
                 .hint("give `update` and `key`, or leave `if_version` out")
@@ -168,7 +174,7 @@ impl Draft {
                 .hint("leave out `update` or `supersedes`")
                 .field("update"));
         }
-        Ok(self)
+        Ok(())
     }
 }
 

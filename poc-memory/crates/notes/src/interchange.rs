@@ -152,12 +152,9 @@ pub struct NoteVisit {
     pub version: u32,
 }
 
-impl Note {
-    /// Reads the note of a stored node; edges to nodes that are not in `view` are left out.
-    pub fn read<R: Records + ?Sized>(records: &R, view: &View, id: NodeId) -> Result<Option<Note>> {
-        let Some(node) = records.node(id)? else { return Ok(None) };
-        let born = || Activity::new(node.created, 1.0);
-        let activity = records.activity(id)?.unwrap_or_else(born);
+impl NoteEdge {
+    /// The edges from a node to nodes that are in `view`, by kind and target.
+    fn all<R: Records + ?Sized>(records: &R, view: &View, id: NodeId) -> Result<Vec<NoteEdge>> {
         let mut edges: Vec<NoteEdge> = records
             .edges(id)?
             .into_iter()
@@ -173,6 +170,13 @@ impl Note {
             })
             .collect();
         edges.sort_by_key(|edge| (edge.kind, edge.to));
+        Ok(edges)
+    }
+}
+
+impl NoteVisit {
+    /// The visits of a node, by agent.
+    fn all<R: Records + ?Sized>(records: &R, id: NodeId) -> Result<Vec<NoteVisit>> {
         let mut visits: Vec<NoteVisit> = records
             .visits(id)?
             .into_iter()
@@ -184,6 +188,16 @@ impl Note {
             })
             .collect();
         visits.sort_by(|a, b| a.agent.cmp(&b.agent));
+        Ok(visits)
+    }
+}
+
+impl Note {
+    /// Reads the note of a stored node; edges to nodes that are not in `view` are left out.
+    pub fn read<R: Records + ?Sized>(records: &R, view: &View, id: NodeId) -> Result<Option<Note>> {
+        let Some(node) = records.node(id)? else { return Ok(None) };
+        let born = || Activity::new(node.created, 1.0);
+        let activity = records.activity(id)?.unwrap_or_else(born);
         let message = match message::of(records, id, node.source.as_deref())? {
             Some((_, message)) if first_of(records, view, &message)? == Some(id) => {
                 Some(NoteMessage::of(message)?)
@@ -216,8 +230,8 @@ impl Note {
             accesses: activity.accesses,
             replay_interval: activity.replay_interval,
             replayed: activity.replayed,
-            edges,
-            visits,
+            edges: NoteEdge::all(records, view, id)?,
+            visits: NoteVisit::all(records, id)?,
             message,
             frames: MarkdownFrame::all(records, id)?,
             body: node.body,

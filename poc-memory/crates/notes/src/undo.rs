@@ -59,9 +59,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             require_only_notes(seq, &txn)?;
         }
     }
-    let is_single = parts.len() == 1;
     let mut progress = UndoProgress::default();
-    let mut notes_of_call: Option<HashSet<NodeId>> = None;
     let mut with_notes = Vec::with_capacity(parts.len());
     let mut last_at = None;
     for &part in &parts {
@@ -70,43 +68,8 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         // The time of the call is that of its last transaction, as in a list of changes.
         let at = *last_at.get_or_insert(txn.cause.at);
         let of_call = Cause { at, ..txn.cause.clone() };
-        let mut summary = ChangeSummary::default();
-        summary.add(memory, &txn.writes)?;
-        let cause = if is_single { began.clone() } else { began.part(memory.now()) };
-        let Commit { seq, value } = memory.store.transact(cause.clone(), |tx| {
-            let writes = without_renewed(tx, &txn)?;
-            let refused = restore(memory, tx, &writes)?;
-            if refused.is_none() {
-                tx.set_undoes(part);
-            }
-            Ok(refused)
-        })?;
-        if value.is_none() {
-            progress.add_undone(&of_call, seq, summary);
-            continue;
-        }
-        let has_units = [IMPORT_OP, SYNC_OP].contains(&txn.cause.op.as_str());
-        let units = if has_units { Units::of(&txn) } else { None };
-        let Some(units) = units else {
-            progress.refused.push(UndoItem { summary: summary.text(&of_call), refused: value });
-            continue;
-        };
-        let notes = match &notes_of_call {
-            Some(notes) => notes,
-            None => &*notes_of_call.insert(notes_of(memory, &parts)?),
-        };
-        let Commit { seq, value: outcomes } = memory.store.transact(cause, |tx| {
-            let outcomes = units.undo(memory, tx, notes)?;
-            if !outcomes.iter().any(|outcome| matches!(outcome, UnitOutcome::Left(_))) {
-                tx.set_undoes(part);
-            }
-            Ok(outcomes)
-        })?;
-        if outcomes.iter().all(|outcome| matches!(outcome, UnitOutcome::Reverted)) {
-            progress.reverted.push(UndoItem { summary: summary.text(&of_call), refused: value });
-        } else {
-            progress.add_units(memory, &of_call, seq, units.writes().zip(outcomes))?;
-        }
+        let cause = if parts.len() == 1 { began.clone() } else { began.part(memory.now()) };
+        progress.undo(memory, &parts, &txn, &of_call, cause)?;
     }
     // The records of an undone change are not what it left, and so the undo has changed nothing.
     if progress.first.is_none()
@@ -131,9 +94,59 @@ struct UndoProgress {
     refused: Vec<UndoItem>,
     /// Transactions all of whose records were already as before them.
     reverted: Vec<UndoItem>,
+    /// The nodes that the transactions of the call wrote; `None` until they are needed.
+    notes_of_call: Option<HashSet<NodeId>>,
 }
 
 impl UndoProgress {
+    /// Undoes a transaction of the call with the transactions `parts`. `of_call` is its cause with the time of the call,
+    /// and `cause` is that of the undo.
+    fn undo(
+        &mut self,
+        memory: &Memory,
+        parts: &[u64],
+        txn: &LoggedTransaction,
+        of_call: &Cause,
+        cause: Cause,
+    ) -> Result<()> {
+        let mut summary = ChangeSummary::default();
+        summary.add(memory, &txn.writes)?;
+        let Commit { seq, value: refused } = memory.store.transact(cause.clone(), |tx| {
+            let writes = without_renewed(tx, txn)?;
+            let refused = restore(memory, tx, &writes)?;
+            if refused.is_none() {
+                tx.set_undoes(txn.seq);
+            }
+            Ok(refused)
+        })?;
+        if refused.is_none() {
+            self.add_undone(of_call, seq, summary);
+            return Ok(());
+        }
+        let has_units = [IMPORT_OP, SYNC_OP].contains(&txn.cause.op.as_str());
+        let units = if has_units { Units::of(txn) } else { None };
+        let Some(units) = units else {
+            self.refused.push(UndoItem { summary: summary.text(of_call), refused });
+            return Ok(());
+        };
+        let notes = match &self.notes_of_call {
+            Some(notes) => notes,
+            None => &*self.notes_of_call.insert(notes_of(memory, parts)?),
+        };
+        let Commit { seq, value: outcomes } = memory.store.transact(cause, |tx| {
+            let outcomes = units.undo(memory, tx, notes)?;
+            if !outcomes.iter().any(|outcome| matches!(outcome, UnitOutcome::Left(_))) {
+                tx.set_undoes(txn.seq);
+            }
+            Ok(outcomes)
+        })?;
+        if outcomes.iter().all(|outcome| matches!(outcome, UnitOutcome::Reverted)) {
+            self.reverted.push(UndoItem { summary: summary.text(of_call), refused });
+            return Ok(());
+        }
+        self.add_units(memory, of_call, seq, units.writes().zip(outcomes))
+    }
+
     /// Adds changes of a transaction with this cause, which transaction `seq` undid.
     fn add_undone(&mut self, cause: &Cause, seq: u64, summary: ChangeSummary) {
         self.undone.prepend(summary);
@@ -167,7 +180,7 @@ impl UndoProgress {
     }
 
     fn report(self) -> UndoReport {
-        let UndoProgress { undone, first, last, mut refused, reverted } = self;
+        let UndoProgress { undone, first, last, mut refused, reverted, notes_of_call: _ } = self;
         let done = first.map(|cause| UndoItem { summary: undone.undone_text(&cause), refused: None });
         if done.is_none() && refused.is_empty() {
             refused = reverted;

@@ -16,6 +16,7 @@ pub use pending::{PendingUpdates, flush, record};
 
 use super::{Memory, weight};
 use expand::{Expansion, Start};
+use poc_config::Config;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, NodeId, Representation, View, Visibility};
@@ -94,17 +95,16 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     let near = memory.vectors.search(options.vector, options.oversample.max(options.k), &keep)?;
 
     let mut weights: FxHashMap<Ix, f64> = FxHashMap::default();
-    let mut found: Vec<Start> = Vec::with_capacity(near.len());
+    let mut starts: Vec<Start> = Vec::with_capacity(near.len());
     for hit in near {
         let Some(ix) = view.find(hit.id) else { continue };
         let weight = weight::after_use(weight_at(view, ix, &config.weight, now), config);
         weights.insert(ix, weight);
         let similarity = similarity(hit.cosine);
-        found.push(Start { ix, id: hit.id, similarity, score: score(similarity, 1.0, weight, exponents) });
+        starts.push(Start { ix, id: hit.id, similarity, score: score(similarity, 1.0, weight, exponents) });
     }
-    found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
-    found.truncate(options.k);
-    let starts = found;
+    starts.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+    starts.truncate(options.k);
 
     let mut expansion = Expansion::new(&memory.store, view, &starts, config, now);
     expansion.walk(options.hops, &|ix| {
@@ -133,17 +133,20 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     hits.truncate(options.k);
     let hits: Vec<RecallHit> =
         hits.into_iter().map(|(hit, at)| RecallHit { path: expansion.path(at), ..hit }).collect();
+    let update = update_of(&starts, &hits, config);
+    Ok(RecallResult { hits, update })
+}
+
+/// What to learn from a recall with these starts and hits.
+fn update_of(starts: &[Start], hits: &[RecallHit], config: &Config) -> RecallUpdate {
     let followed: BTreeSet<(NodeId, NodeId)> =
         hits.iter().flat_map(|hit| hit.path.iter().map(|step| (step.from, step.to))).collect();
-    let update = RecallUpdate {
+    let together = starts.get(..config.recall.co_retrieval_notes).unwrap_or(starts);
+    RecallUpdate {
         used: hits.iter().filter(|hit| hit.path.is_empty()).map(|hit| hit.id).collect(),
-        pairs: pairs(
-            starts.get(..config.recall.co_retrieval_notes).unwrap_or(&starts),
-            config.recall.co_retrieval_base,
-        ),
+        pairs: pairs(together, config.recall.co_retrieval_base),
         followed: followed.into_iter().collect(),
-    };
-    Ok(RecallResult { hits, update })
+    }
 }
 
 /// Whether the decayed weight of a node is at least the floor before it is clamped. The clamped weight that

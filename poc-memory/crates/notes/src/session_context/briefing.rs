@@ -67,17 +67,7 @@ pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing>
         Some(_) => Membership::Own,
         None => Membership::Unlabelled,
     };
-    let mut candidates = Candidates { view: &view, own: Vec::new(), standing: Vec::new() };
-    for ix in 0..view.slots() {
-        if !view.is_visible(ix, visibility) || view.is_confirmed_question(ix) || !projects.admits(ix) {
-            continue;
-        }
-        match projects.membership(ix) {
-            membership if membership == wanted => candidates.own.push(ix),
-            Membership::Unlabelled if is_standing(&view, ix) => candidates.standing.push(ix),
-            _ => {}
-        }
-    }
+    let mut candidates = Candidates::of(&view, &projects, wanted, visibility);
     let latest = candidates.latest_turns();
     let since = latest.first().map_or(Timestamp(0), |&ix| view.modified(ix));
     let mut turns = Vec::new();
@@ -164,7 +154,28 @@ struct Candidates<'a> {
     standing: Vec<Ix>,
 }
 
-impl Candidates<'_> {
+impl<'a> Candidates<'a> {
+    /// The notes of a membership in the project, and those that apply to all projects.
+    fn of(
+        view: &'a View,
+        projects: &ProjectNotes<'_>,
+        wanted: Membership,
+        visibility: Visibility,
+    ) -> Candidates<'a> {
+        let mut candidates = Candidates { view, own: Vec::new(), standing: Vec::new() };
+        for ix in 0..view.slots() {
+            if !view.is_visible(ix, visibility) || view.is_confirmed_question(ix) || !projects.admits(ix) {
+                continue;
+            }
+            match projects.membership(ix) {
+                membership if membership == wanted => candidates.own.push(ix),
+                Membership::Unlabelled if is_standing(view, ix) => candidates.standing.push(ix),
+                _ => {}
+            }
+        }
+        candidates
+    }
+
     /// The turns of the last sessions, the latest first.
     fn latest_turns(&self) -> Vec<Ix> {
         let view = self.view;
