@@ -16,10 +16,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ] {
         let folder = root.join(folder);
         println!("cargo::rerun-if-changed={}", folder.display());
-        writeln!(source, "pub(super) const {table}: &[(&str, &str)] = &[")?;
+        writeln!(source, "pub(super) const {table}: &[BundledFile] = &[")?;
         for file in files(&folder, extensions)? {
             let name = format!("{within}{}", file.file_name().unwrap_or_default().to_string_lossy());
-            writeln!(source, "    ({name:?}, include_str!({:?})),", file.display().to_string())?;
+            let path = file.display().to_string();
+            writeln!(source, "    BundledFile {{ name: {name:?}, text: include_str!({path:?}) }},")?;
             if table == "AGENTS" {
                 let prompt = template(&fs::read_to_string(&file)?);
                 if !prompt.as_ref().is_some_and(|name| root.join("prompts").join(name).is_file()) {

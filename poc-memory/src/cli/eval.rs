@@ -18,7 +18,7 @@ use poc_notes::eval::compare::{self, Comparison};
 use poc_notes::eval::gates::GateRates;
 use poc_notes::eval::report::{ALL, EvalReport};
 use poc_notes::eval::set::EvalSet;
-use poc_notes::eval::{EvalPhase, Evaluation, QuestionOp};
+use poc_notes::eval::{EvalHalves, EvalPhase, Evaluation, QuestionOp};
 use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -116,9 +116,9 @@ impl LocalCommand for Eval {
         let mut earlier = self.compare.as_deref().map(compare::read).transpose()?;
         let set = EvalSet::read(&self.folder)?;
         let foreign = self.foreign.as_deref().map(EvalSet::read).transpose()?;
-        let (to_confirm, set) = match self.confirm {
+        let EvalHalves { odd: to_confirm, even: set } = match self.confirm {
             true => set.halves(),
-            false => (EvalSet { questions: Vec::new(), ..set.clone() }, set),
+            false => EvalHalves { odd: EvalSet { questions: Vec::new(), ..set.clone() }, even: set },
         };
         let config = context.config()?;
         if let Some(model) = &self.model {

@@ -56,20 +56,20 @@ impl LocalCommand for Init {
         let written = std::fs::read_to_string(&list).unwrap_or_default();
         let is_removed = |name: &str| !self.restore_agents && written.lines().any(|line| line.trim() == name);
         let agents = embedded::agents();
-        for (name, text) in agents.iter().filter(|(name, _)| !is_removed(name)) {
-            made.write(paths.agents().join(name), text)?;
+        for file in agents.iter().filter(|file| !is_removed(file.name)) {
+            made.write(paths.agents().join(file.name), file.text)?;
         }
-        let names: String = agents.iter().map(|(name, _)| format!("{name}\n")).collect();
+        let names: String = agents.iter().map(|file| format!("{}\n", file.name)).collect();
         if names != written {
             files::write(&list, &names)?;
         }
-        for (name, text) in embedded::test_files() {
-            let path = paths.agents().join(name);
+        for file in embedded::test_files() {
+            let path = paths.agents().join(file.name);
             create_private(path.parent().unwrap_or(&path))?;
-            made.write(path, text)?;
+            made.write(path, file.text)?;
         }
-        for (name, text) in embedded::prompts() {
-            made.write(paths.prompts().join(name), text)?;
+        for file in embedded::prompts() {
+            made.write(paths.prompts().join(file.name), file.text)?;
         }
         let schema = paths.agent_schema();
         if agent_files::write_schema(paths)? {

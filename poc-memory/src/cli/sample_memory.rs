@@ -37,7 +37,8 @@ pub(super) fn temporary_folder() -> Result<tempfile::TempDir> {
 pub(super) fn write_notes(folder: &Path) -> Result<()> {
     std::fs::create_dir(folder)
         .and_then(|()| {
-            embedded::demo_notes().iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
+            let mut notes = embedded::demo_notes().iter();
+            notes.try_for_each(|note| std::fs::write(folder.join(note.name), note.text))
         })
         .map_err(|error| Error::unavailable(format!("`{}` cannot be written: {error}", folder.display())))
 }

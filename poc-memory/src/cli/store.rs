@@ -3,7 +3,7 @@
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress;
-use crate::dispatch;
+use crate::dispatch::{self, LogInit};
 use crate::ops::{Progress, plural};
 use poc_config::paths::Paths;
 use poc_config::{Config, StoreConfig};
@@ -58,8 +58,7 @@ impl LocalCommand for StoreInit {
             false => error,
         };
         let done = dispatch::init_log(&settings).map_err(located)?;
-        let (from_version, to_version) = done.versions;
-        let (address, new, head) = (done.address, done.is_new, done.head);
+        let LogInit { address, from_version, to_version, is_new: new, head } = done;
         Ok(StoreInitOutput { address, from_version, to_version, new, head })
     }
 

@@ -91,8 +91,10 @@ fn log_of(_: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
 pub struct LogInit {
     /// Where the log is, without a password.
     pub address: String,
-    /// The versions of the tables before and now; 0 when there were none.
-    pub versions: (i64, i64),
+    /// The version of the tables before; 0 when there were none.
+    pub from_version: i64,
+    /// The version of the tables now; 0 when there are none.
+    pub to_version: i64,
     /// Whether the memory is new in the database.
     pub is_new: bool,
     /// The number of its last change.
@@ -107,8 +109,13 @@ pub struct LogInit {
 pub fn init_log(settings: &StoreConfig) -> Result<LogInit> {
     let location = location(settings)?;
     let done = poc_postgres::init(&location)?;
-    let versions = (done.from, done.to);
-    Ok(LogInit { address: location.to_string(), versions, is_new: done.is_new, head: done.head })
+    Ok(LogInit {
+        address: location.to_string(),
+        from_version: done.from,
+        to_version: done.to,
+        is_new: done.is_new,
+        head: done.head,
+    })
 }
 
 /// Refuses to create tables, in a build without support for databases.
@@ -117,5 +124,11 @@ pub fn init_log(settings: &StoreConfig) -> Result<LogInit> {
 /// Always `invalid_config`.
 #[cfg(not(feature = "postgres"))]
 pub fn init_log(settings: &StoreConfig) -> Result<LogInit> {
-    log_of(settings).map(|log| LogInit { address: log.address(), versions: (0, 0), is_new: false, head: 0 })
+    log_of(settings).map(|log| LogInit {
+        address: log.address(),
+        from_version: 0,
+        to_version: 0,
+        is_new: false,
+        head: 0,
+    })
 }

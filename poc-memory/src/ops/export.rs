@@ -134,7 +134,7 @@ impl Op for Export {
 /// any.
 fn others(ctx: &Ctx<'_>) -> Result<(u64, Option<String>)> {
     let tenants = ctx.memory.store.tenants()?;
-    let named = tenants.iter().filter(|(tenant, counts)| !tenant.is_default() && counts.nodes > 0).count();
+    let named = tenants.iter().filter(|named| !named.tuple.is_default() && named.counts.nodes > 0).count();
     let mut counts: Vec<u64> =
         ctx.memory.store.unnamed_tenants()?.iter().map(|own| own.counts().nodes).collect();
     counts.retain(|notes| *notes > 0);

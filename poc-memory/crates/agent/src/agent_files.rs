@@ -173,7 +173,7 @@ pub fn create(paths: &Paths, agent: &str, draft: AgentDraft) -> Result<Vec<PathB
     }
     paths.create()?;
     [paths.agents(), paths.prompts()].iter().try_for_each(|folder| create_private(folder))?;
-    let prompt = draft.prompt.map(|(name, text)| (paths.prompts().join(name), text));
+    let prompt = draft.prompt.map(|prompt| (paths.prompts().join(prompt.name), prompt.text));
     if file.symlink_metadata().is_ok() {
         return Err(Error::conflict(format!("the agent `{agent}` already exists"))
             .hint(format!("edit `{}`, or choose another name", file.display()))
@@ -263,13 +263,13 @@ struct FileLocation {
 impl FileLocation {
     fn agent(paths: &Paths, agent: &str) -> FileLocation {
         let name = format!("{agent}.toml");
-        let bundled = embedded::agents().iter().find(|(file, _)| *file == name).map(|(_, text)| *text);
+        let bundled = embedded::agents().iter().find(|file| file.name == name).map(|file| file.text);
         FileLocation { folder: paths.agents(), kind: "agents", name, bundled }
     }
 
     fn prompt(paths: &Paths, name: &str) -> Result<FileLocation> {
         checked_name(name)?;
-        let bundled = embedded::prompts().iter().find(|(file, _)| *file == name).map(|(_, text)| *text);
+        let bundled = embedded::prompts().iter().find(|file| file.name == name).map(|file| file.text);
         Ok(FileLocation { folder: paths.prompts(), kind: "prompts", name: name.to_owned(), bundled })
     }
 

@@ -174,13 +174,15 @@ mod tests {
     #[test]
     fn the_bundled_agents_form_no_feedback_loop() {
         let config = Config::defaults().unwrap();
-        let prompt =
-            |name: &str| Ok(embedded::prompts().iter().find(|(file, _)| *file == name).unwrap().1.to_owned());
+        let prompt = |name: &str| {
+            Ok(embedded::prompts().iter().find(|file| file.name == name).unwrap().text.to_owned())
+        };
         let context = Context { config: &config, names: &Names::of(&config), template: &prompt };
         let agents: Vec<Definition> = embedded::agents()
             .iter()
-            .map(|(file, text)| {
-                Definition::parse(file.trim_end_matches(".toml"), file, text, &context).unwrap()
+            .map(|file| {
+                let name = file.name.trim_end_matches(".toml");
+                Definition::parse(name, file.name, file.text, &context).unwrap()
             })
             .collect();
         assert_eq!(warnings(&agents), "");

@@ -103,7 +103,7 @@ impl IdleTenants {
             return Ok(());
         }
         let tenants = memory.store.tenants()?.into_iter();
-        let seqs: HashMap<Tenant, u64> = tenants.map(|(tenant, counts)| (tenant.id(), counts.seq)).collect();
+        let seqs: HashMap<Tenant, u64> = tenants.map(|named| (named.tuple.id(), named.counts.seq)).collect();
         let (fingerprint, payload, saved) = {
             let mut found = self.0.found.lock();
             found.remove_outdated(&seqs, catalog);

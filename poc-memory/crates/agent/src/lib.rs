@@ -52,5 +52,5 @@ mod tests;
 
 pub use catalog::{AgentStatus, Catalog, CatalogChange, CatalogEntry, CatalogScan, EntryState, GRACE};
 pub use definition::{Context, Definition};
-pub use new_agent::AgentDraft;
+pub use new_agent::{AgentDraft, PromptDraft};
 pub use poc_config::schedule;

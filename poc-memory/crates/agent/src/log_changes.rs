@@ -5,7 +5,7 @@ use super::selection;
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, Tenant, provenance};
 use poc_notes::Memory;
-use poc_store::{LoggedTransaction, Table, Write};
+use poc_store::{LoggedTransaction, NamedTenant, Table, Write};
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
@@ -55,7 +55,7 @@ pub(super) fn any_stale_note(
     author: ChangeAuthor,
 ) -> Result<bool> {
     let changed_notes = changed_notes(memory, definition, range, author)?;
-    for (tenant, _) in memory.store.tenants()? {
+    for NamedTenant { tuple: tenant, .. } in memory.store.tenants()? {
         if let Some(nodes) = changed_notes.get(&tenant.id())
             && definition.schedule.tenants.matches(&tenant)
             && selection::stale_among(&memory.of(&tenant), definition, nodes)?

@@ -5,7 +5,7 @@ use super::definition::key_spec::{KeySpec, ValueType};
 use super::definition::keys::KEYS;
 use super::definition::{DEFAULTS, check_name, is_of_name};
 use super::{Context, Definition};
-use crate::embedded;
+use crate::embedded::{self, BundledFile};
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_config::toml_document::TomlDocument;
@@ -52,8 +52,17 @@ Empty lists are a good answer when nothing fits.
 pub struct AgentDraft {
     /// Text of `agents/NAME.toml`.
     pub agent: String,
-    /// File name and text of its template; `None` when the copied agent has an inline template.
-    pub prompt: Option<(String, String)>,
+    /// Its template; `None` when the copied agent has an inline template.
+    pub prompt: Option<PromptDraft>,
+}
+
+/// The template of an agent before its file exists.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PromptDraft {
+    /// Its name in the folder `prompts`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
 }
 
 impl AgentDraft {
@@ -63,7 +72,8 @@ impl AgentDraft {
     /// `invalid_argument` when the name is not valid for an agent.
     pub fn new(name: &str) -> Result<AgentDraft> {
         check_name(name)?;
-        Ok(AgentDraft { agent: commented(name), prompt: Some((format!("{name}.md"), PROMPT.to_owned())) })
+        let prompt = PromptDraft { name: format!("{name}.md"), text: PROMPT.to_owned() };
+        Ok(AgentDraft { agent: commented(name), prompt: Some(prompt) })
     }
 
     /// A copy of an agent under another name, with its own template and visits.
@@ -91,9 +101,10 @@ impl AgentDraft {
             let stage_text = text.get(at.clone()).unwrap_or_default();
             (at, renamed(stage_text, other, name))
         }));
-        let prompt = definition.prompt.template.map(|_| (format!("{name}.md"), definition.prompt.text));
-        if let (Some((file, _)), Some(at)) = (&prompt, value("prompt.template")) {
-            edits.push((at, format!("\"{file}\"")));
+        let own = PromptDraft { name: format!("{name}.md"), text: definition.prompt.text };
+        let prompt = definition.prompt.template.map(|_| own);
+        if let (Some(prompt), Some(at)) = (&prompt, value("prompt.template")) {
+            edits.push((at, format!("\"{}\"", prompt.name)));
         }
         // Apply edits from the end, so that earlier offsets stay valid.
         edits.sort_by_key(|(at, _)| std::cmp::Reverse(at.start));
@@ -142,8 +153,8 @@ fn source(name: &str, folder: &Path) -> Result<String> {
             return Err(Error::config(format!("cannot be read: {error}")).file(file));
         }
     }
-    let bundled =
-        || embedded::agents().iter().filter_map(|(file, text)| Some((file.strip_suffix(".toml")?, *text)));
+    let named = |file: &BundledFile| Some((file.name.strip_suffix(".toml")?, file.text));
+    let bundled = || embedded::agents().iter().filter_map(named);
     if let Some((_, text)) = bundled().find(|(file, _)| *file == name) {
         return Ok(text.to_owned());
     }
@@ -267,7 +278,7 @@ mod tests {
     fn parse(name: &str, draft: &AgentDraft) -> Result<Definition, Vec<FileDiagnostic>> {
         let config = Config::defaults().unwrap();
         let prompt = draft.prompt.clone().unwrap_or_default();
-        let template = |file: &str| Ok((file == prompt.0).then(|| prompt.1.clone()).unwrap());
+        let template = |file: &str| Ok((file == prompt.name).then(|| prompt.text.clone()).unwrap());
         let context = Context { config: &config, names: &Names::of(&config), template: &template };
         Definition::parse(name, &format!("agents/{name}.toml"), &draft.agent, &context)
     }
@@ -313,8 +324,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
         let config = Config::defaults().unwrap();
-        for (file, _) in embedded::agents() {
-            let other = file.strip_suffix(".toml").unwrap();
+        for file in embedded::agents() {
+            let other = file.name.strip_suffix(".toml").unwrap();
             let draft = AgentDraft::copy_of(other, "mine", &paths, &config).unwrap();
             let definition = parse("mine", &draft).unwrap();
             assert_eq!(definition.prompt.template.as_deref(), Some("mine.md"));

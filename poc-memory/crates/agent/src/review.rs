@@ -208,14 +208,22 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
     })
 }
 
-/// The selected numbers of groups that `only` selects in part, and the other numbers of these groups, whose proposals
-/// are decided together with them. Both are empty if `only` selects whole groups.
+/// The actions of groups that a selection of numbers contains in part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartialSelection {
+    /// The selected numbers of these groups.
+    pub selected: Vec<u16>,
+    /// The other numbers of these groups, whose proposals are decided together with them.
+    pub others: Vec<u16>,
+}
+
+/// The groups that `only` selects in part; empty if it selects whole groups.
 ///
 /// # Errors
 /// Like [`approve`].
-pub fn partly_selected(memory: &Memory, run: RunId, only: &[u16]) -> Result<(Vec<u16>, Vec<u16>)> {
+pub fn partly_selected(memory: &Memory, run: RunId, only: &[u16]) -> Result<PartialSelection> {
     if only.is_empty() {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok(PartialSelection::default());
     }
     let chosen = select_proposals(memory, run, only)?;
     let is_selected = |one: &&Proposal| only.contains(&one.number());
@@ -223,7 +231,7 @@ pub fn partly_selected(memory: &Memory, run: RunId, only: &[u16]) -> Result<(Vec
     let partly = chosen.iter().filter(|one| groups.contains(&group_of(one)));
     let (selected, others): (Vec<&Proposal>, Vec<&Proposal>) = partly.partition(is_selected);
     let numbers = |of: Vec<&Proposal>| of.into_iter().map(Proposal::number).collect();
-    Ok((numbers(selected), numbers(others)))
+    Ok(PartialSelection { selected: numbers(selected), others: numbers(others) })
 }
 
 /// The number that is common to a replacement and its parts.

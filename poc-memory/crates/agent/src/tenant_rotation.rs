@@ -241,8 +241,6 @@ pub fn count_tenants(memory: &Memory, definition: &Definition) -> Result<Tenants
 fn with_notes(memory: &Memory, patterns: &TenantPatterns) -> Result<Vec<Tuple>> {
     let schema = &memory.config.tenant_schema;
     let tenants = memory.store.tenants()?.into_iter();
-    let reachable = tenants.filter(|(tenant, counts)| {
-        counts.nodes > 0 && patterns.matches(tenant) && schema.validate(tenant).is_ok()
-    });
-    Ok(reachable.map(|(tenant, _)| tenant).collect())
+    let with_notes = tenants.filter(|named| named.counts.nodes > 0).map(|named| named.tuple);
+    Ok(with_notes.filter(|tenant| patterns.matches(tenant) && schema.validate(tenant).is_ok()).collect())
 }

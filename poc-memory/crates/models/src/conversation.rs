@@ -1,12 +1,12 @@
 //! The turns of a run in the formats of the providers.
 
-use poc_agent::model::{CallError, Reply, Request};
+use poc_agent::model::{CallError, RejectedReply, Reply, Request};
 use serde_json::{Value, json};
 
 /// The prompt and the corrections as alternating `user` and `assistant` messages. `suffix` is appended to the last.
 pub(super) fn messages(request: &Request<'_>, suffix: &str) -> Vec<Value> {
     let mut messages = vec![("user", request.prompt.to_owned())];
-    for (reply, correction) in request.corrections {
+    for RejectedReply { reply, correction } in request.corrections {
         // Providers reject an empty message.
         let reply = if reply.trim().is_empty() { "(no text)" } else { reply.trim_end() };
         messages.push(("assistant", reply.to_owned()));
@@ -47,7 +47,7 @@ pub(super) fn transcript(request: &Request<'_>) -> String {
         text.push_str("\n\n");
     }
     text.push_str(request.prompt);
-    for (reply, correction) in request.corrections {
+    for RejectedReply { reply, correction } in request.corrections {
         text.push_str("\n\nYour earlier answer was:\n\n");
         text.push_str(reply);
         text.push_str("\n\nIt cannot be used:\n\n");
@@ -67,7 +67,8 @@ pub(super) fn schema_instruction(request: &Request<'_>) -> String {
 
 /// The length of all turns and the schema in bytes.
 pub(super) fn prompt_bytes(request: &Request<'_>) -> usize {
-    let corrections: usize = request.corrections.iter().map(|(reply, text)| reply.len() + text.len()).sum();
+    let corrections: usize =
+        request.corrections.iter().map(|rejected| rejected.reply.len() + rejected.correction.len()).sum();
     request.system.len() + request.prompt.len() + corrections + request.schema.to_string().len()
 }
 
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn corrections_alternate_with_replies_after_the_prompt() {
         let mut turn = TestRequest::new("linker");
-        turn.corrections = vec![("".into(), "answer in JSON".into())];
+        turn.corrections = vec![RejectedReply { reply: "".into(), correction: "answer in JSON".into() }];
         assert_eq!(
             json!(messages(&turn.request(), "!")),
             json!([

@@ -47,6 +47,7 @@ impl Model for RecordedReplies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use poc_agent::model::RejectedReply;
     use poc_agent::testing::request::TestRequest;
 
     #[test]
@@ -55,7 +56,8 @@ mod tests {
         let model = RecordedReplies { folder: folder.path().to_owned() };
         let answer = |corrections: usize| {
             let mut turn = TestRequest::new("linker");
-            turn.corrections = vec![("reply".into(), "wrong".into()); corrections];
+            let rejected = RejectedReply { reply: "reply".into(), correction: "wrong".into() };
+            turn.corrections = vec![rejected; corrections];
             model.call(&turn.request()).map(|reply| reply.text).map_err(|failed| failed.error)
         };
         assert!(matches!(answer(0), Err(CallError::Setup(text)) if text.contains("linker.jsonl")));

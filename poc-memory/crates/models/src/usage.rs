@@ -99,6 +99,7 @@ impl Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use poc_agent::model::RejectedReply;
     use poc_agent::testing::request::TestRequest;
     use poc_config::Config;
 
@@ -133,7 +134,8 @@ mod tests {
     fn the_upper_bound_counts_each_byte_as_a_token() {
         let calls = Config::defaults().unwrap().calls;
         let mut turn = TestRequest::new("linker");
-        turn.corrections = vec![("\u{1D518}".repeat(10_000), "\u{1F9E0}".repeat(5_000))];
+        turn.corrections =
+            vec![RejectedReply { reply: "\u{1D518}".repeat(10_000), correction: "\u{1F9E0}".repeat(5_000) }];
         let max_cost = upper_bound(&model(), &calls, &turn.request());
         // Every byte a token, and all of them written to the cache.
         assert!(

@@ -88,7 +88,7 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
         }
     }
     for (tenant, own) in contents {
-        let in_store = known.iter().map(|(tuple, _)| tuple).find(|tuple| tuple.id() == tenant);
+        let in_store = known.iter().map(|named| &named.tuple).find(|tuple| tuple.id() == tenant);
         let Some(tuple) = wanted.or(own.tuple.as_ref()).or(in_store) else {
             let notes = own.notes.len();
             report.conflicts.push(format!(

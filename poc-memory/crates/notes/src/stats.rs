@@ -83,7 +83,7 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     // A tenant must not learn anything about others.
     if memory.store.tenant().is_default() {
         let tenants = memory.store.tenants()?.into_iter();
-        let counted = tenants.map(|(tuple, counts)| (tuple.to_string(), counts.nodes));
+        let counted = tenants.map(|named| (named.tuple.to_string(), named.counts.nodes));
         let unnamed = memory.store.unnamed_tenants()?.into_iter();
         let unnamed = unnamed
             .map(|own| (format!("{UNKNOWN_NAME}{}", own.tenant()), own.counts().nodes))

@@ -111,6 +111,7 @@ pub use shared_snapshot::CopyStart;
 pub use table::{Table, UnknownTable};
 pub use tenant_counts::TenantCounts;
 pub use tenant_loads::TenantLoads;
+pub use tenants::NamedTenant;
 pub use transaction::Transaction;
 pub use vector_counts::EmbedderCount;
 pub use verify::{DamagedPart, StorePart, VerifyCallbacks};

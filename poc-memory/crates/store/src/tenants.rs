@@ -23,23 +23,33 @@ impl Record for TenantRow {
     const TABLE: Table = Table::Tenants;
 }
 
+/// A tenant whose name is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedTenant {
+    /// The keys and values that identify the tenant.
+    pub tuple: Tuple,
+    /// The counts of its newest published view.
+    pub counts: TenantCounts,
+}
+
 impl Store {
-    /// The default tenant and every tenant that has ever written anything, sorted by name, each with the counts of its
-    /// newest published view. No view is loaded. [`Store::unnamed_tenants`] has those whose names are lost.
-    pub fn tenants(&self) -> Result<Vec<(Tuple, TenantCounts)>> {
+    /// The default tenant and every tenant that has ever written anything, sorted by name. No view is loaded.
+    /// [`Store::unnamed_tenants`] has those whose names are lost.
+    pub fn tenants(&self) -> Result<Vec<NamedTenant>> {
         let rows = self.records().range::<TenantRow>(&[])?;
         let (_, main, counts) = self.shared.commits.main_and_counts();
-        let mut named: Vec<(Tuple, TenantCounts)> = vec![(Tuple::default(), TenantCounts::of(&main))];
+        let mut named = vec![NamedTenant { tuple: Tuple::default(), counts: TenantCounts::of(&main) }];
         for (key, row) in rows {
-            named.push((row.tuple, counts.get(&keys::read_tenant(&key)?).copied().unwrap_or_default()));
+            let counts = counts.get(&keys::read_tenant(&key)?).copied().unwrap_or_default();
+            named.push(NamedTenant { tuple: row.tuple, counts });
         }
-        named.sort_by(|(a, _), (b, _)| a.pairs().cmp(b.pairs()));
+        named.sort_by(|a, b| a.tuple.pairs().cmp(b.tuple.pairs()));
         Ok(named)
     }
 
     /// Handles of all tenants: of the default one, and of every other that has data or a name.
     pub fn all_tenants(&self) -> Result<Vec<Store>> {
-        let named = self.tenants()?.into_iter().map(|(tuple, _)| self.for_tenant(&tuple));
+        let named = self.tenants()?.into_iter().map(|named| self.for_tenant(&named.tuple));
         Ok(named.chain(self.unnamed_tenants()?).collect())
     }
 

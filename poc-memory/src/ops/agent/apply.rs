@@ -3,7 +3,8 @@
 use super::action_numbers::group_line;
 use super::undo::{RefusedItem, split_by_outcome};
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
-use poc_agent::{proposal, review};
+use poc_agent::proposal;
+use poc_agent::review::{self, PartialSelection};
 use poc_graph::RunId;
 use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
@@ -48,7 +49,8 @@ impl Op for AgentApply {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentApplyOutput> {
         let run = proposal::find(ctx.memory, &self.run)?;
-        let (only, with) = review::partly_selected(ctx.memory, run, &self.only)?;
+        let PartialSelection { selected: only, others: with } =
+            review::partly_selected(ctx.memory, run, &self.only)?;
         let (applied, refused) = split_by_outcome(review::approve(ctx.memory, run, &self.only)?);
         Ok(AgentApplyOutput { run, applied, refused, only, with })
     }

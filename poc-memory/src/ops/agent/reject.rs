@@ -2,7 +2,8 @@
 
 use super::action_numbers::group_line;
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
-use poc_agent::{proposal, review};
+use poc_agent::proposal;
+use poc_agent::review::{self, PartialSelection};
 use poc_graph::RunId;
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -48,7 +49,8 @@ impl Op for AgentReject {
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentRejectOutput> {
         let run = proposal::find(ctx.memory, &self.run)?;
         let note = self.note.unwrap_or_default();
-        let (only, with) = review::partly_selected(ctx.memory, run, &self.only)?;
+        let PartialSelection { selected: only, others: with } =
+            review::partly_selected(ctx.memory, run, &self.only)?;
         let rejected = review::reject(ctx.memory, run, &self.only, &note)?;
         Ok(AgentRejectOutput { run, rejected, only, with })
     }

@@ -1,6 +1,6 @@
 //! Reading the folders of agents and prompts.
 
-use crate::embedded;
+use crate::embedded::{self, BundledFile};
 use poc_config::paths;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
@@ -81,13 +81,7 @@ pub(super) fn test_file(folder: &Path, name: &str) -> Result<String> {
 }
 
 /// The text of a file in a folder, else the bundled text of this name.
-fn inside(
-    folder: &Path,
-    name: &str,
-    what: &str,
-    whose: &str,
-    bundled: &[(&'static str, &'static str)],
-) -> Result<String> {
+fn inside(folder: &Path, name: &str, what: &str, whose: &str, bundled: &[BundledFile]) -> Result<String> {
     let path = folder.join(name);
     let wrong = |problem: String| Error::config(format!("the {what} `{name}` {problem}"));
     match text(&path) {
@@ -101,11 +95,11 @@ fn inside(
             Err(wrong(format!("is outside the `{whose}` folder")).hint("copy it into the folder"))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            if let Some((_, text)) = bundled.iter().find(|(file, _)| *file == name) {
-                return Ok((*text).to_owned());
+            if let Some(file) = bundled.iter().find(|file| file.name == name) {
+                return Ok(file.text.to_owned());
             }
             let missing = wrong("is missing".into());
-            Err(match similar::closest(name, bundled.iter().map(|(file, _)| *file)) {
+            Err(match similar::closest(name, bundled.iter().map(|file| file.name)) {
                 Some(near) => missing.hint(format!("did you mean `{near}`?")),
                 None => missing.hint(format!("put a file `{name}` into `{}`", folder.display())),
             })

@@ -149,8 +149,8 @@ impl CatalogBuilder<'_> {
         let written = folder::written_agents(&self.memory.paths.agents());
         let bundled: Vec<(String, &str)> = embedded::agents()
             .iter()
-            .filter(|(file, _)| !written.contains(*file))
-            .filter_map(|(file, text)| Some((file.strip_suffix(".toml")?.to_owned(), *text)))
+            .filter(|file| !written.contains(file.name))
+            .filter_map(|file| Some((file.name.strip_suffix(".toml")?.to_owned(), file.text)))
             .filter(|(name, _)| !files.contains_key(name))
             .filter(|(name, _)| {
                 self.stored.get(name).is_none_or(|stored| stored.origin == AgentOrigin::Bundled)

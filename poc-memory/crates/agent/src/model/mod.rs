@@ -44,8 +44,8 @@ pub struct Request<'a> {
     pub prompt: &'a str,
     /// Number of bytes at the start of the prompt that are the same in every run.
     pub stable: usize,
-    /// Earlier replies of this run that did not validate, each with the correction message.
-    pub corrections: &'a [(String, String)],
+    /// Earlier replies of this run that did not validate.
+    pub corrections: &'a [RejectedReply],
     /// JSON Schema of the reply, within the strict modes of every provider.
     pub schema: &'a Value,
     /// Timeout of the whole call, including retries.
@@ -63,6 +63,15 @@ pub struct Request<'a> {
     pub cancellation: &'a CancellationToken,
     /// Called for every child process that is started for the call, so that a later process can end it.
     pub on_child_process: &'a (dyn Fn(ChildProcess) + Sync),
+}
+
+/// A reply that did not validate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedReply {
+    /// The text of the reply.
+    pub reply: String,
+    /// The message to the model that says what is wrong.
+    pub correction: String,
 }
 
 /// A reply of a model.

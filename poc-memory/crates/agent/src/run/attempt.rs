@@ -9,7 +9,7 @@ use crate::apply::{self, ApplyOptions};
 use crate::child_process::ChildProcess;
 use crate::judge::Judge;
 use crate::ledger::{self, NodeVersion, Run, Status, StatusReason};
-use crate::model::Request;
+use crate::model::{RejectedReply, Request};
 use crate::pause;
 use crate::prompt::{self, Prompt};
 use crate::reply::{self, ParsedReply};
@@ -137,7 +137,7 @@ impl RunAttempt<'_> {
         let definition = self.definition;
         let actions = &definition.execution.actions;
         let schema = action::schema(actions);
-        let mut corrections: Vec<(String, String)> = Vec::new();
+        let mut corrections: Vec<RejectedReply> = Vec::new();
         let mut cursor = ModelCursor::default();
         let claimed = row.clone();
         let on_child_process = |program: ChildProcess| {
@@ -169,7 +169,7 @@ impl RunAttempt<'_> {
                 let message = format!("the reply is invalid: {stored_problems}");
                 return Err(RunEnd::Failed(Status::Failed, Some(StatusReason::Unparseable), message));
             }
-            corrections.push((reply.full_text(), correction(&problems)));
+            corrections.push(RejectedReply { reply: reply.full_text(), correction: correction(&problems) });
         }
         Err(RunEnd::Failed(Status::Failed, None, "the model was not called".to_owned()))
     }

@@ -7,6 +7,7 @@ use crate::run::panic_message;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 use poc_notes::consolidate::{ConsolidationReport, consolidate};
+use poc_store::NamedTenant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The version of consolidation for [`IdleTenants`], which compares its settings.
@@ -52,7 +53,7 @@ fn finish(memory: &Memory, mut row: Run, idle: &IdleTenants) -> Result<Run> {
 /// it has changed or something is due.
 fn consolidate_all(memory: &Memory, idle: &IdleTenants) -> Result<ConsolidationReport> {
     let mut all = ConsolidationReport::default();
-    for (tenant, counts) in memory.store.tenants()? {
+    for NamedTenant { tuple: tenant, counts } in memory.store.tenants()? {
         let (id, seq, now) = (tenant.id(), counts.seq, memory.now());
         if idle.get(memory, NAME, VERSION, id, seq).is_some() {
             continue;

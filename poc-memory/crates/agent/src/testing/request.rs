@@ -1,7 +1,7 @@
 //! A request for a model under test.
 
 use crate::definition::ActionKind;
-use crate::model::Request;
+use crate::model::{RejectedReply, Request};
 use crate::selection::Selection;
 use poc_config::Config;
 use poc_graph::View;
@@ -20,7 +20,7 @@ pub struct TestRequest {
     pub text: TextIndex,
     pub actions: Vec<ActionKind>,
     pub stable: usize,
-    pub corrections: Vec<(String, String)>,
+    pub corrections: Vec<RejectedReply>,
     pub schema: Value,
     pub timeout: Span,
     pub attempts: u32,

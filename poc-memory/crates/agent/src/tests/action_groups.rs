@@ -7,7 +7,7 @@ use crate::definition::Definition;
 use crate::ledger::{self, ActionState, Run, Status};
 use crate::model::Model;
 use crate::proposal::proposals;
-use crate::review::{approve, partly_selected, reject};
+use crate::review::{PartialSelection, approve, partly_selected, reject};
 use crate::run::{self, RunOptions, Trigger};
 use crate::undo::undo;
 use poc_graph::error::Code;
@@ -133,9 +133,9 @@ fn the_other_actions_of_a_partly_selected_group_are_known() {
     let row = world.run(&splitter("propose", 3), &split(2, "overview"));
     assert_eq!(proposals(&world.memory, None).unwrap().len(), 6);
     let partly = |only: &[u16]| partly_selected(&world.memory, row.id, only).unwrap();
-    assert_eq!(partly(&[]), (vec![], vec![]));
-    assert_eq!(partly(&[1, 2, 5]), (vec![], vec![]));
-    assert_eq!(partly(&[1, 3, 4, 6]), (vec![1], vec![2, 5]));
+    assert_eq!(partly(&[]), PartialSelection::default());
+    assert_eq!(partly(&[1, 2, 5]), PartialSelection::default());
+    assert_eq!(partly(&[1, 3, 4, 6]), PartialSelection { selected: vec![1], others: vec![2, 5] });
     assert_eq!(reject(&world.memory, row.id, &[1], "").unwrap().len(), 3);
 }
 

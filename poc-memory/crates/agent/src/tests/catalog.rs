@@ -79,8 +79,8 @@ fn changing_a_saved_pipeline_changes_the_agents_that_use_it() {
 #[test]
 fn a_deleted_file_retires_its_agent_but_a_deleted_folder_does_not() {
     let world = World::new();
-    for (file, text) in embedded::agents() {
-        world.file(&format!("agents/{file}"), text);
+    for file in embedded::agents() {
+        world.file(&format!("agents/{}", file.name), file.text);
     }
     world.file("agents/mine.toml", SEED);
     Catalog::load(&world.memory).unwrap();

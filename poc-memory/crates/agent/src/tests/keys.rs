@@ -4,7 +4,7 @@ use super::schema::faults;
 use crate::definition::key_spec::ValueType;
 use crate::definition::keys::KEYS;
 use crate::definition::{Context, Definition, schema};
-use crate::embedded;
+use crate::embedded::{self, BundledFile};
 use crate::schedule::Schedule;
 use poc_config::Config;
 use poc_graph::diagnostic::FileDiagnostic;
@@ -199,7 +199,7 @@ fn every_optional_key_has_a_default() {
 
 #[test]
 fn the_bundled_agents_are_valid() {
-    for (file, text) in embedded::agents() {
+    for &BundledFile { name: file, text } in embedded::agents() {
         assert_eq!(schema_says(text), [""; 0], "{file}");
         assert!(text.starts_with("#:schema ../schema/agent.json\n"), "{file} names its schema");
     }

@@ -6,7 +6,7 @@ use super::world::{ScriptedModel, World, agent, draft};
 use crate::Context;
 use crate::Definition;
 use crate::definition::Mode;
-use crate::embedded;
+use crate::embedded::{self, BundledFile};
 use crate::ledger::NodeVersion;
 use crate::model::{CallFailure, Model, Reply, Request};
 use crate::proposal::proposals;
@@ -31,10 +31,8 @@ fn bundled(file: &str, text: &str) -> Definition {
     let config = Config::defaults().unwrap();
     let names = Names::of(&config);
     let template = |name: &str| {
-        let found = embedded::prompts().iter().find(|(file, _)| *file == name);
-        found
-            .map(|(_, text)| (*text).to_owned())
-            .ok_or_else(|| Error::config(format!("no template `{name}`")))
+        let found = embedded::prompts().iter().find(|file| file.name == name);
+        found.map(|file| file.text.to_owned()).ok_or_else(|| Error::config(format!("no template `{name}`")))
     };
     let context = Context { config: &config, names: &names, template: &template };
     let mut definition = Definition::parse("tester", file, text, &context)
@@ -192,7 +190,7 @@ fn plant(world: &World, drafts: Vec<Draft>) {
 
 #[test]
 fn poisoned_notes_cause_no_unpermitted_change() {
-    for (number, (file, text)) in embedded::agents().iter().enumerate() {
+    for (number, &BundledFile { name: file, text }) in embedded::agents().iter().enumerate() {
         let dice = Dice(SeededRng::new(asked_for("POC_MEMORY_SEED", 1) + number as u64));
         let definition = bundled(file, text);
         let (mut read, mut asked) = (0, 0);

@@ -45,8 +45,8 @@ fn the_schema_of_agent_files_is_up_to_date() {
 
 /// The section about agents.
 fn page() -> String {
-    let (_, linker) = embedded::agents().iter().find(|(file, _)| *file == "linker.toml").unwrap();
-    let mut page = format!("{HEAD}{}\n{KEYS_HEAD}", linker.trim_end());
+    let linker = embedded::agents().iter().find(|file| file.name == "linker.toml").unwrap();
+    let mut page = format!("{HEAD}{}\n{KEYS_HEAD}", linker.text.trim_end());
     let schema = Value::Object(schema());
     page.push_str(&table("", &schema));
     for section in KEYS.iter().filter(|key| matches!(key.takes, ValueType::Table | ValueType::Tables)) {

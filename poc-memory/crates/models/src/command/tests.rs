@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing;
+use poc_agent::model::RejectedReply;
 use poc_agent::testing::request::TestRequest;
 use poc_config::{Config, ProviderKind};
 use poc_graph::time::Span;
@@ -65,7 +66,7 @@ fn claudes_envelope_is_unwrapped() {
 #[test]
 fn a_program_may_ignore_its_input() {
     let turn = TestRequest {
-        corrections: vec![("x".repeat(1 << 20), "again".into())],
+        corrections: vec![RejectedReply { reply: "x".repeat(1 << 20), correction: "again".into() }],
         ..TestRequest::new("linker")
     };
     assert_eq!(shell("exec 0<&-; echo {}", &turn).unwrap().text.trim(), "{}");

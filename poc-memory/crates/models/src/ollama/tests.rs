@@ -1,6 +1,7 @@
 use super::*;
 use crate::http::tests::provider;
 use crate::mock_model::{Answer, MockModel, RecordedRequest};
+use poc_agent::model::RejectedReply;
 use poc_agent::testing::request::TestRequest;
 use poc_config::Config;
 
@@ -51,8 +52,10 @@ fn the_request_has_the_schema_and_the_context() {
 #[test]
 fn without_a_configured_context_the_prompt_and_reply_fit() {
     let (model, server) = model("", None, vec![chat("{}", "stop", 10)]);
-    let turn =
-        TestRequest { corrections: vec![("x".repeat(60_000), "again".into())], ..TestRequest::new("linker") };
+    let turn = TestRequest {
+        corrections: vec![RejectedReply { reply: "x".repeat(60_000), correction: "again".into() }],
+        ..TestRequest::new("linker")
+    };
     model.call(&turn.request()).unwrap();
     let context = server.requests()[0].body["options"]["num_ctx"].as_u64().unwrap();
     assert!(context >= 15_000 * 4 / 3 + 16_384 && context.is_multiple_of(8192), "{context}");

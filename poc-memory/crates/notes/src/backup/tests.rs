@@ -142,7 +142,7 @@ fn content(store: &Store) -> (Vec<String>, Vec<String>) {
     let log = (1..=store.last_seq())
         .map(|seq| format!("{:?}", store.transaction_of_any_tenant(seq).unwrap().unwrap()));
     let mut notes = Vec::new();
-    for (tuple, _) in store.tenants().unwrap() {
+    for tuple in store.tenants().unwrap().into_iter().map(|named| named.tuple) {
         let of_tenant = store.for_tenant(&tuple).range::<Node>(&[]).unwrap();
         notes.extend(of_tenant.iter().map(|(_, node)| format!("{tuple} {node:?}")));
     }

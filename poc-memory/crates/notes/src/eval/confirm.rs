@@ -9,9 +9,17 @@ use poc_graph::{NodeId, Trust};
 /// The actor of the confirmations.
 const ACTOR: &str = "eval";
 
+/// A set, divided into two with half of the questions of each group.
+pub struct EvalHalves {
+    /// The set with the questions at odd positions of each group.
+    pub odd: EvalSet,
+    /// The set with those at even positions.
+    pub even: EvalSet,
+}
+
 impl EvalSet {
-    /// The set with the questions at odd positions of each group, and with those at even positions.
-    pub fn halves(&self) -> (EvalSet, EvalSet) {
+    /// Divides the set.
+    pub fn halves(&self) -> EvalHalves {
         let mut seen = vec![0_usize; self.groups.len()];
         let is_odd = |group: usize| {
             seen.get_mut(group).is_some_and(|count| {
@@ -24,7 +32,7 @@ impl EvalSet {
             let own = self.questions.iter().zip(&marked).filter(|(_, odd)| **odd == wanted);
             EvalSet { questions: own.map(|(question, _)| question.clone()).collect(), ..self.clone() }
         };
-        (half(true), half(false))
+        EvalHalves { odd: half(true), even: half(false) }
     }
 }
 

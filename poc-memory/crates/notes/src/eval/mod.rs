@@ -17,4 +17,5 @@ pub mod set;
 #[cfg(test)]
 mod tests;
 
+pub use confirm::EvalHalves;
 pub use measure::{EvalPhase, Evaluation, QuestionOp, run};

@@ -5,6 +5,7 @@ use crate::Memory;
 use parking_lot::Mutex;
 use poc_graph::Tenant;
 use poc_graph::error::Result;
+use poc_store::NamedTenant;
 use std::collections::HashMap;
 
 /// Finds the tenants with vaults. A tenant without one is not asked again until it has changed.
@@ -30,7 +31,7 @@ impl BoundTenants {
     pub fn find(&self, memory: &Memory) -> Result<Vec<VaultsOfTenant>> {
         let mut unbound = self.unbound.lock();
         let mut found = Vec::new();
-        for (tenant, counts) in memory.store.tenants()? {
+        for NamedTenant { tuple: tenant, counts } in memory.store.tenants()? {
             let id = tenant.id();
             if unbound.get(&id) == Some(&counts.seq) {
                 continue;

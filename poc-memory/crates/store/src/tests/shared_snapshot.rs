@@ -56,7 +56,7 @@ fn a_new_store_begins_with_the_newest_snapshot() {
             assert_eq!(second.store().log_origin().unwrap(), first.store().log_origin().unwrap());
             let tenants = |store: &Store| -> Vec<Vec<u64>> {
                 let all = store.tenants().unwrap().into_iter();
-                all.map(|(tuple, _)| numbers(&store.for_tenant(&tuple))).collect()
+                all.map(|named| numbers(&store.for_tenant(&named.tuple))).collect()
             };
             assert_eq!(tenants(second.store()), tenants(first.store()));
             second.open().unwrap();

@@ -61,7 +61,7 @@ fn exists(folder: &TempDir, name: &str) -> bool {
 /// Fails unless two stores have the same records, notes and counts of all tenants.
 fn require_equal(one: &Store, other: &Store) {
     let tenants = |store: &Store| -> Vec<Tuple> {
-        store.tenants().unwrap().into_iter().map(|(tuple, _)| tuple).collect()
+        store.tenants().unwrap().into_iter().map(|named| named.tuple).collect()
     };
     assert_eq!(tenants(one), tenants(other));
     for tuple in tenants(one) {

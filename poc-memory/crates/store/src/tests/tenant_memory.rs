@@ -102,7 +102,7 @@ fn all_seen(store: &Store) -> Vec<String> {
             format!("{:?} {counts:?}", seen(&own))
         })
         .collect();
-    all.extend(store.tenants().unwrap().into_iter().map(|(tuple, counts)| format!("{tuple} {counts:?}")));
+    all.extend(store.tenants().unwrap().iter().map(|named| format!("{} {:?}", named.tuple, named.counts)));
     all.push(format!("{:?}", store.total_counts()));
     all
 }

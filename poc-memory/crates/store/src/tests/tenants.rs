@@ -163,7 +163,8 @@ fn the_first_change_of_a_tenant_records_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     let names = |store: &Store| -> Vec<String> {
-        store.tenants().unwrap().iter().map(|(tuple, counts)| format!("{tuple}: {}", counts.nodes)).collect()
+        let line = |named: &NamedTenant| format!("{}: {}", named.tuple, named.counts.nodes);
+        store.tenants().unwrap().iter().map(line).collect()
     };
     let theirs = store.for_tenant(&tuple(2));
     theirs.transact(cause(), |_| Ok(())).unwrap();
@@ -213,7 +214,7 @@ fn a_tenant_whose_name_is_lost_keeps_its_notes_and_gets_its_name_again() {
         store.unnamed_tenants().unwrap().iter().map(|own| (own.tenant(), own.view().node_count())).collect()
     };
     let named = |store: &Store| -> Vec<(Tuple, u64)> {
-        store.tenants().unwrap().into_iter().map(|(name, counts)| (name, counts.nodes)).collect()
+        store.tenants().unwrap().into_iter().map(|named| (named.tuple, named.counts.nodes)).collect()
     };
     {
         let store = open_in(&folder, in_memory()).unwrap();

@@ -96,9 +96,9 @@ fn a_correction_turn_lists_the_problems() {
     let run = world.run(&definition, &model);
     assert_eq!(run.tokens_in, Some(11));
     drop(model);
-    let (reply, correction) = corrections_seen.into_inner().remove(0);
-    assert_eq!(reply, "no");
-    assert!(correction.contains("not a single JSON object"), "{correction}");
+    let seen = corrections_seen.into_inner().remove(0);
+    assert_eq!(seen.reply, "no");
+    assert!(seen.correction.contains("not a single JSON object"), "{}", seen.correction);
 }
 
 #[test]
