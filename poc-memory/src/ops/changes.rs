@@ -47,7 +47,7 @@ pub(crate) struct ChangesOutput {
     /// The start of the period, if `since` was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<Timestamp>,
-    /// Where the history begins, if a compaction dropped older changes or the store began with a snapshot;
+    /// Where the history begins, if a compaction deleted older changes or the store began with a snapshot;
     /// absent if the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,

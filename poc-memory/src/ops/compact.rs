@@ -10,8 +10,8 @@ use poc_store::CompactionCallbacks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shrink the files of this memory while it is in use: drop history older than `[history] keep`, and rewrite the
-/// records without unused space. Notes, links, visits and runs stay. Dropped history can no longer be shown or
+/// Shrink the files of this memory while it is in use: delete history older than `[history] keep`, and rewrite the
+/// records without unused space. Notes, links, visits and runs stay. Deleted history can no longer be shown or
 /// undone; backups that contain it keep it. The daemon does the same automatically when the records, or a log that
 /// `keep` bounds, are three times as large as necessary.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -30,7 +30,7 @@ pub(crate) struct CompactOutput {
     /// the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,
-    /// Number of changes of all tenants that were dropped.
+    /// Number of changes of all tenants that were deleted.
     dropped_changes: u64,
     /// Size of the log before the compaction, in bytes.
     former_log_bytes: u64,
@@ -76,7 +76,7 @@ impl Op for Compact {
             with_callbacks(ctx, &stopped, |callbacks| compaction::compact(ctx.memory, keep, callbacks))?;
         Ok(CompactOutput {
             history_since: done.base.map(|base| base.at),
-            dropped_changes: done.dropped,
+            dropped_changes: done.deleted,
             former_log_bytes: done.before.log,
             log_bytes: done.after.log,
             former_record_bytes: done.before.records,
@@ -93,7 +93,7 @@ impl Op for Compact {
             size(output.record_bytes)
         );
         if output.dropped_changes > 0 {
-            text.push_str(&format!("dropped {}\n", plural(output.dropped_changes, "change")));
+            text.push_str(&format!("deleted {}\n", plural(output.dropped_changes, "change")));
         }
         if let Some(since) = output.history_since {
             text.push_str(&format!("the history begins at {}\n", second(since)));

@@ -21,7 +21,7 @@ pub(crate) struct Delete {
     /// Key or id of the note
     node: String,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
-    /// quarantine. This drops the history of the whole memory, so no earlier change can be undone. To erase a note
+    /// quarantine. This deletes the history of the whole memory, so no earlier change can be undone. To erase a note
     /// that was deleted before, give its key or full id
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -185,7 +185,7 @@ fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutp
     let changes = store.history(id)?;
     let (seq, key) = match changes.last().map(|last| (last.seq, &last.kind)) {
         Some((seq, LoggedChangeKind::Deleted(node))) => (seq, node.key.clone()),
-        // An erasure that was interrupted after it had dropped the history.
+        // An erasure that was interrupted after it had deleted the history.
         None if Erasure::is_repeated(ctx.memory, &target)? => (store.last_seq(), id.to_string()),
         _ => return Err(with_quarantine(ctx, name, unknown)),
     };

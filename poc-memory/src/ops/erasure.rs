@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// The flag of the ops that erase.
 pub(super) const FLAG: IrreversibleFlag = IrreversibleFlag {
     name: "erase",
-    warning: "This erases the text for good and drops the history of the whole memory up to now. It cannot be \
+    warning: "This erases the text for good and deletes the history of the whole memory up to now. It cannot be \
               undone.",
 };
 
@@ -54,14 +54,14 @@ pub(super) struct ErasureOutput {
     unread_backups: Vec<PathBuf>,
 }
 
-/// Refuses an erasure for a model: it drops history of the whole memory.
+/// Refuses an erasure for a model: it deletes history of the whole memory.
 pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
     if ctx.actor == Principal::Person {
         return Ok(());
     }
     Err(Error::new(
         Code::Rejected,
-        "only a person may erase: an erasure drops the history of the whole memory",
+        "only a person may erase: an erasure deletes the history of the whole memory",
     )
     .field("erase"))
 }

@@ -30,7 +30,7 @@ pub(crate) struct Forget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Moment>,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
-    /// quarantine. This drops the history of the whole memory, so no earlier change can be undone
+    /// quarantine. This deletes the history of the whole memory, so no earlier change can be undone
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,

@@ -33,7 +33,7 @@ pub(crate) struct HistoryRequest {
 pub(crate) struct HistoryOutput {
     id: NodeId,
     key: String,
-    /// Where the history of the memory begins, if a compaction dropped older changes or the store began with
+    /// Where the history of the memory begins, if a compaction deleted older changes or the store began with
     /// a snapshot; absent if the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,

@@ -82,7 +82,7 @@ pub(crate) struct StatsOutput {
     /// Size of the saved indexes on disk in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index_bytes: Option<u64>,
-    /// Where the history begins, if a compaction dropped older changes or the store began with a snapshot;
+    /// Where the history begins, if a compaction deleted older changes or the store began with a snapshot;
     /// absent if the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,

@@ -34,8 +34,8 @@ pub(super) fn any_note_written(memory: &Memory, range: SeqRange) -> bool {
             .map(|txn| txn.is_some_and(|txn| written_notes(&txn).next().is_some()));
         txn.unwrap_or(true)
     };
-    let is_dropped = memory.store.history_base().is_some_and(|base| range.after < base.seq);
-    is_dropped || range.until.saturating_sub(range.after) > MAX_SCANNED || range.numbers().any(writes)
+    let is_deleted = memory.store.history_base().is_some_and(|base| range.after < base.seq);
+    is_deleted || range.until.saturating_sub(range.after) > MAX_SCANNED || range.numbers().any(writes)
 }
 
 /// Whose changes count.

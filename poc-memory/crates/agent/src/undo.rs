@@ -253,7 +253,7 @@ fn transactions(memory: &Memory, run: &Run) -> Result<BTreeMap<u64, LoggedTransa
     {
         let txn = memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id));
         let txn = txn.ok_or_else(|| {
-            history::dropped(memory, seq).unwrap_or_else(|| {
+            history::missing_change(memory, seq).unwrap_or_else(|| {
                 Error::not_found(format!("the log no longer contains the changes of the run `{}`", run.id))
             })
         })?;

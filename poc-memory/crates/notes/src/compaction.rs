@@ -13,7 +13,7 @@ const GROWN: u64 = 3;
 /// Minimum size in bytes of files that are compacted automatically.
 const COMPACTION_MIN_BYTES: u64 = 32 << 20;
 
-/// The time before which the settings drop history; `None` when everything is kept.
+/// The time before which the settings delete history; `None` when everything is kept.
 pub fn horizon(keep: HistoryRetention, now: Timestamp) -> Option<Timestamp> {
     match keep {
         HistoryRetention::All => None,

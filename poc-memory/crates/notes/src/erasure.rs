@@ -1,7 +1,7 @@
 //! Erases deleted texts for good: from the log, the records, the indexes, the prompts of runs, the copies of files of
 //! vaults and the quarantine.
 //!
-//! A deletion keeps the deleted records in the log, so that it can be undone. An erasure drops the history of
+//! A deletion keeps the deleted records in the log, so that it can be undone. An erasure deletes the history of
 //! the whole memory up to the deletion: one text alone cannot be cut out of the log, because the transactions
 //! that contain it also contain before-images of other records. A shared log loses the same history, and so do the
 //! copies of the other daemons; see [`complete_elsewhere`].
@@ -41,7 +41,7 @@ pub struct ErasureReport {
     pub rows: usize,
     /// Number of deleted files with prompts and replies of runs.
     pub run_files: usize,
-    /// Files of runs, or their folder, that could not be read or deleted after the history was dropped. They may
+    /// Files of runs, or their folder, that could not be read or deleted after the history was deleted. They may
     /// contain the texts.
     pub unread_run_files: Vec<PathBuf>,
     /// Number of deleted copies of files of vaults from before a write-back.
@@ -165,7 +165,7 @@ fn erase(
     let quarantine = quarantine_with(&memory.paths.store(), texts).map_err(not_erased)?;
     require_no_only_copies(memory, &quarantine, texts).map_err(not_erased)?;
     // Files are searched before the compaction, because the texts of an interrupted erasure are read from the
-    // history, which the compaction drops.
+    // history, which the compaction deletes.
     let run_files = files_with(&memory.paths.runs(), texts).map_err(not_erased)?;
     let vault_copies = files_with(&vault::copies_folder(&memory.paths), texts).map_err(not_erased)?;
     let rows = store
@@ -191,7 +191,7 @@ fn erase(
     // Everything but the newest transaction.
     store.compact(Some(Timestamp(i64::MAX)), callbacks).map_err(incomplete)?;
     let base = store.history_base().filter(|base| base.seq + 1 >= marked).ok_or_else(|| {
-        Error::internal("the text is deleted, but the history that contains it could not be dropped")
+        Error::internal("the text is deleted, but the history that contains it could not be deleted")
             .hint("store a note, then repeat the erasure")
     })?;
     store.erase_shared_history(callbacks).map_err(incomplete)?;
@@ -266,7 +266,7 @@ struct LateRunFiles {
     unread: Vec<PathBuf>,
 }
 
-/// Deletes the files of runs that contain the texts, after the history was dropped. A repetition of the erasure would
+/// Deletes the files of runs that contain the texts, after the history was deleted. A repetition of the erasure would
 /// not know the texts of the history any more, so a file that cannot be read is not an error.
 fn remove_late_run_files(folder: &Path, texts: &ErasedTexts) -> LateRunFiles {
     let mut late = LateRunFiles::default();

@@ -184,7 +184,7 @@ fn node_change(change: LoggedChange) -> NodeChange {
 }
 
 /// The error for a change before the beginning of the history; `None` if it is not.
-pub fn dropped(memory: &Memory, seq: u64) -> Option<Error> {
+pub fn missing_change(memory: &Memory, seq: u64) -> Option<Error> {
     let base = memory.store.history_base().filter(|base| (1..=base.seq).contains(&seq))?;
     let message =
         format!("change {seq} is missing: the history begins after change {}, of {}", base.seq, base.at);

@@ -45,7 +45,7 @@ pub struct UndoReport {
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of
 /// notes, was written by a repair in place of lost changes, or is undone already.
 pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
-    let txn = revertible(memory, seq)?.ok_or_else(|| match history::dropped(memory, seq) {
+    let txn = revertible(memory, seq)?.ok_or_else(|| match history::missing_change(memory, seq) {
         Some(error) => error,
         None => Error::not_found(format!("there is no change {seq}"))
             .hint("`poc-memory changes` shows the latest with their numbers"),

@@ -1,4 +1,4 @@
-//! Compacts a store: drops history, and rewrites the records without obsolete values.
+//! Compacts a store: deletes history, and rewrites the records without obsolete values.
 //!
 //! Everything is prepared beside the store, from the log, while the store is in use. Then one rename replaces the
 //! beginning of the log, and two renames replace the folder of the records. After an interruption, an open finds the
@@ -51,7 +51,7 @@ pub struct Compaction {
     /// Where the history now begins; `None` if the history is complete.
     pub base: Option<LogBase>,
     /// The number of transactions that can no longer be shown or undone.
-    pub dropped: u64,
+    pub deleted: u64,
     /// The sizes on disk before.
     pub before: StoreSizes,
     /// The sizes on disk afterwards.
@@ -80,21 +80,21 @@ impl Store {
         };
         // A download or a snapshot that was interrupted may have left texts there that are to be erased.
         remove_folder(&shared.directory.join(SNAPSHOT_FOLDER)).map_err(CompactionError::Write)?;
-        // No follower may still need the transactions that are dropped.
+        // No follower may still need the transactions that are deleted.
         shared.index_workers.settle();
         let earlier = self.sizes()?;
         let work = CompactionJob { shared, compactor, callbacks };
-        let dropped = work.run(before).inspect_err(|error| {
+        let deleted = work.run(before).inspect_err(|error| {
             if error.code == Code::ReadOnly {
                 // The prepared files take space that others need more.
                 let _ = remove_folder(&shared.directory.join(FOLDER));
             }
         })?;
         let after = self.sizes()?;
-        Ok(Compaction { base: shared.log.base(), dropped, before: earlier, after })
+        Ok(Compaction { base: shared.log.base(), deleted, before: earlier, after })
     }
 
-    /// Where the history begins, if its beginning was dropped. Earlier states cannot be read, and transactions up to
+    /// Where the history begins, if its beginning was deleted. Earlier states cannot be read, and transactions up to
     /// this point cannot be shown or undone.
     pub fn history_base(&self) -> Option<LogBase> {
         self.shared.log.base()
@@ -124,7 +124,7 @@ pub(super) struct CompactionJob<'a> {
 }
 
 impl CompactionJob<'_> {
-    /// Runs the compaction. Returns the number of transactions that were dropped.
+    /// Runs the compaction. Returns the number of transactions that were deleted.
     fn run(&self, before: Option<Timestamp>) -> Result<u64> {
         let log = self.shared.log.as_ref();
         let (old_base, last) = (log.base_seq(), log.last());
@@ -139,7 +139,7 @@ impl CompactionJob<'_> {
         let folder = self.shared.directory.join(FOLDER);
         let target = limit.map_or(last, |(seq, _)| seq);
         let engine = self.prepare(&folder, target)?;
-        let mut dropped = 0;
+        let mut deleted = 0;
         if let Some((seq, at)) = limit
             && let Some(origin) = log.origin()?
         {
@@ -149,7 +149,7 @@ impl CompactionJob<'_> {
                 // The log must be replaced first: until then, it has the transactions of these entries, and the next
                 // compaction uses this engine if this one is interrupted.
                 state.prune(Watermark { seq, checksum })?;
-                dropped = seq - old_base;
+                deleted = seq - old_base;
             }
         }
         self.catch_up(&engine, log.last())?;
@@ -165,7 +165,7 @@ impl CompactionJob<'_> {
         }
         self.shared.checkpoint()?;
         log.delete_obsolete(self.compactor.disk.as_ref());
-        Ok(dropped)
+        Ok(deleted)
     }
 
     /// Replaces the beginning of the log with the state at its base. Returns the checksum of the base's record, or

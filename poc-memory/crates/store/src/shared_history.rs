@@ -1,7 +1,7 @@
 //! Deletes the beginning of a shared log: history that is no longer needed, or erased texts.
 //!
 //! First a snapshot with the state at the end of the deleted part is stored, so that a new copy can begin there. Copies
-//! that already have later records are not affected; they drop history when they are compacted. A copy that ends within
+//! that already have later records are not affected; they delete history when they are compacted. A copy that ends within
 //! the deleted part begins with a snapshot at its next open.
 
 use super::Store;

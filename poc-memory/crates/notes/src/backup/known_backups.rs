@@ -19,7 +19,7 @@ pub struct KnownBackup {
     /// Checksum of its record, as in the log. A log that was repaired after the backup may have another transaction
     /// with that number.
     pub checksum: Option<u32>,
-    /// The last transaction that a compaction had dropped from the log; 0 if the log is complete.
+    /// The last transaction that a compaction had deleted from the log; 0 if the log is complete.
     pub base: u64,
     /// When the backup began.
     pub at: Timestamp,

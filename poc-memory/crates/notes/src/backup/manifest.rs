@@ -36,7 +36,7 @@ pub struct BackupManifest {
     pub notes: u64,
     /// The segments of the log, in order.
     pub log: Vec<BackupSegment>,
-    /// Sequence number of the last transaction that a compaction dropped from the log; earlier states are not
+    /// Sequence number of the last transaction that a compaction deleted from the log; earlier states are not
     /// in this generation. 0 if the log is complete.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub base: u64,

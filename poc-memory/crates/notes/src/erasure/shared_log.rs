@@ -11,7 +11,7 @@ use poc_store::{CompactionCallbacks, Record as _, Table};
 
 /// Removes what another daemon has erased from the shared log from the files of this one: from its copy of the log, the
 /// records, the indexes, the prompts of runs, the copies of files of vaults and the quarantine. Backups on this machine
-/// are not searched. Returns the number of the last transaction that was dropped; `None` if there is nothing to remove,
+/// are not searched. Returns the number of the last transaction that was deleted; `None` if there is nothing to remove,
 /// or if this daemon is erasing something itself.
 ///
 /// # Errors
@@ -19,7 +19,7 @@ use poc_store::{CompactionCallbacks, Record as _, Table};
 pub fn complete_elsewhere(memory: &Memory, callbacks: &CompactionCallbacks<'_>) -> Result<Option<u64>> {
     let Some(last) = memory.store.erased_elsewhere()? else { return Ok(None) };
     let Some(_running) = memory.erasing.try_lock() else { return Ok(None) };
-    // The texts are only in the history that the compaction drops.
+    // The texts are only in the history that the compaction deletes.
     let texts = erased_texts(memory, callbacks)?;
     for folder in [memory.paths.runs(), vault::copies_folder(&memory.paths)] {
         files_with(&folder, &texts)?.iter().try_for_each(|file| remove_file(file))?;
@@ -35,7 +35,7 @@ pub fn complete_elsewhere(memory: &Memory, callbacks: &CompactionCallbacks<'_>) 
         tracing::warn!("`{}` may contain an erased text", file.display());
     }
     if memory.store.erased_elsewhere()?.is_some() {
-        return Err(Error::internal("the history with the erased text could not be dropped"));
+        return Err(Error::internal("the history with the erased text could not be deleted"));
     }
     Ok(Some(last))
 }

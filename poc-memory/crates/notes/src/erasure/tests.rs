@@ -287,7 +287,7 @@ fn a_quarantined_file_that_cannot_be_read_stops_an_erasure() {
 }
 
 #[test]
-fn a_file_of_a_run_that_cannot_be_read_stops_an_erasure_until_the_history_is_dropped() {
+fn a_file_of_a_run_that_cannot_be_read_stops_an_erasure_until_the_history_is_deleted() {
     let memory = TestMemory::new();
     let file = memory.paths.runs().join("linker/1.json");
     let texts = stopped_by_unreadable(&memory, &file);

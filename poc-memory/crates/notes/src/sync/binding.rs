@@ -173,9 +173,9 @@ impl RemotePosition {
         let Some(position) = local.record::<RemotePosition>(&key_prefix(POSITION, tenant))? else {
             return Ok(false);
         };
-        // A checksum that a compaction dropped cannot be compared, so only the id of the store is compared.
-        let is_dropped = remote.history_base().is_some_and(|base| position.seq <= base.seq);
-        let is_same = is_dropped || remote.checksum(position.seq)? == Some(position.checksum);
+        // A checksum that a compaction deleted cannot be compared, so only the id of the store is compared.
+        let is_deleted = remote.history_base().is_some_and(|base| position.seq <= base.seq);
+        let is_same = is_deleted || remote.checksum(position.seq)? == Some(position.checksum);
         Ok(is_same && StoreId::of(remote)? == Some(position.remote))
     }
 

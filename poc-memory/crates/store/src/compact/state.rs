@@ -218,8 +218,8 @@ impl<'a> BaseState<'a> {
                 _ => self.engine.get(&node)?.is_some(),
             };
             last_node = Some((node, exists));
-            let is_dropped = keys::read_change(key)? <= self.base.seq && (value.is_empty() || !exists);
-            each(full, value, !is_dropped)
+            let is_deleted = keys::read_change(key)? <= self.base.seq && (value.is_empty() || !exists);
+            each(full, value, !is_deleted)
         })
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct LogSnapshot {
     /// The sequence number of the last durable transaction; 0 for an empty log.
     pub seq: u64,
-    /// The sequence number of the last transaction that a compaction has dropped; 0 if there is none.
+    /// The sequence number of the last transaction that a compaction has deleted; 0 if there is none.
     pub base: u64,
     /// The segments in order. All but the last one are complete and never change.
     pub segments: Vec<SegmentExtent>,

@@ -98,7 +98,7 @@ fn a_compaction_that_does_not_replace_the_log_keeps_all_records() {
     store.transact(at(3), |tx| tx.put_node(&node(4))).unwrap();
     // The state after the first transaction would take two, one for each tenant.
     let done = store.compact(Some(Timestamp(2)), &QUIET_COMPACTION).unwrap();
-    assert_eq!((done.dropped, done.base), (0, None));
+    assert_eq!((done.deleted, done.base), (0, None));
     assert_eq!(found(&store), Vec::<String>::new());
 }
 

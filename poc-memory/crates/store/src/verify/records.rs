@@ -158,7 +158,7 @@ impl Verifier<'_> {
             match expected.remove(&key) {
                 Some(expected) if expected == hash(value) => {}
                 Some(expected) => drop(suspects.insert(full.to_vec(), Some(expected))),
-                None if is_dropped_history(full, base) => {}
+                None if is_deleted_history(full, base) => {}
                 None => drop(suspects.insert(full.to_vec(), None)),
             }
         })?;
@@ -200,8 +200,8 @@ impl Verifier<'_> {
     }
 }
 
-/// Whether a record is an entry for history that a compaction has dropped from the log.
-fn is_dropped_history(full: &[u8], base: u64) -> bool {
+/// Whether a record is an entry for history that a compaction has deleted from the log.
+fn is_deleted_history(full: &[u8], base: u64) -> bool {
     let Some((_, Table::Changes, key)) = Table::split_engine_key(full) else { return false };
     keys::read_change(key).is_ok_and(|seq| seq <= base)
 }
