@@ -113,7 +113,7 @@ pub(crate) fn work_of(
     let own = memory.of(tenant);
     let put = |seen: u64, until: Option<Timestamp>, fails: bool| {
         // A view that could not be loaded is empty and has another number. An index that is incomplete may hide work.
-        if seen == seq && own.store.lagging_followers().is_empty() {
+        if seen == seq && own.store.lagging_indexes().is_empty() {
             let found = IdleTenant { seq, since: now, until, fails };
             idle.put(memory, agent, version, store.tenant(), found);
         }

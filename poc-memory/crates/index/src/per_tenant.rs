@@ -9,7 +9,7 @@
 //! unloaded when memory is short. A small index that has changed is then not saved, because saving it takes longer than
 //! building it from the notes again. Its files are deleted at the next checkpoint.
 
-mod follower;
+mod derived_index;
 
 use crate::error::IndexError;
 use crate::latch::Latch;
@@ -139,7 +139,7 @@ impl<I: Index> PerTenant<I> {
     /// The index of a tenant, which is loaded if it is not in memory. It stays in memory while it is in use. A tenant
     /// without notes gets an empty index, which fills when the tenant writes.
     ///
-    /// If the index cannot be loaded, it is empty, and [`poc_store::Follower::load_failure`] has the reason.
+    /// If the index cannot be loaded, it is empty, and [`poc_store::DerivedIndex::load_failure`] has the reason.
     pub fn of(&self, tenant: Tenant) -> Arc<I> {
         self.find_or_load(tenant).unwrap_or_else(|error| {
             tracing::error!("the index `{}` of a tenant cannot be loaded: {error}", I::NAME);

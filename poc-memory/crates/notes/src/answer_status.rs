@@ -89,7 +89,7 @@ pub fn read_only_hint(reason: &str) -> Option<&'static str> {
 
 /// The freshness of an answer from `view` and the current indexes.
 pub fn of(memory: &Memory, view: &View) -> AnswerStatus {
-    let behind = memory.store.lagging_followers().into_iter().map(|(name, error)| format!("{name}: {error}"));
+    let behind = memory.store.lagging_indexes().into_iter().map(|(name, error)| format!("{name}: {error}"));
     let degraded =
         read_only(memory).into_iter().chain(behind).chain(memory.missing_vectors.lock().clone()).collect();
     AnswerStatus {

@@ -191,13 +191,13 @@ impl Memory {
         let choice = embedder::choose(&directory, &config.embedder)?;
         let embedder = choice.embedder.clone();
         let indexes = PerTenantIndexes::closed(&directory, &config, embedder.as_ref())?;
-        let (name, followers) = (embedder.name(), indexes.followers());
+        let (name, derived) = (embedder.name(), indexes.for_store());
         let store = match log.clone() {
             Some(log) => {
                 let start = copy_start(config.store.begin_with);
-                Store::open_shared(&directory, name, followers, log, start)?
+                Store::open_shared(&directory, name, derived, log, start)?
             }
-            None => Store::open(&directory, name, followers)?,
+            None => Store::open(&directory, name, derived)?,
         };
         let Some(settled) = embedder::record_choice(&directory, &store, &choice)? else {
             drop(store);

@@ -4,7 +4,7 @@ use poc_config::Config;
 use poc_embed::Embedder;
 use poc_graph::error::Result;
 use poc_index::{MentionIndex, PerTenant, TextIndex, VectorIndex};
-use poc_store::Follower;
+use poc_store::DerivedIndex;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ impl PerTenantIndexes {
         })
     }
 
-    /// The indexes as followers of the log.
-    pub(super) fn followers(&self) -> Vec<Arc<dyn Follower>> {
+    /// The indexes in the form that a store keeps up to date.
+    pub(super) fn for_store(&self) -> Vec<Arc<dyn DerivedIndex>> {
         vec![self.text.clone(), self.vectors.clone(), self.mentions.clone()]
     }
 }

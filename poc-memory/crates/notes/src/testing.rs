@@ -16,7 +16,7 @@ use poc_config::paths::Paths;
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
 use poc_graph::{NodeId, Trust, testing};
-use poc_store::{Follower, SharedLog, Store, Transaction};
+use poc_store::{DerivedIndex, SharedLog, Store, Transaction};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ impl TestMemory {
         TestMemory { memory, clock, folder }
     }
 
-    /// A memory whose store has `notes` notes and an additional index follower.
-    pub fn followed_by(follower: Arc<dyn Follower>, notes: u64) -> TestMemory {
+    /// A memory whose store has `notes` notes and an additional index.
+    pub fn with_index(index: Arc<dyn DerivedIndex>, notes: u64) -> TestMemory {
         let mut scratch = TestMemory::new();
         let directory = scratch.folder.path().join("followed");
         let embedder = scratch.embedder.name();
@@ -72,7 +72,7 @@ impl TestMemory {
         store.transact(scratch.cause("manual", "import"), fill).unwrap();
         store.checkpoint().unwrap();
         drop(store);
-        scratch.memory.store = Store::open(&directory, scratch.embedder.name(), vec![follower]).unwrap();
+        scratch.memory.store = Store::open(&directory, scratch.embedder.name(), vec![index]).unwrap();
         scratch
     }
 

@@ -127,7 +127,7 @@ mod tests {
     use crate::testing::{self, TestMemory};
     use crate::{backup, insert};
     use poc_graph::{Delta, Node, Tuple};
-    use poc_store::Follower as _;
+    use poc_store::DerivedIndex as _;
     use std::sync::Arc;
 
     const QUIET: VerifyCallbacks<'static> =

@@ -1,8 +1,8 @@
 //! Brings everything that is derived from the log up to the log's last transaction when a store opens.
 
 use super::delta::deltas;
+use super::derived_index::{DerivedIndex, TenantSource, count_changes};
 use super::engine::{Engine, EngineError, Watermark, changes};
-use super::follower::{Follower, TenantSource, count_changes};
 use super::log::Log;
 use super::logged_transaction::LoggedTransaction;
 use super::rebuilt_files::RebuiltFiles;
@@ -20,7 +20,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Number of records between two heartbeats, and of deltas in a batch for a follower.
+/// Number of records between two heartbeats, and of deltas in a batch for an index.
 const BATCH: usize = 2000;
 
 /// Brings an engine up to the end of the log.
@@ -201,23 +201,23 @@ fn each<R: Record>(
     })
 }
 
-/// The sources from which followers are brought up to date.
+/// The sources from which indexes are brought up to date.
 pub(super) struct CatchUpSources {
     pub(super) log: Arc<Log>,
     pub(super) engine: Arc<dyn Engine>,
-    /// The name of the embedder whose vectors followers receive.
+    /// The name of the embedder whose vectors indexes receive.
     pub(super) embedder: String,
-    /// The default tenant and those with many notes, with their number of nodes. Followers are brought up to date with
+    /// The default tenant and those with many notes, with their number of nodes. Indexes are brought up to date with
     /// these at open, and with the others when they are needed.
     pub(super) tenants: Vec<(Tenant, usize)>,
-    /// For a store in which no file may be changed: the transactions for which the saved state of a follower can be
-    /// used. `None` for other stores. See [`Follower::load_read_only`].
+    /// For a store in which no file may be changed: the transactions for which the saved state of an index can be
+    /// used. `None` for other stores. See [`DerivedIndex::load_read_only`].
     pub(super) usable: Option<RangeInclusive<u64>>,
-    /// The damaged files that followers found.
+    /// The damaged files that indexes found.
     pub(super) rebuilt: Arc<RebuiltFiles>,
 }
 
-/// The tenants with which followers are brought up to date at open, with their number of nodes.
+/// The tenants with which indexes are brought up to date at open, with their number of nodes.
 pub(super) fn tenants_at_open(main: &View, others: &TenantTable) -> Vec<(Tenant, usize)> {
     let others = others.iter().map(|(tenant, counts)| (*tenant, counts.nodes as usize));
     let large = others.filter(|(_, nodes)| *nodes >= LARGE_TENANT);
@@ -249,22 +249,22 @@ impl TenantSource for CatchUpSources {
 /// Number of notes from which a tenant is large: its missing indexes are built in the background when the store opens,
 /// and its view is saved in a file.
 pub(super) const LARGE_TENANT: usize = 1_000;
-/// Readers wait for a follower that lacks at most this many nodes.
+/// Readers wait for an index that lacks at most this many nodes.
 const QUICK_NODES: usize = 5_000;
-/// Readers wait for a follower or a view that lacks at most this many bytes of log.
+/// Readers wait for an index or a view that lacks at most this many bytes of log.
 const QUICK_BYTES: u64 = 8 << 20;
 
-/// The tenants whose complete data must be fed to a follower.
-pub(super) fn lacking(follower: &dyn Follower, sources: &CatchUpSources) -> Vec<Tenant> {
+/// The tenants whose complete data must be fed to an index.
+pub(super) fn lacking(index: &dyn DerivedIndex, sources: &CatchUpSources) -> Vec<Tenant> {
     let tenants = sources.tenants.iter().filter(|(_, nodes)| *nodes > 0).map(|(tenant, _)| *tenant);
-    tenants.filter(|&tenant| follower.lacks(tenant)).collect()
+    tenants.filter(|&tenant| index.lacks(tenant)).collect()
 }
 
-/// Whether bringing a follower up to the end of the log takes longer than readers should wait.
-pub(super) fn is_long(follower: &dyn Follower, sources: &CatchUpSources, lacking: &[Tenant]) -> bool {
+/// Whether bringing an index up to the end of the log takes longer than readers should wait.
+pub(super) fn is_long(index: &dyn DerivedIndex, sources: &CatchUpSources, lacking: &[Tenant]) -> bool {
     let lacking = sources.tenants.iter().filter(|(tenant, _)| lacking.contains(tenant));
     let nodes: usize = lacking.map(|(_, nodes)| nodes).sum();
-    let applied = follower.applied();
+    let applied = index.applied();
     nodes > QUICK_NODES || applied > 0 && !is_quick(&sources.log, applied)
 }
 
@@ -273,43 +273,43 @@ pub(super) fn is_quick(log: &Log, seq: u64) -> bool {
     log.bytes_after(seq) <= QUICK_BYTES
 }
 
-/// Feeds a follower all nodes and vectors of the tenants that it lacks. A follower that was empty then reflects
+/// Feeds an index all nodes and vectors of the tenants that it lacks. An index that was empty then reflects
 /// transaction `target`, which the engine must contain. Returns the number of changes applied.
 pub(super) fn feed(
-    follower: &dyn Follower,
+    index: &dyn DerivedIndex,
     sources: &CatchUpSources,
     lacking: &[Tenant],
     target: u64,
 ) -> Result<usize> {
     let mut count = 0;
     for &tenant in lacking {
-        follower.start_feed(tenant);
+        index.start_feed(tenant);
         sources.feed(tenant, &mut |batch| {
             count += count_changes(batch);
-            follower.apply(0, tenant, batch)
+            index.apply(0, tenant, batch)
         })?;
     }
-    if follower.applied() == 0 {
+    if index.applied() == 0 {
         // The scan may have seen later transactions. Applying those again changes nothing.
-        follower.apply(target, Tenant::default(), &[])?;
+        index.apply(target, Tenant::default(), &[])?;
     }
     Ok(count)
 }
 
-/// Brings a follower up to transaction `target`, which the engine must contain, from the log. Returns the number of
+/// Brings an index up to transaction `target`, which the engine must contain, from the log. Returns the number of
 /// changes applied.
-pub(super) fn follower(follower: &dyn Follower, sources: &CatchUpSources, target: u64) -> Result<usize> {
+pub(super) fn replay_into(index: &dyn DerivedIndex, sources: &CatchUpSources, target: u64) -> Result<usize> {
     let CatchUpSources { log, engine, embedder, .. } = sources;
     let mut count = 0;
-    log.replay(follower.applied() + 1, target, &mut |txn, _| {
+    log.replay(index.applied() + 1, target, &mut |txn, _| {
         let own = TenantRecords { engine: engine.as_ref(), tenant: txn.tenant };
         let deltas = deltas(&txn.writes, embedder, &own)?;
         count += count_changes(&deltas);
-        follower.apply(txn.seq, txn.tenant, &deltas)
+        index.apply(txn.seq, txn.tenant, &deltas)
     })?;
-    if follower.applied() < target {
+    if index.applied() < target {
         // A damaged log may lack the last transactions.
-        follower.apply(target, Tenant::default(), &[])?;
+        index.apply(target, Tenant::default(), &[])?;
     }
     Ok(count)
 }

@@ -80,7 +80,7 @@ impl Store {
         };
         // A download or a snapshot that was interrupted may have left texts there that are to be erased.
         remove_folder(&shared.directory.join(SNAPSHOT_FOLDER)).map_err(CompactionError::Write)?;
-        // No follower may still need the transactions that are deleted.
+        // No index may still need the transactions that are deleted.
         shared.index_workers.settle();
         let earlier = self.sizes()?;
         let work = CompactionJob { shared, compactor, callbacks };
@@ -160,7 +160,7 @@ impl CompactionJob<'_> {
         (self.callbacks.check_cancelled)()?;
         self.replace_records(&folder)?;
         if before.is_some() {
-            // The files of the followers must not have what the log has lost either.
+            // The files of the indexes must not have what the log has lost either.
             self.shared.index_workers.discard_deleted()?;
         }
         self.shared.checkpoint()?;

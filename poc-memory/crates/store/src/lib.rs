@@ -1,6 +1,6 @@
 //! The store: the log as the source of truth, the record engine that materialises it, and transactions.
 //!
-//! A change is acknowledged as soon as its log record is on disk. The engine, the view and the followers (the indexes)
+//! A change is acknowledged as soon as its log record is on disk. The engine, the view and the indexes
 //! are materialisations of the log. Each records the last transaction that it reflects, catches up from there when
 //! the store opens, and can be rebuilt at any time. `schema/store.md` describes the format on disk.
 
@@ -14,13 +14,13 @@ mod compression;
 mod creation;
 mod delta;
 mod derived_files;
+mod derived_index;
 mod disk;
 mod disk_reserve;
 mod empty_store;
 mod encoding_error;
 mod engine;
 mod engine_key;
-mod follower;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod group_commit;
@@ -76,9 +76,9 @@ mod write_path;
 mod writer_state;
 
 pub use compact::{Compaction, CompactionCallbacks, StoreSizes};
+pub use derived_index::{DerivedIndex, LoadedIndex, NoteDigests, TenantSource};
 pub use disk::FileId;
 pub use empty_store::{delete_empty_store, is_empty_store};
-pub use follower::{Follower, LoadedIndex, NoteDigests, TenantSource};
 pub use index_entries::LostNote;
 pub use index_workers::CHECKPOINT_MIN_CHANGES;
 pub use loaded_tenants::LoadedTenants;
@@ -144,14 +144,14 @@ impl Store {
     /// Opens the store in a directory, creating it if it is missing, and returns the handle of the default
     /// tenant.
     ///
-    /// The view is available at once. The records open and the `followers` catch up in the background;
-    /// calls that need them wait. Followers receive the vectors of `embedder`.
+    /// The view is available at once. The records open and the `indexes` catch up in the background;
+    /// calls that need them wait. Indexes receive the vectors of `embedder`.
     ///
     /// If the log is damaged before intact records, ends before another part of the store does, or is missing although
     /// there is a quarantine, nothing on disk is changed. The store then shows the newest state that can be assembled
     /// from its intact parts, and is read-only; see [`Store::damage`].
-    pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
-        Store::open_with(directory, embedder, followers, open::StoreOptions::default())
+    pub fn open(directory: &Path, embedder: &str, indexes: Vec<Arc<dyn DerivedIndex>>) -> Result<Store> {
+        Store::open_with(directory, embedder, indexes, open::StoreOptions::default())
     }
 
     /// Like [`Store::open`], for a store whose folder is a copy of a shared log. `start` determines whether an empty
@@ -164,22 +164,22 @@ impl Store {
     pub fn open_shared(
         directory: &Path,
         embedder: &str,
-        followers: Vec<Arc<dyn Follower>>,
+        indexes: Vec<Arc<dyn DerivedIndex>>,
         shared_log: Arc<dyn SharedLog>,
         start: CopyStart,
     ) -> Result<Store> {
         let options =
             open::StoreOptions { shared_log: Some((shared_log, start)), ..open::StoreOptions::default() };
-        Store::open_with(directory, embedder, followers, options)
+        Store::open_with(directory, embedder, indexes, options)
     }
 
     fn open_with(
         directory: &Path,
         embedder: &str,
-        followers: Vec<Arc<dyn Follower>>,
+        indexes: Vec<Arc<dyn DerivedIndex>>,
         options: open::StoreOptions,
     ) -> Result<Store> {
-        let shared = open::open(directory, embedder, followers, options)?;
+        let shared = open::open(directory, embedder, indexes, options)?;
         Ok(Store { shared: Arc::new(shared), tenant: Tenant::default(), tuple: Arc::default() })
     }
 
@@ -258,7 +258,7 @@ impl Store {
 
     /// The newest published view. It contains exactly the acknowledged transactions. The view of a tenant other than
     /// the default one is loaded from its file or from the records if it is not in memory. If that fails, it is empty,
-    /// and [`Store::lagging_followers`] reports the failure.
+    /// and [`Store::lagging_indexes`] reports the failure.
     pub fn view(&self) -> Arc<View> {
         self.view_of(self.tenant)
     }
@@ -340,42 +340,42 @@ impl Store {
         Ok(StoreSizes { log: self.shared.log.bytes(), records: self.shared.engine.size()? })
     }
 
-    /// The followers whose answers are older than the view, with the reason. They are still being built, or they failed
+    /// The indexes whose answers are older than the view, with the reason. They are still being built, or they failed
     /// and will catch up at the next open.
-    pub fn lagging_followers(&self) -> Vec<(&'static str, Error)> {
+    pub fn lagging_indexes(&self) -> Vec<(&'static str, Error)> {
         let mut lagging = self.shared.index_workers.lagging(self.tenant);
         lagging.extend(self.shared.commits.load_failure(self.tenant).map(|error| ("view", error)));
         lagging
     }
 
-    /// The number of transactions up to `seq` that the slowest follower does not reflect yet.
+    /// The number of transactions up to `seq` that the slowest index does not reflect yet.
     pub fn lag(&self, seq: u64) -> u64 {
         self.lags(seq).into_iter().map(|(_, lag)| lag).max().unwrap_or(0)
     }
 
-    /// The number of transactions up to `seq` that each follower does not reflect yet, by name of the follower.
+    /// The number of transactions up to `seq` that each index does not reflect yet, by name of the index.
     pub fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
         self.shared.index_workers.lags(seq)
     }
 
-    /// The number of followers that gave incomplete answers after the open and have caught up since. While this number
-    /// does not change, [`Store::lagging_followers`] lists every follower with incomplete answers.
+    /// The number of indexes that gave incomplete answers after the open and have caught up since. While this number
+    /// does not change, [`Store::lagging_indexes`] lists every index with incomplete answers.
     pub fn completed(&self) -> usize {
         self.shared.index_workers.completed()
     }
 
-    /// Waits until every follower has loaded its saved state, so that all damaged files of the default tenant are
+    /// Waits until every index has loaded its saved state, so that all damaged files of the default tenant are
     /// known.
     pub fn wait_loaded(&self) {
         self.shared.index_workers.wait_loaded();
     }
 
-    /// Waits until every follower has caught up or failed. Needed for decisions that require complete answers.
+    /// Waits until every index has caught up or failed. Needed for decisions that require complete answers.
     pub fn settle(&self) {
         self.shared.index_workers.settle();
     }
 
-    /// Whether every follower has caught up or failed.
+    /// Whether every index has caught up or failed.
     pub fn is_settled(&self) -> bool {
         self.shared.index_workers.is_settled()
     }
@@ -386,7 +386,7 @@ impl Store {
         self.shared.unsaved()
     }
 
-    /// Saves the views and the followers, so that the next open is fast. Closing the store does the same if at least
+    /// Saves the views and the indexes, so that the next open is fast. Closing the store does the same if at least
     /// [`CHECKPOINT_MIN_CHANGES`] changes are unsaved. Saves nothing if the store is damaged, or while its log cannot
     /// be synced.
     pub fn checkpoint(&self) -> Result<()> {

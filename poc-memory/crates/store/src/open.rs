@@ -1,4 +1,4 @@
-//! Opens a store: takes the lock, recovers the log and reads the saved views. The records and the followers open in the
+//! Opens a store: takes the lock, recovers the log and reads the saved views. The records and the indexes open in the
 //! background, and callers that need them wait.
 
 mod damaged;
@@ -7,13 +7,13 @@ mod record_folder;
 use super::catch_up::{self, CatchUpSources};
 use super::compact;
 use super::compactor::Compactor;
+use super::derived_index::DerivedIndex;
 use super::disk::{Disk, SystemDisk};
 use super::disk_reserve::Reserve;
 use super::engine::OpenEngine;
 use super::engine::buffered::BUFFER_BYTES;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::engine::lsm::LsmEngine;
-use super::follower::Follower;
 use super::group_commit::{CommitQueue, Committer, TenantMemory};
 use super::index_workers::{CHECKPOINT_MIN_CHANGES, IndexWorkers};
 use super::lock::Lock;
@@ -102,7 +102,7 @@ impl Default for StoreOptions {
 pub(super) fn open(
     directory: &Path,
     embedder: &str,
-    followers: Vec<Arc<dyn Follower>>,
+    indexes: Vec<Arc<dyn DerivedIndex>>,
     options: StoreOptions,
 ) -> Result<StoreState> {
     let log_directory = directory.join("log");
@@ -123,7 +123,7 @@ pub(super) fn open(
     if suspect.is_damaged()? {
         let saved = saved.join().ok().flatten();
         let damaged = damaged::DamagedStore { directory, embedder, is_copy, heartbeat_timeout, saved, lock };
-        return damaged.open(followers);
+        return damaged.open(indexes);
     }
     let rebuilt = Arc::new(damaged_files(directory, is_copy));
     create_log_directory(&log_directory, directory, options.disk.as_ref())?;
@@ -171,7 +171,7 @@ pub(super) fn open(
         repair::clean_up(directory);
         resumed.log.delete_obsolete(options.disk.as_ref());
     }
-    RecoveredStore { directory, embedder, lock, resumed, opener, views, rebuilt }.start(followers, &options)
+    RecoveredStore { directory, embedder, lock, resumed, opener, views, rebuilt }.start(indexes, &options)
 }
 
 /// The log of a store, brought up to the end of a shared one if it is a copy.
@@ -310,8 +310,8 @@ struct RecoveredStore<'a> {
 }
 
 impl RecoveredStore<'_> {
-    /// Starts the threads of the followers, of the committer and of the shared log. The store is then open.
-    fn start(self, followers: Vec<Arc<dyn Follower>>, options: &StoreOptions) -> Result<StoreState> {
+    /// Starts the threads of the indexes, of the committer and of the shared log. The store is then open.
+    fn start(self, indexes: Vec<Arc<dyn DerivedIndex>>, options: &StoreOptions) -> Result<StoreState> {
         // After an error, these drop in reverse order: the lock must be released after everything else is closed.
         let RecoveredStore { directory, embedder, lock, resumed, opener, views, rebuilt } = self;
         let ResumedLog { log, appender, reserve, shared_log, messages, reason, files: _ } = resumed;
@@ -329,7 +329,7 @@ impl RecoveredStore<'_> {
             running: Mutex::default(),
         };
         let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, None, &rebuilt);
-        let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, unsaved)?);
+        let index_workers = Arc::new(IndexWorkers::start(indexes, &sources, seq, unsaved)?);
         let tenant_memory = Arc::new(TenantMemory::new(lock.clone(), log.clone()));
         let writer = WriterState::shared(seq);
         let committer = Committer {
@@ -374,7 +374,7 @@ impl RecoveredStore<'_> {
     }
 }
 
-/// The sources from which followers are brought up to date. `usable` is [`CatchUpSources::usable`].
+/// The sources from which indexes are brought up to date. `usable` is [`CatchUpSources::usable`].
 fn catch_up_sources(
     commits: &Arc<CommitQueue>,
     log: Arc<Log>,

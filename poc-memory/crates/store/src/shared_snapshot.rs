@@ -110,7 +110,7 @@ const ATTEMPTS: usize = 3;
 impl Store {
     /// Writes a snapshot of the shared log if the log has at least `every` transactions more than the newest snapshot.
     /// Returns the snapshot; `None` if none is due, another writer is writing one, or there is no shared log. The derived
-    /// files of this store are stored with it, so it first waits until every follower has caught up or failed. They are
+    /// files of this store are stored with it, so it first waits until every index has caught up or failed. They are
     /// not while this store still has texts that another daemon has erased.
     ///
     /// # Errors

@@ -112,14 +112,14 @@ impl StoreState {
     }
 
     fn save(&self, saved_seq: &mut u64) -> Result<()> {
-        let followers = self.index_workers.checkpoint();
+        let indexes = self.index_workers.checkpoint();
         let viewed = match self.log.lost_bytes() {
             Some(problem) => Err(ReadOnlyReason::changed_log(&problem).error()),
             None => self.save_views(saved_seq),
         };
         let flushed = self.engine.flush().inspect_err(|_| self.engine.reopen_if_failed());
         self.delete_replaced_segments();
-        followers.and(viewed).and(flushed).and(self.log.save_checked())
+        indexes.and(viewed).and(flushed).and(self.log.save_checked())
     }
 
     /// Deletes the segments of the log that a compaction has replaced, unless they are being read.

@@ -1,4 +1,4 @@
-//! Counts by full scan for comparison, copies of folders, and a follower that tests can pause.
+//! Counts by full scan for comparison, copies of folders, and an index that tests can pause.
 
 #![allow(
     missing_docs,
@@ -14,7 +14,7 @@ mod memory_log;
 pub use memory_log::{LogFault, MemoryLog, MemoryLogWriter};
 
 use super::Store;
-use super::follower::Follower;
+use super::derived_index::DerivedIndex;
 use super::log::{LogLimits, intact_records};
 use super::logged_transaction::LoggedTransaction;
 use super::open::StoreOptions;
@@ -89,7 +89,7 @@ pub fn counts_of_view(view: &View) -> Counts {
     (sums, [types.collect(), states.collect(), kinds.collect()])
 }
 
-/// Opens the store in a directory without followers. Segments of its log have at most about `bytes` bytes.
+/// Opens the store in a directory without indexes. Segments of its log have at most about `bytes` bytes.
 pub fn open_with_segments(directory: &Path, bytes: u64) -> Result<Store> {
     let options = StoreOptions {
         limits: LogLimits { segment: bytes, ..LogLimits::default() },
@@ -98,7 +98,7 @@ pub fn open_with_segments(directory: &Path, bytes: u64) -> Result<Store> {
     Store::open_with(directory, "test", Vec::new(), options)
 }
 
-/// Where a [`PausableFollower`] pauses.
+/// Where a [`PausableIndex`] pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PausePoint {
     /// Before it has loaded its saved state.
@@ -107,27 +107,27 @@ pub enum PausePoint {
     Feed,
 }
 
-/// A follower that keeps the ids of all nodes in memory.
+/// An index that keeps the ids of all nodes in memory.
 #[derive(Debug, Default)]
-pub struct PausableFollower {
+pub struct PausableIndex {
     pause_point: Mutex<Option<PausePoint>>,
     resumed: Condvar,
     state: Mutex<(u64, BTreeSet<NodeId>)>,
 }
 
-impl PausableFollower {
-    /// Creates a follower that pauses at a point until [`PausableFollower::resume`].
-    pub fn paused_at(pause_point: PausePoint) -> PausableFollower {
-        PausableFollower { pause_point: Mutex::new(Some(pause_point)), ..PausableFollower::default() }
+impl PausableIndex {
+    /// Creates an index that pauses at a point until [`PausableIndex::resume`].
+    pub fn paused_at(pause_point: PausePoint) -> PausableIndex {
+        PausableIndex { pause_point: Mutex::new(Some(pause_point)), ..PausableIndex::default() }
     }
 
-    /// Lets the follower continue.
+    /// Lets the index continue.
     pub fn resume(&self) {
         *self.pause_point.lock() = None;
         self.resumed.notify_all();
     }
 
-    /// The number of nodes in the follower.
+    /// The number of nodes in the index.
     pub fn node_count(&self) -> usize {
         self.state.lock().1.len()
     }
@@ -137,7 +137,7 @@ impl PausableFollower {
     }
 }
 
-impl Follower for PausableFollower {
+impl DerivedIndex for PausableIndex {
     fn name(&self) -> &'static str {
         "slow"
     }
@@ -174,8 +174,8 @@ impl Follower for PausableFollower {
     }
 }
 
-/// Resumes a follower when a test ends, even if it fails: closing the store waits for the follower.
-pub struct ResumeOnDrop(pub Arc<PausableFollower>);
+/// Resumes an index when a test ends, even if it fails: closing the store waits for the index.
+pub struct ResumeOnDrop(pub Arc<PausableIndex>);
 
 impl Drop for ResumeOnDrop {
     fn drop(&mut self) {

@@ -1,10 +1,10 @@
-//! Compares the parts of an open store with each other: segments of the log, records, views and followers.
+//! Compares the parts of an open store with each other: segments of the log, records, views and indexes.
 //!
 //! The log is the source of truth: everything else must follow from its transactions. The store may be read and written
 //! during the verification. Differences are checked again while no transaction runs, because they may only be due to
 //! changes in between.
 
-mod followers;
+mod indexes;
 mod records;
 mod segments;
 mod views;
@@ -57,7 +57,7 @@ pub struct DamagedPart {
 }
 
 impl Store {
-    /// Reads every segment of the log, and compares all records, views and followers of all tenants with it. Records
+    /// Reads every segment of the log, and compares all records, views and indexes of all tenants with it. Records
     /// that the engine holds in memory are not read from the disk again. Nothing is changed, except that records with a
     /// damaged file are rebuilt from the log, as after any read that finds such damage. Files that were damaged when
     /// they were read since the open, and were built again, are reported once.
@@ -84,7 +84,7 @@ impl Store {
             // The views of tenants are built from the records, and a read of damaged records replaces them.
             findings.extend(verifier.records()?);
             findings.extend(verifier.views()?);
-            findings.extend(verifier.followers()?);
+            findings.extend(verifier.indexes()?);
             findings.extend(verifier.derived_files()?);
             let rebuilt = verifier.rebuilt(&findings);
             findings.extend(rebuilt);

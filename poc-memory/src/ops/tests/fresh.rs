@@ -2,13 +2,13 @@
 
 use super::*;
 use poc_notes::ReadSnapshot;
-use poc_store::testing::{PausableFollower, PausePoint, ResumeOnDrop};
+use poc_store::testing::{PausableIndex, PausePoint, ResumeOnDrop};
 
 /// A memory with an additional index that is still being built.
-fn being_built() -> (TestMemory, Arc<PausableFollower>, ResumeOnDrop) {
-    let slow = Arc::new(PausableFollower::paused_at(PausePoint::Feed));
-    let memory = TestMemory::followed_by(slow.clone(), 5001);
-    while memory.store.lagging_followers().is_empty() {
+fn being_built() -> (TestMemory, Arc<PausableIndex>, ResumeOnDrop) {
+    let slow = Arc::new(PausableIndex::paused_at(PausePoint::Feed));
+    let memory = TestMemory::with_index(slow.clone(), 5001);
+    while memory.store.lagging_indexes().is_empty() {
         std::thread::yield_now();
     }
     (memory, slow.clone(), ResumeOnDrop(slow))

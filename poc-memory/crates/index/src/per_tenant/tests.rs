@@ -8,7 +8,7 @@ use poc_graph::testing::node;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, Tuple};
 use poc_store::testing::copy_folder;
-use poc_store::{Cause, Follower, Store, Transaction, VerifyCallbacks};
+use poc_store::{Cause, DerivedIndex, Store, Transaction, VerifyCallbacks};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -266,7 +266,7 @@ fn an_index_that_cannot_be_loaded_is_reported() {
     let folder = closed();
     fs::write(file(&folder, "ann"), "garbage").unwrap();
     let (store, texts) = open(&folder);
-    assert!(store.lagging_followers().is_empty());
+    assert!(store.lagging_indexes().is_empty());
     drop(store);
     // Without the store there are no notes from which it could be built.
     assert_eq!(texts.of(user("ann").id()).search("title", TextField::Title, 99, &|_| true).len(), 0);

@@ -5,7 +5,7 @@ use crate::testing::TestMemory;
 use crate::verification::verify;
 use poc_graph::{NodeId, Tenant};
 use poc_store::testing::MemoryLog;
-use poc_store::{CompactionCallbacks, Follower, VerifyCallbacks};
+use poc_store::{CompactionCallbacks, DerivedIndex, VerifyCallbacks};
 use std::sync::Arc;
 
 const QUIET: VerifyCallbacks<'static> =
@@ -21,9 +21,9 @@ fn saved_indexes(memory: &TestMemory) -> Vec<&'static str> {
 
 /// The hashes of what the indexes have of each note.
 fn digests(memory: &TestMemory) -> Vec<Vec<(NodeId, u64)>> {
-    let indexes: [&dyn Follower; 3] =
+    let indexes: [&dyn DerivedIndex; 3] =
         [&*memory.text_by_tenant, &*memory.vectors_by_tenant, &*memory.mentions_by_tenant];
-    let sorted = |index: &dyn Follower| {
+    let sorted = |index: &dyn DerivedIndex| {
         let mut digests: Vec<(NodeId, u64)> = index.digests(Tenant::default()).unwrap().into_iter().collect();
         digests.sort_unstable();
         digests

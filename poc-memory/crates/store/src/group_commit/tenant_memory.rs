@@ -6,7 +6,7 @@
 //! tenants that are used at the same time need more.
 
 use super::CommitQueue;
-use crate::follower::LoadedIndex;
+use crate::derived_index::LoadedIndex;
 use crate::index_workers::IndexWorkers;
 use crate::loaded_tenants::LoadedTenants;
 use crate::lock::Lock;

@@ -7,8 +7,8 @@
 
 use super::catch_up_sources;
 use crate::catch_up;
+use crate::derived_index::DerivedIndex;
 use crate::engine::lazy::{CurrentEngine, EngineOpener, OpenedEngine};
-use crate::follower::Follower;
 use crate::group_commit::{CommitQueue, TenantMemory};
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
@@ -44,7 +44,7 @@ pub(super) struct DamagedStore<'a> {
 
 impl DamagedStore<'_> {
     /// Opens the store for reading.
-    pub(super) fn open(mut self, followers: Vec<Arc<dyn Follower>>) -> Result<StoreState> {
+    pub(super) fn open(mut self, indexes: Vec<Arc<dyn DerivedIndex>>) -> Result<StoreState> {
         let IntactParts { log, records, views, usable, damage } = self.intact_parts()?;
         let DamagedStore { directory, embedder, lock, .. } = self;
         let seq = log.last();
@@ -57,7 +57,7 @@ impl DamagedStore<'_> {
         let rebuilt = Arc::new(RebuiltFiles::default());
         let sources =
             catch_up_sources(&commits, log.clone(), engine.clone(), embedder, Some(usable), &rebuilt);
-        let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, 0)?);
+        let index_workers = Arc::new(IndexWorkers::start(indexes, &sources, seq, 0)?);
         let tenant_memory = Arc::new(TenantMemory::new(lock.clone(), log.clone()));
         Ok(StoreState {
             directory: directory.to_owned(),
@@ -141,7 +141,7 @@ struct IntactParts {
     records: CurrentEngine,
     /// The views of that state.
     views: Views,
-    /// The transactions for which the saved state of a follower can be used.
+    /// The transactions for which the saved state of an index can be used.
     usable: RangeInclusive<u64>,
     /// What is damaged, and which state is shown instead.
     damage: String,
@@ -165,14 +165,14 @@ fn best_records(
     Ok((blocks.map_or_else(of_log, Ok)?, folder.exists().then_some(error.message)))
 }
 
-/// The range of transactions whose saved follower state can be used although the log has lost some: it differs from the
+/// The range of transactions whose saved index state can be used although the log has lost some: it differs from the
 /// records only by transactions that the log still has. `base` is the last transaction in the records. If it is 0, the
 /// records cannot be used as a whole, and the range is empty.
 fn usable_saved_state(log: &Log, base: u64) -> RangeInclusive<u64> {
     let missing = log.missing();
     let before = missing.iter().filter(|(from, _)| *from <= base).map(|(_, to)| (*to).min(base));
     let after = missing.iter().filter(|(_, to)| *to > base).map(|(from, _)| base.max(from - 1));
-    // A follower without saved state has reached transaction 0.
+    // An index without saved state has reached transaction 0.
     let first = before.max().unwrap_or(0).max(log.base_seq()).max(1);
     let last = if base == 0 { 0 } else { after.min().unwrap_or(log.last()) };
     first..=last

@@ -1,10 +1,10 @@
-//! A store opens with its view; the records and followers open in the background.
+//! A store opens with its view; the records and indexes open in the background.
 
 use super::*;
-use crate::testing::{PausableFollower, PausePoint, ResumeOnDrop, copy_folder};
+use crate::testing::{PausableIndex, PausePoint, ResumeOnDrop, copy_folder};
 use poc_graph::rng::{Rng, SeededRng};
 
-/// Readers do not wait for a follower that must replay this many nodes.
+/// Readers do not wait for an index that must replay this many nodes.
 const MANY: u64 = 5001;
 
 /// A closed store of nodes 1 to `count`, with its view saved.
@@ -17,19 +17,19 @@ fn closed(count: u64) -> TempDir {
     folder
 }
 
-/// A store and its slow follower.
-struct StoreWithFollower {
+/// A store and its slow index.
+struct StoreWithIndex {
     // The first field, because it must be dropped before the store.
     _release: ResumeOnDrop,
-    slow: Arc<PausableFollower>,
+    slow: Arc<PausableIndex>,
     store: Store,
 }
 
-/// Opens a store with a follower that pauses.
-fn following(folder: &TempDir, pause: PausePoint) -> StoreWithFollower {
-    let slow = Arc::new(PausableFollower::paused_at(pause));
+/// Opens a store with an index that pauses.
+fn open_with_slow_index(folder: &TempDir, pause: PausePoint) -> StoreWithIndex {
+    let slow = Arc::new(PausableIndex::paused_at(pause));
     let store = Store::open_with(folder.path(), EMBEDDER, vec![slow.clone()], in_memory()).unwrap();
-    StoreWithFollower { _release: ResumeOnDrop(slow.clone()), slow, store }
+    StoreWithIndex { _release: ResumeOnDrop(slow.clone()), slow, store }
 }
 
 /// A copy of the log and the view of a store, as a killed process would leave them.
@@ -48,13 +48,13 @@ fn killed(folder: &TempDir) -> TempDir {
 }
 
 #[test]
-fn readers_do_not_wait_for_a_follower_with_much_to_replay() {
+fn readers_do_not_wait_for_an_index_with_much_to_replay() {
     let folder = closed(MANY);
-    let following = following(&folder, PausePoint::Feed);
-    let (slow, store) = (&following.slow, &following.store);
+    let opened = open_with_slow_index(&folder, PausePoint::Feed);
+    let (slow, store) = (&opened.slow, &opened.store);
     store.shared.index_workers.wait_loaded();
     let behind =
-        || store.lagging_followers().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>();
+        || store.lagging_indexes().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>();
     assert_eq!(behind(), ["slow: it is still being built, so results may be incomplete"]);
     assert_eq!((store.lag(1), store.completed()), (1, 0));
     // Readers see a node written in the meantime, and the node survives a kill.
@@ -72,10 +72,10 @@ fn readers_do_not_wait_for_a_follower_with_much_to_replay() {
 }
 
 #[test]
-fn nodes_deleted_while_a_follower_is_fed_are_deleted_from_it() {
+fn nodes_deleted_while_an_index_is_fed_are_deleted_from_it() {
     let folder = closed(MANY);
-    let following = following(&folder, PausePoint::Feed);
-    let (slow, store) = (&following.slow, &following.store);
+    let opened = open_with_slow_index(&folder, PausePoint::Feed);
+    let (slow, store) = (&opened.slow, &opened.store);
     for number in 1..=20 {
         store.transact(cause(), |tx| tx.delete_node(node(number).id)).unwrap();
     }
@@ -85,12 +85,12 @@ fn nodes_deleted_while_a_follower_is_fed_are_deleted_from_it() {
 }
 
 #[test]
-fn readers_wait_for_a_follower_with_little_to_replay() {
+fn readers_wait_for_an_index_with_little_to_replay() {
     let folder = closed(3);
-    let following = following(&folder, PausePoint::Feed);
-    let (slow, store) = (&following.slow, &following.store);
+    let opened = open_with_slow_index(&folder, PausePoint::Feed);
+    let (slow, store) = (&opened.slow, &opened.store);
     store.shared.index_workers.wait_loaded();
-    assert!(store.lagging_followers().is_empty());
+    assert!(store.lagging_indexes().is_empty());
     slow.resume();
     store.settle();
     assert_eq!((slow.node_count(), store.completed()), (3, 0));
@@ -123,13 +123,13 @@ fn the_log_estimates_the_bytes_after_a_record() {
     }
 }
 
-/// Otherwise, after a log was truncated, the saved state of a follower could seem valid again as soon as the log has
+/// Otherwise, after a log was truncated, the saved state of an index could seem valid again as soon as the log has
 /// grown to its old length.
 #[test]
-fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
+fn the_log_does_not_grow_before_indexes_have_read_what_they_saved() {
     let folder = closed(3);
-    let following = following(&folder, PausePoint::Load);
-    let (slow, store) = (&following.slow, &following.store);
+    let opened = open_with_slow_index(&folder, PausePoint::Load);
+    let (slow, store) = (&opened.slow, &opened.store);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| put(store, 4));
         while store.shared.writer.lock().borrow().seq < 2 {
@@ -144,13 +144,13 @@ fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
 }
 
 #[test]
-fn closing_a_store_waits_for_a_follower_that_catches_up() {
+fn closing_a_store_waits_for_an_index_that_catches_up() {
     let folder = closed(MANY);
-    let following = following(&folder, PausePoint::Feed);
-    following.store.shared.index_workers.wait_loaded();
-    let slow = following.slow.clone();
-    // Resumes the follower and then closes the store.
-    drop(following);
+    let opened = open_with_slow_index(&folder, PausePoint::Feed);
+    opened.store.shared.index_workers.wait_loaded();
+    let slow = opened.slow.clone();
+    // Resumes the index and then closes the store.
+    drop(opened);
     assert_eq!(slow.node_count() as u64, MANY);
 }
 

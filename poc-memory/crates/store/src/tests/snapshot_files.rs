@@ -319,14 +319,14 @@ fn a_snapshot_is_made_although_its_files_do_not_fit_on_the_disk() {
     require_equal(&second, &first);
 }
 
-/// A follower that applies a transaction only after a message of a channel, if there is one.
+/// An index that applies a transaction only after a message of a channel, if there is one.
 #[derive(Default)]
-struct WaitingFollower {
+struct WaitingIndex {
     applied: AtomicU64,
     gate: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
-impl Follower for WaitingFollower {
+impl DerivedIndex for WaitingIndex {
     fn name(&self) -> &'static str {
         "waiting"
     }
@@ -358,16 +358,16 @@ impl Follower for WaitingFollower {
 fn files_that_lack_the_last_change_of_the_snapshot_are_left_out() {
     let log = Arc::new(MemoryLog::default());
     let folder = tempfile::tempdir().unwrap();
-    let follower = Arc::new(WaitingFollower::default());
+    let index = Arc::new(WaitingIndex::default());
     let options =
         StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..StoreOptions::default() };
-    let store = Store::open_with(folder.path(), EMBEDDER, vec![follower.clone()], options).unwrap();
+    let store = Store::open_with(folder.path(), EMBEDDER, vec![index.clone()], options).unwrap();
     store.settle();
     (1..=3).for_each(|number| {
         put(&store, number);
     });
     let (open_gate, gate) = mpsc::channel();
-    *follower.gate.lock() = Some(gate);
+    *index.gate.lock() = Some(gate);
     let made = std::thread::scope(|scope| {
         scope.spawn(|| store.transact(cause(), |tx| tx.delete_node(node(1).id)).unwrap());
         while store.last_seq() < 4 {
@@ -378,7 +378,7 @@ fn files_that_lack_the_last_change_of_the_snapshot_are_left_out() {
         made
     });
     assert_eq!((made.unwrap().unwrap().seq, log.file_bytes()), (4, 0));
-    *follower.gate.lock() = None;
+    *index.gate.lock() = None;
     put(&store, 5);
     assert_eq!(snapshot(&store, 1).unwrap().unwrap().seq, 5);
     assert!(log.file_bytes() > 0);

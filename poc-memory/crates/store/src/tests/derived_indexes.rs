@@ -1,9 +1,9 @@
-//! Followers catch up with the log from any state.
+//! Indexes catch up with the log from any state.
 
 use super::*;
 
 #[derive(Debug, Default, PartialEq)]
-struct FollowerContents {
+struct IndexContents {
     seq: u64,
     bodies: BTreeMap<NodeId, String>,
     vectors: BTreeMap<(NodeId, u16), Arc<[f32]>>,
@@ -11,16 +11,16 @@ struct FollowerContents {
 
 /// Keeps the bodies and vectors of live nodes.
 #[derive(Default)]
-struct RecordingFollower {
-    state: Mutex<FollowerContents>,
+struct RecordingIndex {
+    state: Mutex<IndexContents>,
     resets: AtomicU64,
     checkpoints: AtomicU64,
     fails: AtomicBool,
 }
 
-impl Follower for RecordingFollower {
+impl DerivedIndex for RecordingIndex {
     fn name(&self) -> &'static str {
-        "follower"
+        "index"
     }
     fn applied(&self) -> u64 {
         self.state.lock().seq
@@ -32,7 +32,7 @@ impl Follower for RecordingFollower {
     }
     fn apply(&self, seq: u64, _: Tenant, deltas: &[Delta]) -> Result<()> {
         if self.fails.load(Ordering::SeqCst) {
-            return Err(Error::internal("the follower fails"));
+            return Err(Error::internal("the index fails"));
         }
         let mut state = self.state.lock();
         for delta in deltas {
@@ -70,8 +70,8 @@ fn node_id(delta: &Delta) -> NodeId {
     }
 }
 
-fn open_with(folder: &TempDir, follower: &Arc<RecordingFollower>) -> Store {
-    let store = Store::open_with(folder.path(), EMBEDDER, vec![follower.clone()], in_memory()).unwrap();
+fn open_with(folder: &TempDir, index: &Arc<RecordingIndex>) -> Store {
+    let store = Store::open_with(folder.path(), EMBEDDER, vec![index.clone()], in_memory()).unwrap();
     store.settle();
     store
 }
@@ -102,19 +102,19 @@ fn write_changes(store: &Store, from: u64) {
 }
 
 #[test]
-fn live_caught_up_and_rebuilt_followers_are_equal() {
+fn live_caught_up_and_rebuilt_indexes_are_equal() {
     let folder = tempfile::tempdir().unwrap();
-    let live = Arc::new(RecordingFollower::default());
+    let live = Arc::new(RecordingIndex::default());
     let store = open_with(&folder, &live);
     write_changes(&store, 1);
     drop(store);
-    let late = Arc::new(RecordingFollower::default());
+    let late = Arc::new(RecordingIndex::default());
     drop(open_with(&folder, &late));
     let store = open_with(&folder, &live);
     write_changes(&store, 11);
     drop(store);
     drop(open_with(&folder, &late));
-    let fresh = Arc::new(RecordingFollower::default());
+    let fresh = Arc::new(RecordingIndex::default());
     drop(open_with(&folder, &fresh));
     assert_eq!(live.state.lock().seq, 20);
     assert_eq!(*live.state.lock(), *late.state.lock());
@@ -123,66 +123,66 @@ fn live_caught_up_and_rebuilt_followers_are_equal() {
 }
 
 #[test]
-fn a_follower_ahead_of_the_log_is_reset() {
+fn an_index_ahead_of_the_log_is_reset() {
     let folder = tempfile::tempdir().unwrap();
-    let follower = Arc::new(RecordingFollower::default());
-    drop(open_with(&folder, &follower));
-    follower.apply(5, Tenant::default(), &[Delta::Node(Arc::new(node(77)))]).unwrap();
-    let store = open_with(&folder, &follower);
+    let index = Arc::new(RecordingIndex::default());
+    drop(open_with(&folder, &index));
+    index.apply(5, Tenant::default(), &[Delta::Node(Arc::new(node(77)))]).unwrap();
+    let store = open_with(&folder, &index);
     put(&store, 1);
-    assert_eq!(follower.resets.load(Ordering::SeqCst), 1);
-    assert_eq!((follower.applied(), follower.state.lock().bodies.len()), (1, 1));
+    assert_eq!(index.resets.load(Ordering::SeqCst), 1);
+    assert_eq!((index.applied(), index.state.lock().bodies.len()), (1, 1));
 }
 
 #[test]
-fn a_failed_follower_is_reported_and_catches_up_at_the_next_open() {
+fn a_failed_index_is_reported_and_catches_up_at_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
-    let follower = Arc::new(RecordingFollower::default());
-    let store = open_with(&folder, &follower);
+    let index = Arc::new(RecordingIndex::default());
+    let store = open_with(&folder, &index);
     put(&store, 1);
     let ann = super::tenants::tuple(1).id();
     assert!(store.shared.index_workers.unload(ann).unwrap());
-    follower.fails.store(true, Ordering::SeqCst);
+    index.fails.store(true, Ordering::SeqCst);
     put(&store, 2);
     assert!(!store.shared.index_workers.unload(ann).unwrap(), "its content is incomplete");
-    follower.fails.store(false, Ordering::SeqCst);
+    index.fails.store(false, Ordering::SeqCst);
     put(&store, 3);
     let behind: Vec<_> =
-        store.lagging_followers().iter().map(|(name, error)| format!("{name}: {error}")).collect();
-    assert_eq!(behind, ["follower: the follower fails"]);
-    assert_eq!(follower.applied(), 1);
+        store.lagging_indexes().iter().map(|(name, error)| format!("{name}: {error}")).collect();
+    assert_eq!(behind, ["index: the index fails"]);
+    assert_eq!(index.applied(), 1);
     drop(store);
-    let store = open_with(&folder, &follower);
-    assert!(store.lagging_followers().is_empty());
-    assert_eq!((follower.applied(), follower.state.lock().bodies.len()), (3, 3));
+    let store = open_with(&folder, &index);
+    assert!(store.lagging_indexes().is_empty());
+    assert_eq!((index.applied(), index.state.lock().bodies.len()), (3, 3));
 }
 
 /// Its files have texts that the log has lost.
 #[test]
-fn a_failed_follower_keeps_nothing_when_history_is_dropped() {
+fn a_failed_index_keeps_nothing_when_history_is_deleted() {
     let folder = tempfile::tempdir().unwrap();
-    let follower = Arc::new(RecordingFollower::default());
-    let store = open_with(&folder, &follower);
+    let index = Arc::new(RecordingIndex::default());
+    let store = open_with(&folder, &index);
     put(&store, 1);
-    follower.fails.store(true, Ordering::SeqCst);
+    index.fails.store(true, Ordering::SeqCst);
     put(&store, 2);
     put(&store, 3);
-    follower.fails.store(false, Ordering::SeqCst);
+    index.fails.store(false, Ordering::SeqCst);
     store.compact(None, &QUIET_COMPACTION).unwrap();
-    assert_eq!(follower.state.lock().bodies.len(), 1);
+    assert_eq!(index.state.lock().bodies.len(), 1);
     store.compact(Some(Timestamp::LATEST), &QUIET_COMPACTION).unwrap();
-    assert_eq!(*follower.state.lock(), FollowerContents::default());
+    assert_eq!(*index.state.lock(), IndexContents::default());
     drop(store);
-    let store = open_with(&folder, &follower);
-    assert_eq!((follower.state.lock().bodies.len(), store.lagging_followers().len()), (3, 0));
+    let store = open_with(&folder, &index);
+    assert_eq!((index.state.lock().bodies.len(), store.lagging_indexes().len()), (3, 0));
 }
 
 /// Storing one note must not write all indexes, and the replay at open must stay bounded.
 #[test]
 fn closing_writes_a_checkpoint_after_enough_changes() {
     let folder = tempfile::tempdir().unwrap();
-    let saved = |follower: &RecordingFollower| follower.checkpoints.load(Ordering::SeqCst);
-    let live = Arc::new(RecordingFollower::default());
+    let saved = |index: &RecordingIndex| index.checkpoints.load(Ordering::SeqCst);
+    let live = Arc::new(RecordingIndex::default());
     let store = open_with(&folder, &live);
     put(&store, 1);
     drop(store);
@@ -191,7 +191,7 @@ fn closing_writes_a_checkpoint_after_enough_changes() {
     store.transact(cause(), |tx| (2..1000).try_for_each(|number| tx.put_node(&node(number)))).unwrap();
     drop(store);
     assert_eq!(saved(&live), 0, "998 changes since the open, one before");
-    let late = Arc::new(RecordingFollower::default());
+    let late = Arc::new(RecordingIndex::default());
     let store = open_with(&folder, &late);
     put(&store, 1000);
     drop(store);

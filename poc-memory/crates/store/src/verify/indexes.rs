@@ -1,7 +1,7 @@
-//! Compares the followers with the records.
+//! Compares the indexes with the records.
 
 use super::{DamagedPart, MAX_LISTED, MISSING, StorePart, Verifier, WRONG_CHECKSUM, listed};
-use crate::follower::{Follower, NoteDigests};
+use crate::derived_index::{DerivedIndex, NoteDigests};
 use crate::keys;
 use crate::record_encoding::Record as _;
 use crate::records::{Records as _, TenantRecords};
@@ -17,16 +17,16 @@ const BATCH: usize = 200;
 const MAX_SUSPECTS: usize = 1000;
 
 impl Verifier<'_> {
-    /// Compares each follower's data about every note with that derived from the records, and checks the follower's
+    /// Compares each index's data about every note with that derived from the records, and checks the index's
     /// files.
-    pub(super) fn followers(&self) -> Result<Vec<DamagedPart>> {
+    pub(super) fn indexes(&self) -> Result<Vec<DamagedPart>> {
         let shared = &self.store.shared;
-        let lagging = self.store.lagging_followers();
+        let lagging = self.store.lagging_indexes();
         let mut findings = Vec::new();
         let tenants = shared.commits.tenants();
-        for follower in shared.index_workers.followers() {
-            let name = follower.name();
-            let damaged = follower.damaged_files();
+        for index in shared.index_workers.indexes() {
+            let name = index.name();
+            let damaged = index.damaged_files();
             findings.extend(damaged.into_iter().map(|path| {
                 let message = match path.exists() {
                     true => WRONG_CHECKSUM,
@@ -34,12 +34,12 @@ impl Verifier<'_> {
                 };
                 DamagedPart { part: StorePart::Index, path, message: message.into(), is_rebuilt: false }
             }));
-            // A follower that is still being built is not checked; every answer already reports it.
+            // An index that is still being built is not checked; every answer already reports it.
             if lagging.iter().any(|(lagging, _)| *lagging == name) {
                 continue;
             }
             for &tenant in &tenants {
-                let differing = self.differing(follower.as_ref(), tenant)?;
+                let differing = self.differing(index.as_ref(), tenant)?;
                 shared.make_room();
                 if !differing.is_empty() {
                     let notes: Vec<String> =
@@ -58,17 +58,17 @@ impl Verifier<'_> {
         view.find(id).map_or_else(|| format!("note {id}"), |ix| format!("`{}`", view.key(ix)))
     }
 
-    /// The notes of a tenant for which a follower's data differs from the records.
-    fn differing(&self, follower: &dyn Follower, tenant: Tenant) -> Result<Vec<NodeId>> {
-        let Some(mut found) = follower.digests(tenant) else { return Ok(Vec::new()) };
+    /// The notes of a tenant for which an index's data differs from the records.
+    fn differing(&self, index: &dyn DerivedIndex, tenant: Tenant) -> Result<Vec<NodeId>> {
+        let Some(mut found) = index.digests(tenant) else { return Ok(Vec::new()) };
         let records = TenantRecords { engine: self.store.shared.engine.as_ref(), tenant };
         let ids = records.raw_keys(Table::Nodes, &[])?;
         let ids = ids.iter().map(|key| keys::read_id(key)).collect::<Result<Vec<NodeId>>>()?;
         let mut suspects = Vec::new();
         for (number, batch) in ids.chunks(BATCH).enumerate() {
-            (self.callbacks.progress)(follower.name(), (number * BATCH) as u64, Some(ids.len() as u64));
+            (self.callbacks.progress)(index.name(), (number * BATCH) as u64, Some(ids.len() as u64));
             (self.callbacks.check_cancelled)()?;
-            let mut expected = self.expected(follower, tenant, batch)?;
+            let mut expected = self.expected(index, tenant, batch)?;
             for id in batch {
                 if expected.remove(id) != found.remove(id) && suspects.len() < MAX_SUSPECTS {
                     suspects.push(*id);
@@ -80,16 +80,16 @@ impl Verifier<'_> {
             return Ok(suspects);
         }
         self.at_rest(|_| {
-            let found = follower.digests(tenant).unwrap_or_default();
-            let expected = self.expected(follower, tenant, &suspects)?;
+            let found = index.digests(tenant).unwrap_or_default();
+            let expected = self.expected(index, tenant, &suspects)?;
             suspects.retain(|id| expected.get(id) != found.get(id));
             suspects.sort_unstable();
             Ok(suspects)
         })
     }
 
-    /// The data about some notes that a follower should have according to the records.
-    fn expected(&self, follower: &dyn Follower, tenant: Tenant, ids: &[NodeId]) -> Result<NoteDigests> {
+    /// The data about some notes that an index should have according to the records.
+    fn expected(&self, index: &dyn DerivedIndex, tenant: Tenant, ids: &[NodeId]) -> Result<NoteDigests> {
         let shared = &self.store.shared;
         let records = TenantRecords { engine: shared.engine.as_ref(), tenant };
         let mut deltas = Vec::new();
@@ -103,6 +103,6 @@ impl Verifier<'_> {
                 }
             }
         }
-        follower.digests_of(&deltas)
+        index.digests_of(&deltas)
     }
 }

@@ -1,9 +1,9 @@
-//! Implements [`Follower`] for the indexes of all tenants, so that a store can load, change, save and unload them.
+//! Implements [`DerivedIndex`] for the indexes of all tenants, so that a store can load, change, save and unload them.
 
 use super::{Index, Manifest, PerTenant, remove_folder};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Tenant};
-use poc_store::{Follower, LoadedIndex, NoteDigests, TenantSource, atomic_file};
+use poc_store::{DerivedIndex, LoadedIndex, NoteDigests, TenantSource, atomic_file};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ fn are_indexed(deltas: &[Delta]) -> bool {
     deltas.iter().any(is_indexed)
 }
 
-impl<I: Index> Follower for PerTenant<I> {
+impl<I: Index> DerivedIndex for PerTenant<I> {
     fn name(&self) -> &'static str {
         I::NAME
     }
