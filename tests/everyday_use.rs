@@ -112,7 +112,7 @@ fn a_misspelt_agent_in_a_pipeline_is_named() {
 }
 
 #[test]
-fn notes_are_named_as_in_questions() {
+fn a_note_is_found_by_its_key_title_file_or_prefix_of_its_id() {
     let world = world();
     for name in ["people/lin", "People/Lin", "lin", "notes/people/lin.md", "LIN"] {
         assert_eq!(world.json(&["get", name])["key"], "people/lin", "{name}");

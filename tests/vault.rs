@@ -88,7 +88,7 @@ fn notes_follow_the_files_with_and_without_a_running_daemon() {
 }
 
 #[test]
-fn a_folder_that_was_away_is_followed_again() {
+fn a_folder_that_was_missing_is_watched_again() {
     let mut world = World::new();
     // No regular scan finds the folder.
     world.write("config.toml", "[daemon]\nreload-poll = \"1d\"\n");

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_off_by_default() {
+    fn notifications_are_off_by_default() {
         let NotifyConfig { command, webhook, .. } = Config::defaults().unwrap().notify;
         assert!(command.is_empty() && webhook.is_empty());
     }

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_is_gone_is_noticed_before_its_bytes_are_read() {
+    async fn a_disconnected_client_is_noticed_before_its_bytes_are_read() {
         let (mut client, server) = UnixStream::pair().unwrap();
         client.write_all(b"unread").await.unwrap();
         let (from, _to) = server.into_split();

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn some_flags_of_query_and_eval_are_ops() {
+    fn flags_of_query_and_eval_that_select_another_op_are_rewritten() {
         let check = |line: &str, expected: &str| {
             let rewritten = rewrite_flags(line.split(' ').map(OsString::from).collect());
             assert_eq!(rewritten.join(" ".as_ref()), *expected);

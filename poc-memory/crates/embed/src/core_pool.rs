@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_returned() {
+    fn the_error_of_a_batch_is_returned() {
         let work = |batch: &[&usize]| match batch.contains(&&3) {
             true => Err(Error::internal("three")),
             false => Ok(vec![(); batch.len()]),

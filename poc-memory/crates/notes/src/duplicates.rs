@@ -229,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_share_is_that_of_the_sets(one in "[a-h ]{0,40}", other in "[a-h ]{0,40}") {
+        fn the_share_of_common_words_equals_that_of_the_sets(one in "[a-h ]{0,40}", other in "[a-h ]{0,40}") {
             let mut vocabulary = Vocabulary::default();
             let share = vocabulary.words(&one).share(&vocabulary.words(&other));
             let set = |text: &str| text.split_whitespace().map(str::to_owned).collect::<FxHashSet<String>>();

@@ -386,7 +386,7 @@ fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
 }
 
 #[test]
-fn deleted_records_are_gone_and_others_stay() {
+fn deleted_records_cannot_be_read_and_others_stay() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
     init(&location(&server, "b")).unwrap();

@@ -87,7 +87,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
-        fn it_lies_within_the_values_and_is_reproducible(values in vec(0.0f64..1.0, 1..40)) {
+        fn an_interval_lies_within_the_values_and_is_reproducible(values in vec(0.0f64..1.0, 1..40)) {
             let found = of_mean(&values);
             let (min, max) = values.iter().fold((1.0f64, 0.0f64), |(low, high), &v| (low.min(v), high.max(v)));
             prop_assert!(min - 1e-9 <= found.low && found.low <= found.high && found.high <= max + 1e-9);

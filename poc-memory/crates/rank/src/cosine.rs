@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_bounded_symmetric_and_independent_of_length(
+        fn the_cosine_is_bounded_symmetric_and_independent_of_length(
             a in vec(-10.0f32..10.0, 8),
             b in vec(-10.0f32..10.0, 8),
             scale in 0.1f32..10.0,
@@ -91,7 +91,7 @@ mod tests {
 
         /// The result agrees with the definition for vectors of any length.
         #[test]
-        fn it_agrees_with_the_definition(a in vec(-10.0f32..10.0, 1..50), b in vec(-10.0f32..10.0, 1..50)) {
+        fn the_cosine_agrees_with_the_definition(a in vec(-10.0f32..10.0, 1..50), b in vec(-10.0f32..10.0, 1..50)) {
             let dot: f64 = a.iter().zip(&b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
             let norm = |v: &[f32]| v.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
             prop_assume!(norm(&a) * norm(&b) > 0.0);

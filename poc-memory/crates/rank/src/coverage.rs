@@ -27,7 +27,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_share_that_grows_with_the_terms_contained(
+        fn coverage_is_a_share_that_grows_with_the_terms_contained(
             terms in proptest::collection::vec((0.01f64..9.0, any::<bool>()), 1..12), at in any::<proptest::sample::Index>(),
         ) {
             let share = coverage(terms.iter().copied());

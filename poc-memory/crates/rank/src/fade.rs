@@ -22,7 +22,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_falls_linearly(a in 0.0f64..1e6, b in 0.0f64..1e6) {
+        fn the_factor_falls_linearly(a in 0.0f64..1e6, b in 0.0f64..1e6) {
             let reach = 1e6;
             prop_assert!((fade(a, reach) - fade(b, reach) - (b - a) / reach).abs() < 1e-12);
         }

@@ -63,7 +63,7 @@ mod tests {
     proptest! {
         /// The score increases with both inputs. With a weight of 0, only the words count.
         #[test]
-        fn it_grows_with_both(
+        fn the_fused_score_grows_with_both_scores(
             words in -5.0f64..30.0, meaning in -5.0f64..9.0, more in 0.0f64..5.0, weight in 0.0f64..2.0,
         ) {
             let score = fused(words, meaning, weight);

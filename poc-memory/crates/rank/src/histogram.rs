@@ -102,7 +102,7 @@ mod tests {
 
         /// Merging the histograms of two parts gives the histogram of all values.
         #[test]
-        fn parts_add_up(
+        fn merging_the_histograms_of_parts_gives_that_of_all_values(
             cosines in proptest::collection::vec(-1.0f64..=1.0, 0..100),
             position in any::<proptest::sample::Index>(),
         ) {

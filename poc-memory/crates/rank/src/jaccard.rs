@@ -57,7 +57,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_symmetric_and_a_share(a in ".{0,12}", b in ".{0,12}") {
+        fn the_jaccard_index_is_symmetric_and_a_share(a in ".{0,12}", b in ".{0,12}") {
             for similarity in [trigrams, words] {
                 prop_assert_eq!(similarity(&a, &b), similarity(&b, &a));
                 prop_assert!((0.0..=1.0).contains(&similarity(&a, &b)));

@@ -91,7 +91,7 @@ mod tests {
         }
 
         #[test]
-        fn it_follows_its_definition(
+        fn the_order_follows_the_definition(
             relevance in vec(0.0f64..1.0, 0..12),
             near in vec(-1.0f64..1.0, 144),
             lambda in 0.0f64..=1.0,

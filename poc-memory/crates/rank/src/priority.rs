@@ -88,7 +88,7 @@ mod tests {
     proptest! {
         /// The priority never decreases with time, emotion or displacement, and stays between 0 and 30.
         #[test]
-        fn monotone_and_bounded(
+        fn the_priority_is_monotone_and_bounded(
             displacement in 0.0f64..=3.0, less in 0.0f64..=1.0, interval in 0u16..40, emotion in 0.0f32..=10.0,
             elapsed in 0i64..4_000_000_000, later in 0i64..4_000_000_000,
         ) {

@@ -23,7 +23,7 @@ mod tests {
     proptest! {
         /// Recall is monotone in the depth and at most 1.
         #[test]
-        fn it_grows_with_depth_up_to_one(hits in proptest::collection::vec(0u8..3, 0..30), missed in 0usize..5) {
+        fn recall_grows_with_depth_up_to_one(hits in proptest::collection::vec(0u8..3, 0..30), missed in 0usize..5) {
             let gains: Vec<f64> = hits.iter().map(|&gain| f64::from(gain)).collect();
             let relevant = gains.iter().filter(|gain| **gain > 0.0).count() + missed;
             let at: Vec<f64> = (0..32).map(|depth| recall_at(&gains, relevant, depth)).collect();

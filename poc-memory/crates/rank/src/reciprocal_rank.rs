@@ -23,7 +23,7 @@ mod tests {
     proptest! {
         /// With one relevant document, the result is above 0 exactly if that document is found.
         #[test]
-        fn it_is_above_zero_when_something_is_found(index in 0usize..20, depth in 1usize..25) {
+        fn the_reciprocal_rank_is_above_zero_when_something_is_found(index in 0usize..20, depth in 1usize..25) {
             let mut gains = vec![0.0; 20];
             gains[index] = 1.0;
             let rank = reciprocal_rank(&gains, depth);

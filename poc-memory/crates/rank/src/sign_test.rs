@@ -31,7 +31,7 @@ mod tests {
         /// The p-values of decreases and of increases add up to 1 plus the probability of the observed split, which
         /// both count.
         #[test]
-        fn it_is_a_probability_and_symmetric(worse in 1u32..60, better in 1u32..60) {
+        fn the_p_value_is_a_probability_and_symmetric(worse in 1u32..60, better in 1u32..60) {
             let n = worse + better;
             let rest = p_of_fall(better + 1, worse - 1);
             prop_assert!((p_of_fall(worse, better) + rest - 1.0).abs() < 1e-9, "{n}");

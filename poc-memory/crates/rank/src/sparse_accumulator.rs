@@ -121,7 +121,7 @@ mod tests {
     proptest! {
         /// It agrees with a plain list, whether it switches to the array at once, later or never.
         #[test]
-        fn it_agrees_with_a_plain_list(
+        fn an_accumulator_agrees_with_a_plain_list(
             rounds in proptest::collection::vec(proptest::collection::vec((0u32..300, 0u8..9), 0..80), 1..4),
             slots in proptest::sample::select(vec![300u32, 640, 100_000]),
         ) {

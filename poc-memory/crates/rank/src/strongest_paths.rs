@@ -63,7 +63,7 @@ mod tests {
     proptest! {
         /// The result equals a power of the matrix of strengths in the max–product semiring.
         #[test]
-        fn it_is_a_power_of_the_matrix(
+        fn the_strengths_are_a_power_of_the_matrix(
             links in proptest::collection::vec((0u64..7, 0u64..7, 0.0f64..=1.0), 0..18),
             center in 0usize..7, hops in 1usize..5,
         ) {

@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_head_of_the_sorted_list(values in any::<Vec<u8>>(), limit in 0usize..20) {
+        fn the_result_is_the_head_of_the_sorted_list(values in any::<Vec<u8>>(), limit in 0usize..20) {
             let mut top = TopK::new(limit);
             for (count, &value) in values.iter().enumerate() {
                 let greater = values[..count].iter().filter(|other| **other >= value).count();

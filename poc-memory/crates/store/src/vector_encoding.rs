@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_direction_survives(vector in proptest::collection::vec(-100f32..100.0, 1..300)) {
+        fn a_stored_vector_keeps_its_direction(vector in proptest::collection::vec(-100f32..100.0, 1..300)) {
             prop_assume!(vector.iter().any(|component| component.abs() > 0.1));
             for bytes in [encode(&vector).unwrap(), in_half_precision(&vector)] {
                 let back = decode(&bytes).unwrap();

@@ -341,7 +341,7 @@ fn a_change_of_a_key_is_listed_with_both_keys() {
 }
 
 #[test]
-fn an_undo_says_whether_a_note_is_gone_or_has_its_former_text() {
+fn an_undo_says_whether_a_note_was_deleted_or_has_its_former_text() {
     let memory = filled();
     let undone = |words: &str| json(&memory, words)["undone"][0].as_str().unwrap().to_owned();
     let did = || json(&memory, "changes --limit 1")["changes"][0]["did"].clone();

@@ -77,7 +77,7 @@ fn a_claim_ends_the_runs_of_a_dead_daemon() {
 }
 
 #[test]
-fn after_an_outage_of_the_log_nobody_counts_as_dead() {
+fn after_an_outage_of_the_log_no_daemon_counts_as_dead() {
     let log = Arc::new(MemoryLog::default());
     let (first, second) = (Daemon::new(&log, 1), Daemon::new(&log, 2));
     // A daemon reads the log when it claims, even if its thread does not follow the log at that time.
@@ -106,7 +106,7 @@ fn a_row_that_could_not_be_ended_is_ended_later() {
 }
 
 #[test]
-fn a_claim_whose_answer_is_lost_blocks_nobody() {
+fn a_claim_whose_answer_is_lost_blocks_no_daemon() {
     let log = Arc::new(MemoryLog::default());
     let daemon = Daemon::new(&log, 1);
     let slot = daemon.memory.now();

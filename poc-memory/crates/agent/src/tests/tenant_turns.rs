@@ -80,7 +80,7 @@ fn turns(rows: &[Run]) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn a_budget_is_that_of_all_tenants_and_the_next_day_goes_on_with_the_next_one() {
+fn tenants_share_a_budget_and_the_next_day_continues_with_the_next_tenant() {
     let more = "[budget]\nmax-runs-per-day = 2\n";
     let fleet = fleet(&[9, 0, 9, 9, 0], &reader("\"all\"", more));
     let rows: Vec<Run> = (0..72).map(|_| next_slot(&fleet)).collect();

@@ -184,7 +184,7 @@ mod tests {
 
         /// The lists equal a simple model, and earlier clones are not affected by later writes.
         #[test]
-        fn it_equals_one_list_per_keyword(steps in proptest::collection::vec((0u32..3, 0u32..150, 0u8..8), 0..900)) {
+        fn the_nodes_equal_one_list_per_keyword(steps in proptest::collection::vec((0u32..3, 0u32..150, 0u8..8), 0..900)) {
             let mut nodes = KeywordNodes::default();
             let mut model: Vec<Vec<Ix>> = vec![Vec::new(); 3];
             let mut copies = Vec::new();

@@ -217,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_behaves_like_a_map(steps in proptest::collection::vec((0u8..20, 0u32..30, any::<bool>()), 0..80)) {
+        fn a_lookup_behaves_like_a_map(steps in proptest::collection::vec((0u8..20, 0u32..30, any::<bool>()), 0..80)) {
             // A number represents the value `number % 20` and replaces numbers of the same value.
             let value = |ix: Ix| (ix % 20) as u8;
             let (mut lookup, mut model) = (Lookup::default(), HashMap::new());

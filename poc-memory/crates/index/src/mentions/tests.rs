@@ -371,10 +371,11 @@ fn damaged_snapshots_are_not_loaded() {
 }
 
 /// Prints the memory use of an index of many notes. Run it with `cargo test -p poc-index --release --lib
-/// mentions::tests::cost -- --ignored --nocapture`. `POC_MEMORY_NOTES` changes the number of notes from 9,000.
+/// mentions::tests::memory_use_of_many_notes -- --ignored --nocapture`. `POC_MEMORY_NOTES` changes the number of notes
+/// from 9,000.
 #[test]
 #[ignore = "a measurement"]
-fn cost() {
+fn memory_use_of_many_notes() {
     use std::time::Instant;
     let many: u64 =
         std::env::var("POC_MEMORY_NOTES").ok().and_then(|text| text.parse().ok()).unwrap_or(9_000);

@@ -128,7 +128,7 @@ fn the_number_of_attempts_is_limited() {
 }
 
 #[test]
-fn no_wait_starts_that_would_end_after_the_deadline() {
+fn no_wait_starts_if_it_would_end_after_the_deadline() {
     let seen = ask(vec![Answer::error(429, "rate_limit_error", "slow down").with("retry-after", "3600")]);
     assert_eq!((seen.asked, seen.waits.len()), (1, 0));
     assert_eq!(

@@ -110,7 +110,7 @@ fn the_successor_of_a_source_becomes_a_source() {
 }
 
 #[test]
-fn the_successor_of_a_derived_note_inherits_its_sources_unless_it_says_what_nobody_derived() {
+fn the_successor_of_a_derived_note_inherits_its_sources_unless_only_the_successor_is_not_derived() {
     let inherited = |by: &str, successor: &str| {
         let memory = with_fact(by);
         change(&memory, |tx| {

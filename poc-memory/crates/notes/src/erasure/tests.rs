@@ -434,7 +434,7 @@ fn the_backups_with_an_erased_text_are_named() {
 
 /// The other daemon finds the texts of the erasure in its own copy of the log.
 #[test]
-fn what_is_erased_from_a_shared_log_leaves_the_files_of_other_daemons() {
+fn a_text_erased_from_a_shared_log_is_deleted_from_the_files_of_other_daemons() {
     let log = Arc::new(MemoryLog::default());
     let (first, second) = (TestMemory::over(log.writer(), 7), TestMemory::over(log.writer(), 8));
     let catch_up = || assert!(second.store.wait_published(log.head(), Duration::from_secs(60)));

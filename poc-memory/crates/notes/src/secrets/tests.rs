@@ -130,7 +130,7 @@ fn keys_in_sentences_are_replaced() {
 }
 
 #[test]
-fn prose_and_code_stay() {
+fn prose_and_code_are_left_unchanged() {
     stays("The password: it must have a digit. Token: a word of the text.");
     stays("password = os.environ[\"DB_PASSWORD\"]");
     stays("let token = lexer.next_token();");

@@ -82,7 +82,7 @@ mod tests {
     proptest! {
         /// The filter keeps the same nodes as a test of the keywords of each node, before and after it reads the lists.
         #[test]
-        fn it_equals_a_test_of_each_node(
+        fn the_filter_equals_a_test_of_each_node(
             nodes in proptest::collection::vec(
                 (proptest::sample::subsequence(vec!["a", "b", "c"], 0..=3), any::<bool>()), 1..200,
             ),

@@ -336,7 +336,7 @@ mod tests {
         }
 
         #[test]
-        fn keys_share_what_they_have_in_common(
+        fn the_common_prefix_of_two_keys_is_found(
             start in proptest::collection::vec(any::<u8>(), 0..40), a in proptest::collection::vec(0u8..2, 0..20), b in proptest::collection::vec(0u8..2, 0..20),
         ) {
             let expected = start.len() + a.iter().zip(&b).take_while(|(a, b)| a == b).count();

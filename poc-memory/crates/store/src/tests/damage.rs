@@ -194,7 +194,7 @@ fn a_record_engine_full_of_garbage_is_rebuilt() {
 }
 
 #[test]
-fn a_record_engine_that_is_a_file_is_rebuilt() {
+fn records_are_rebuilt_if_a_file_is_in_place_of_their_folder() {
     assert_nothing_lost(
         |records| {
             fs::remove_dir_all(records).unwrap();
