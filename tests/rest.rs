@@ -1,10 +1,10 @@
 //! REST of the real daemon, over TCP.
 
-mod described;
 mod limits;
+mod openapi;
 mod origin_guard;
-mod same;
-mod table;
+mod route_table;
+mod same_answers;
 
 use crate::support::World;
 use crate::support::http::{Http, ON};
