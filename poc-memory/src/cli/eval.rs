@@ -164,14 +164,7 @@ impl LocalCommand for Eval {
             earlier = Some(std::mem::replace(&mut report, after));
         }
         bar.clear();
-        if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.set != report.set) {
-            let message = format!(
-                "this evaluation used the set `{}`, and the earlier one the set `{}`",
-                report.set, earlier.set
-            );
-            return Err(Error::invalid(message).hint("compare evaluations of the same set").field("compare"));
-        }
-        let compared = earlier.map(|earlier| compare::compare(&earlier, &report));
+        let compared = earlier.map(|earlier| comparison(&earlier, &report)).transpose()?;
         Ok(EvalOutput::Measures(Box::new(MeasureOutput { report, compared, baselines, confirmed, agents })))
     }
 
@@ -222,6 +215,18 @@ impl LocalCommand for Eval {
         }
         text
     }
+}
+
+/// Compares an evaluation with an earlier one, which must be of the same set.
+fn comparison(earlier: &EvalReport, report: &EvalReport) -> Result<Comparison> {
+    if earlier.set != report.set {
+        let message = format!(
+            "this evaluation used the set `{}`, and the earlier one the set `{}`",
+            report.set, earlier.set
+        );
+        return Err(Error::invalid(message).hint("compare evaluations of the same set").field("compare"));
+    }
+    Ok(compare::compare(earlier, report))
 }
 
 impl Eval {
