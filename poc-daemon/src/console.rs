@@ -5,9 +5,11 @@ use poc_graph::error::Error;
 /// Prints why the daemon does not start.
 #[allow(clippy::print_stderr, reason = "before the log is open, standard error is the only place")]
 pub(crate) fn print_error(error: &Error) {
-    eprintln!("error: {error}");
-    if let Some(hint) = &error.hint {
-        eprintln!("hint: {hint}");
+    for error in error.each() {
+        eprintln!("error: {error}");
+        if let Some(hint) = &error.hint {
+            eprintln!("hint: {hint}");
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use poc_agent::{Catalog, CatalogChange, CatalogScan};
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 use poc_search::query::Names;
 use std::collections::BTreeSet;
@@ -151,7 +151,9 @@ fn reload_settings(state: &DaemonState) -> Option<String> {
     let config = match Config::load(&memory.paths.config_file()) {
         Ok(config) => config,
         Err(error) => {
-            return Some(format!("the settings are broken, the previous ones stay in use: {}", error.line()));
+            let mistakes: Vec<String> = error.each().map(Error::line).collect();
+            let mistakes = mistakes.join("; ");
+            return Some(format!("the settings are broken, the previous ones stay in use: {mistakes}"));
         }
     };
     let before = state.settings.load_full();

@@ -150,7 +150,7 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
             .field("key"));
     }
     // A change that repairs an invalid file is made. Any other change of such a file is refused because of the earlier
-    // error.
+    // errors.
     let invalid_before = Config::layered(Some((name, before)), std::iter::empty()).err();
     let document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| {
         // The error of the settings has the line and a hint.
@@ -189,7 +189,8 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
         }
     }
     let error = refused.unwrap_or_else(|| Error::internal("no value was tried"));
-    if let Some(before) = invalid_before.filter(|before| before.message == error.message) {
+    let was_there = |before: &Error| before.each().any(|before| before.message == error.message);
+    if let Some(before) = invalid_before.filter(was_there) {
         return Err(before);
     }
     let pipelines = error.at.map(|at| at.pipelines).unwrap_or_default();
@@ -424,6 +425,11 @@ top-k = 5
             let at = error.at.unwrap();
             assert_eq!((at.field.as_deref(), at.line), (Some("retrieve.top-k"), Some(7)));
         }
+        // Nor is a change that repairs only one of two mistakes.
+        let wrong = wrong.replace("k1 = 1.2", "k1 = -1.0");
+        let error = edited("config.toml", &wrong, "text.k1", Some("1.5")).unwrap_err();
+        let fields: Vec<_> = error.each().filter_map(|error| error.at.as_ref()?.field.clone()).collect();
+        assert_eq!(fields, ["text.k1", "retrieve.top-k"]);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Output {
         print_message(&mut std::io::stderr().lock(), &format!("{}\n", escaped(text)));
     }
 
-    /// Prints an error and its hint.
+    /// Prints an error and its hint, then the others that were found with it.
     pub(super) fn error(&self, error: &Error) {
         let mut stderr = std::io::stderr().lock();
         if self.globals.json {
@@ -88,10 +88,13 @@ impl Output {
             if self.globals.colors(&stderr) { color.on_default().bold() } else { Style::new() }
         };
         let (red, cyan) = (style(AnsiColor::Red), style(AnsiColor::Cyan));
-        let mut text = format!("{red}error:{red:#} {}\n", escaped(&error.to_string()));
-        if let Some(hint) = &error.hint {
-            let hint = self.terminal().with_options(hint, self.takes_tenant);
-            text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(&hint)));
+        let mut text = String::new();
+        for error in error.each() {
+            text.push_str(&format!("{red}error:{red:#} {}\n", escaped(&error.to_string())));
+            if let Some(hint) = &error.hint {
+                let hint = self.terminal().with_options(hint, self.takes_tenant);
+                text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(&hint)));
+            }
         }
         for reason in &error.degraded {
             let reason = self.terminal().with_options(reason, self.takes_tenant);

@@ -228,22 +228,17 @@ pub(super) fn whole_numbers(key: &str) -> String {
     }
 }
 
-/// Fails for the first number or duration that is out of bounds, and for thresholds and weights that contradict each
-/// other.
-pub(super) fn check(config: &Config) -> Result<()> {
-    check_bounds(config)?;
-    check_gates(config)?;
-    check_fused_gate(&config.query.fused)
-}
-
-/// Fails for the first number or duration that is out of bounds.
-fn check_bounds(config: &Config) -> Result<()> {
-    let all = Value::try_from(config)
-        .map_err(|error| Error::internal(format!("the settings cannot be read: {error}")))?;
+/// An error for each number and duration that is out of bounds.
+pub(super) fn out_of_bounds(config: &Config) -> Vec<Error> {
+    let all = match Value::try_from(config) {
+        Ok(all) => all,
+        Err(error) => return vec![Error::internal(format!("the settings cannot be read: {error}"))],
+    };
+    let mut errors = Vec::new();
     each(&all, "", &mut |key, value| {
-        let Some(&(_, min, max)) = find(key) else { return Ok(()) };
+        let Some(&(_, min, max)) = find(key) else { return };
         if amount(value).is_none_or(|amount| (min..=max).contains(&amount)) {
-            return Ok(());
+            return;
         }
         let bound = |bound: f64| match value {
             Value::String(_) => Span((bound * 1000.0) as i64).to_string(),
@@ -256,12 +251,13 @@ fn check_bounds(config: &Config) -> Result<()> {
         if let Some(usual) = usual(key) {
             hint += &format!("; {} is usual", plain(usual));
         }
-        Err(Error::config(format!("cannot be {}", plain(value))).hint(hint).field(key))
-    })
+        errors.push(Error::config(format!("cannot be {}", plain(value))).hint(hint).field(key));
+    });
+    errors
 }
 
 /// Fails if the lower threshold of a gate is above the upper one.
-fn check_gates(config: &Config) -> Result<()> {
+pub(super) fn check_gates(config: &Config) -> Result<()> {
     let gates = config.query.gates.iter().map(|(kind, gate)| (format!("query.gates.{kind}"), gate));
     for (section, gate) in gates.chain([("rerank.gate".to_owned(), &config.rerank.gate)]) {
         if gate.weak > gate.strong {
@@ -274,7 +270,7 @@ fn check_gates(config: &Config) -> Result<()> {
 }
 
 /// Like [`check_gates`], for the gate `fused`, which also needs a weight above 0.
-fn check_fused_gate(fused: &FusedConfig) -> Result<()> {
+pub(super) fn check_fused_gate(fused: &FusedConfig) -> Result<()> {
     if fused.weak_min_fused > fused.strong_min_fused {
         let above = format!("`strong-min-fused`, {}", fused.strong_min_fused);
         return Err(Error::config(format!("cannot be {}, above {above}", fused.weak_min_fused))
@@ -311,12 +307,12 @@ fn usual(key: &str) -> Option<&'static Value> {
     names.try_fold(section, |value, name| value.get(name))
 }
 
-fn each(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value) -> Result<()>) -> Result<()> {
+fn each(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value)) {
     let Value::Table(table) = value else { return visit(path, value) };
-    table.iter().try_for_each(|(name, value)| {
+    for (name, value) in table {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        each(value, &path, visit)
-    })
+        each(value, &path, visit);
+    }
 }
 
 fn find(key: &str) -> Option<&'static Bound> {
@@ -346,9 +342,7 @@ mod tests {
             let found = find(key);
             assert_eq!(found.is_some(), amount(value).is_some(), "{key} = {value}");
             bounded.extend(found.map(|(pattern, ..)| *pattern));
-            Ok(())
-        })
-        .unwrap();
+        });
         let unused: Vec<&str> = BOUNDS
             .iter()
             .map(|(pattern, ..)| *pattern)

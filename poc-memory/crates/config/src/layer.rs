@@ -4,6 +4,7 @@ use super::sections::Config;
 use super::serde_message::rewrite;
 use super::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
+use serde_path_to_error::Segment;
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -11,23 +12,31 @@ use toml::{Table, Value};
 const ENVIRONMENT: &str = "POC_MEMORY__";
 
 /// An error with the path of the key it is about.
+#[derive(PartialEq)]
 pub(super) struct SettingDiagnostic {
+    /// The path as errors name it, with indexes in lists.
     path: String,
+    /// The keys that lead to the value, or to the list that contains it.
+    pub(super) keys: Vec<String>,
     message: String,
 }
 
 impl SettingDiagnostic {
     /// Converts to an error with the position of the key in the file.
     pub(super) fn locate(self, name: &str, text: &str) -> Error {
-        // An error within a list is reported at the list.
-        let path: Vec<&str> = self.path.split('.').filter_map(|part| part.split('[').next()).collect();
-        let at = location_of(name, text, &path);
+        let keys: Vec<&str> = self.keys.iter().map(String::as_str).collect();
+        let at = location_of(name, text, &keys);
         self.error().at(ErrorLocation { field: Some(self.path), ..at })
     }
 
     /// Converts to an error with the name of the environment variable that sets the key.
     pub(super) fn in_variable(self, variable: &str) -> Error {
         self.error().field(variable)
+    }
+
+    /// Whether a key is missing in the table.
+    pub(super) fn is_missing_key(&self) -> bool {
+        self.message.starts_with("missing field ")
     }
 
     fn error(&self) -> Error {
@@ -66,14 +75,23 @@ pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
 pub(super) fn deserialize(table: Table) -> std::result::Result<Config, SettingDiagnostic> {
     serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
         let mut path = error.path().to_string();
+        let mut keys: Vec<String> = error
+            .path()
+            .iter()
+            .map_while(|segment| match segment {
+                Segment::Map { key } => Some(key.clone()),
+                Segment::Seq { .. } | Segment::Enum { .. } | Segment::Unknown => None,
+            })
+            .collect();
         let message = error.into_inner().message().to_owned();
         // Serde names the unknown key only in its message; the path stops at the table.
         if let Some(key) = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next())
             && path.rsplit('.').next() != Some(key)
         {
             path = if path == "." { key.to_owned() } else { format!("{path}.{key}") };
+            keys.push(key.to_owned());
         }
-        SettingDiagnostic { path, message }
+        SettingDiagnostic { path, keys, message }
     })
 }
 

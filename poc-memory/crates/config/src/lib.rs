@@ -6,6 +6,7 @@ pub mod bounds;
 mod daemon;
 mod defaults;
 pub mod endpoint;
+mod error_recovery;
 pub mod files;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;

@@ -2,11 +2,12 @@
 
 use super::bounds;
 use super::defaults::{DEFAULTS, default_table};
+use super::error_recovery::{self, MAX_MISTAKES, ReplacedValues};
 use super::layer::{deserialize, location_of, merge, put, read, scalar, variable_path, variables};
 use super::sections::Config;
 use super::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -24,6 +25,10 @@ impl Config {
     }
 
     /// Loads the defaults, then the text of a named file, then environment variables.
+    ///
+    /// # Errors
+    /// All mistakes that can be found, ordered by their positions in the file; those of variables come last. Mistakes
+    /// that only follow from others are omitted. Syntax errors are reported alone.
     pub fn layered(
         file: Option<(&str, &str)>,
         variables: impl Iterator<Item = (String, String)>,
@@ -33,14 +38,9 @@ impl Config {
             layers.add_file(name, text)?;
         }
         for (variable, value) in variables {
-            layers.add_variable(variable, &value)?;
+            layers.add_variable(variable, &value);
         }
-        let config = layers.into_config()?;
-        config.check().map_err(|error| match file {
-            Some((name, text)) => in_file(error, name, text),
-            None => error,
-        })?;
-        Ok(config)
+        layers.into_config(file)
     }
 
     /// A hash of all settings that a daemon reads only at start. Two configurations with equal hashes need no restart.
@@ -69,26 +69,41 @@ impl Config {
         }
     }
 
-    fn check(&self) -> Result<()> {
-        for (name, model) in &self.models {
-            if !self.providers.contains_key(&model.provider) {
-                return Err(Error::config(format!(
-                    "model `{name}` names the provider `{}`, which is not configured",
-                    model.provider
-                ))
-                .hint(format!("add a section `[providers.{}]`", model.provider))
-                .field(format!("models.{name}.provider")));
+    /// All mistakes in the values. `replaced` are the values that could not be decoded.
+    fn mistakes(&self, replaced: &ReplacedValues) -> Vec<Error> {
+        let mut errors = bounds::out_of_bounds(self);
+        errors.extend(self.models.iter().filter_map(|(name, model)| {
+            let provider = model.provider.as_str();
+            if self.providers.contains_key(provider) || replaced.contains(&["providers", provider]) {
+                return None;
             }
-        }
-        bounds::check(self)?;
-        self.embedder.check()?;
-        self.nodes.check()?;
-        self.consolidate.schedule()?;
-        self.tenant_schema.check()?;
-        self.edges.check()?;
-        self.weight.check()?;
-        self.write.check()?;
-        self.rest.check()
+            let message = format!("model `{name}` names the provider `{provider}`, which is not configured");
+            Some(
+                Error::config(message)
+                    .hint(format!("add a section `[providers.{provider}]`"))
+                    .field(format!("models.{name}.provider")),
+            )
+        }));
+        let single = [self.embedder.check(), self.nodes.check(), self.consolidate.schedule().map(drop)];
+        errors.extend(single.into_iter().filter_map(Result::err));
+        errors.extend(self.tenant_schema.invalid_keys());
+        errors.extend(self.rest.invalid_names());
+        // Values that must fit together are compared only in sections without another mistake. If one of them is wrong,
+        // the others may be right.
+        let mut sections: BTreeSet<String> = replaced.sections().map(str::to_owned).collect();
+        sections.extend(errors.iter().map(|error| section(error).to_owned()));
+        let compared = [
+            bounds::check_gates(self),
+            bounds::check_fused_gate(&self.query.fused),
+            self.tenant_schema.check_sets(),
+            self.edges.check(),
+            self.weight.check(),
+            self.write.check(),
+            self.rest.check_address(),
+        ];
+        let compared = compared.into_iter().filter_map(Result::err);
+        errors.extend(compared.filter(|error| !sections.contains(section(error))));
+        errors
     }
 }
 
@@ -97,6 +112,10 @@ struct Layers {
     merged: Table,
     /// The settings of the layers so far, if one was added to the defaults.
     settings: Option<Config>,
+    /// The mistakes in the layers.
+    errors: Vec<Error>,
+    /// The values that could not be decoded and do not take effect.
+    replaced: ReplacedValues,
     /// Where each pipeline is defined. Each layer adds its own positions.
     pipelines: BTreeMap<String, ErrorLocation>,
     /// Where the pipeline of `search` is defined.
@@ -108,19 +127,35 @@ impl Layers {
         Ok(Layers {
             merged: default_table()?.clone(),
             settings: None,
+            errors: Vec::new(),
+            replaced: ReplacedValues::default(),
             pipelines: BTreeMap::new(),
             search: ErrorLocation::default(),
         })
     }
 
+    /// Adds the text of a file, of which wrong values do not take effect.
+    ///
+    /// # Errors
+    /// All syntax errors.
     fn add_file(&mut self, name: &str, text: &str) -> Result<()> {
-        let document = TomlDocument::parse_or_first_error(name, text)?;
+        let document = match TomlDocument::parse(name, text) {
+            Ok(document) => document,
+            Err(errors) => {
+                let without_reason = || Error::config("the settings cannot be read").file(name);
+                let errors = errors.into_iter().map(Error::from);
+                return Err(Error::combined(errors).unwrap_or_else(without_reason));
+            }
+        };
         let mut positions = document.key_locations("pipelines");
         self.search = Some(document.key_location(["search", "pipeline"]))
             .filter(|at| at.line.is_some())
             .unwrap_or_default();
         merge(&mut self.merged, document.into_table()?);
-        let config = deserialize(self.merged.clone()).map_err(|problem| problem.locate(name, text))?;
+        let (config, mistakes) =
+            error_recovery::decode(&mut self.merged, default_table()?, &mut self.replaced);
+        self.errors.extend(mistakes.into_iter().map(|mistake| mistake.locate(name, text)));
+        let Some(config) = config else { return Ok(()) };
         self.pipelines.extend(config.pipelines.keys().map(|saved| {
             let elsewhere = || ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::default() };
             let at = positions.remove(saved).unwrap_or_else(elsewhere);
@@ -130,28 +165,55 @@ impl Layers {
         Ok(())
     }
 
-    /// Adds an environment variable if it is the name of a setting.
-    fn add_variable(&mut self, variable: String, value: &str) -> Result<()> {
-        let Some(path) = variable_path(&variable) else { return Ok(()) };
-        put(&mut self.merged, &path, scalar(value));
-        let config = deserialize(self.merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
-        self.settings = Some(config);
-        let [section, name] = path.as_slice() else { return Ok(()) };
+    /// Adds an environment variable if it is the name of a setting. A wrong value does not take effect.
+    fn add_variable(&mut self, variable: String, value: &str) {
+        let Some(path) = variable_path(&variable) else { return };
+        // If not all mistakes of the file could be found, those of variables are not known.
+        if self.settings.is_none() && !self.errors.is_empty() {
+            return;
+        }
+        let mut merged = self.merged.clone();
+        put(&mut merged, &path, scalar(value));
+        match deserialize(merged.clone()) {
+            Ok(config) => (self.merged, self.settings) = (merged, Some(config)),
+            Err(mistake) => {
+                self.errors.push(mistake.in_variable(&variable));
+                self.replaced.insert(&path);
+                return;
+            }
+        }
+        let [section, name] = path.as_slice() else { return };
         let at = ErrorLocation { field: Some(variable), ..ErrorLocation::default() };
         match (section.as_str(), name.as_str()) {
             ("pipelines", name) => drop(self.pipelines.insert(name.to_owned(), at)),
             ("search", "pipeline") => self.search = at,
             _ => {}
         }
-        Ok(())
     }
 
-    /// The settings, with the places where pipelines are defined.
-    fn into_config(mut self) -> Result<Config> {
-        let mut config = match self.settings {
-            Some(config) => config,
-            None => deserialize(self.merged)
-                .map_err(|problem| problem.locate("defaults/config.toml", DEFAULTS))?,
+    /// The settings, with the places where pipelines are defined. `file` has the name and the text of the file.
+    ///
+    /// # Errors
+    /// All mistakes, as [`Config::layered`] orders them.
+    fn into_config(mut self, file: Option<(&str, &str)>) -> Result<Config> {
+        let config = match self.settings.take() {
+            Some(config) => Some(config),
+            None if self.errors.is_empty() => {
+                let decoded = deserialize(std::mem::take(&mut self.merged));
+                Some(decoded.map_err(|problem| problem.locate("defaults/config.toml", DEFAULTS))?)
+            }
+            None => None,
+        };
+        let found = config.as_ref().map(|config| config.mistakes(&self.replaced)).unwrap_or_default();
+        self.errors.extend(found.into_iter().take(MAX_MISTAKES).map(|error| match file {
+            Some((name, text)) => in_file(error, name, text),
+            None => error,
+        }));
+        self.errors.sort_by_key(position);
+        let mut config = match (config, Error::combined(self.errors)) {
+            (Some(config), None) => config,
+            (_, Some(error)) => return Err(error),
+            (None, None) => return Err(Error::internal("the settings cannot be decoded")),
         };
         for (name, saved) in &mut config.pipelines {
             saved.at = self.pipelines.remove(name).unwrap_or_default();
@@ -159,6 +221,19 @@ impl Layers {
         config.search.pipeline.at = self.search;
         Ok(config)
     }
+}
+
+/// The section that an error is about; empty if it names no setting.
+fn section(error: &Error) -> &str {
+    let field = error.at.as_ref().and_then(|at| at.field.as_deref()).unwrap_or_default();
+    field.split('.').next().unwrap_or_default()
+}
+
+/// Orders errors by their positions in the file. Those without a position come last, in the order in which they were
+/// found.
+fn position(error: &Error) -> (bool, Option<u32>, Option<u32>) {
+    let line = error.at.as_ref().and_then(|at| at.line);
+    (line.is_none(), line, error.at.as_ref().and_then(|at| at.column))
 }
 
 /// Adds the position of the key in the file, if the key occurs there.

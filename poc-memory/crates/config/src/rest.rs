@@ -37,37 +37,37 @@ pub struct RestConfig {
 }
 
 impl RestConfig {
-    pub(super) fn check(&self) -> Result<()> {
-        let wrong = |name: &str, problem: String, hint: &str| {
-            Err(Error::config(problem).hint(hint).field(format!("rest.{name}")))
-        };
-        if !self.address.ip().is_loopback() && !self.allow_remote {
-            return wrong(
-                "address",
-                format!("`{}` can be reached from other machines, and `allow-remote` is off", self.address),
-                "use `127.0.0.1`, or set `allow-remote = true` and put TLS in front of it",
-            );
+    /// Refuses an address that other machines can reach, unless the settings allow it.
+    pub(super) fn check_address(&self) -> Result<()> {
+        if self.address.ip().is_loopback() || self.allow_remote {
+            return Ok(());
         }
-        for origin in &self.allowed_origins {
-            if !is_origin(origin) {
-                return wrong(
-                    "allowed-origins",
-                    format!("`{origin}` is not an origin"),
-                    "write scheme and host, as in `https://memory.example.org`",
-                );
-            }
-        }
-        for host in &self.allowed_hosts {
-            if host.is_empty() || host.contains(['/', '@', ' ', '*']) {
-                return wrong(
-                    "allowed-hosts",
-                    format!("`{host}` is not a host"),
-                    "write a name, or a name and a port, as in `memory.example.org`",
-                );
-            }
-        }
-        Ok(())
+        let message =
+            format!("`{}` can be reached from other machines, and `allow-remote` is off", self.address);
+        Err(Error::config(message)
+            .hint("use `127.0.0.1`, or set `allow-remote = true` and put TLS in front of it")
+            .field("rest.address"))
     }
+
+    /// An error for each text that is not an origin or not a host.
+    pub(super) fn invalid_names(&self) -> Vec<Error> {
+        let origins = self.allowed_origins.iter().filter(|origin| !is_origin(origin)).map(|origin| {
+            Error::config(format!("`{origin}` is not an origin"))
+                .hint("write scheme and host, as in `https://memory.example.org`")
+                .field("rest.allowed-origins")
+        });
+        let hosts = self.allowed_hosts.iter().filter(|host| !is_host(host)).map(|host| {
+            Error::config(format!("`{host}` is not a host"))
+                .hint("write a name, or a name and a port, as in `memory.example.org`")
+                .field("rest.allowed-hosts")
+        });
+        origins.chain(hosts).collect()
+    }
+}
+
+/// Whether a text can be a host, with or without a port.
+fn is_host(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['/', '@', ' ', '*'])
 }
 
 /// Whether a text consists of only a scheme, a host and an optional port.

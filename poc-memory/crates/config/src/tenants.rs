@@ -40,12 +40,16 @@ pub struct TenantKey {
 }
 
 impl TenantSchema {
-    /// Checks the schema itself.
+    /// An error for each key that is wrong, or has wrong values.
+    pub(super) fn invalid_keys(&self) -> Vec<Error> {
+        self.keys.iter().filter_map(|(name, key)| key.check(name).err()).collect()
+    }
+
+    /// Checks the sets of keys.
     ///
     /// # Errors
     /// `invalid_config` for the first problem, with its field.
-    pub(super) fn check(&self) -> Result<()> {
-        self.keys.iter().try_for_each(|(name, key)| key.check(name))?;
+    pub(super) fn check_sets(&self) -> Result<()> {
         let mut seen = BTreeSet::new();
         for set in &self.one_of {
             let wrong = |what: String, hint: &str| Err(schema_error(what, hint, "one-of"));

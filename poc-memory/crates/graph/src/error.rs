@@ -40,6 +40,11 @@ pub struct Error {
     /// Reasons why something may exist although it was not found, one line each; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub degraded: Vec<String>,
+    /// The other mistakes in the settings, in the same form; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    // Schemas are inlined, so this one cannot contain itself.
+    #[schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>")]
+    pub others: Vec<Error>,
 }
 
 /// A result whose error can be returned to any surface.
@@ -48,7 +53,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Creates an error without hint and location.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error { code, message: message.into(), hint: None, at: None, degraded: Vec::new() }
+        let (degraded, others) = (Vec::new(), Vec::new());
+        Error { code, message: message.into(), hint: None, at: None, degraded, others }
+    }
+
+    /// Combines errors that were found together: the first one, with the others in [`Error::others`]. `None` if there
+    /// are none.
+    pub fn combined(errors: impl IntoIterator<Item = Error>) -> Option<Error> {
+        let mut errors = errors.into_iter();
+        let first = errors.next()?;
+        Some(Error { others: errors.collect(), ..first })
+    }
+
+    /// This error, then those in [`Error::others`].
+    pub fn each(&self) -> impl Iterator<Item = &Error> {
+        std::iter::once(self).chain(&self.others)
     }
 
     /// An error for a malformed request.

@@ -14,7 +14,10 @@ pub(super) fn check(context: &CommandContext) -> (Vec<CheckResult>, Option<Confi
     let read = context.config().and_then(|config| Ok((config, poc_config::settings(&file)?)));
     let (config, settings) = match read {
         Ok(read) => read,
-        Err(error) => return (vec![CheckResult::of(CHECK, CheckState::Failed, &error)], None),
+        Err(error) => {
+            let failed = error.each().map(|mistake| CheckResult::of(CHECK, CheckState::Failed, mistake));
+            return (failed.collect(), None);
+        }
     };
     let problems = problems(&config);
     if !problems.is_empty() {

@@ -1,0 +1,175 @@
+//! Finds every mistake in merged settings. Serde stops at the first one, so each wrong value is replaced by its default,
+//! and the settings are decoded again.
+
+use super::layer::{SettingDiagnostic, deserialize};
+use super::sections::Config;
+use std::collections::BTreeSet;
+use toml::{Table, Value};
+
+/// Maximum number of mistakes that are looked for, because each one costs another decoding.
+pub(super) const MAX_MISTAKES: usize = 100;
+
+/// The values that were wrong and were replaced, by the keys that lead to them.
+#[derive(Default)]
+pub(super) struct ReplacedValues(BTreeSet<Vec<String>>);
+
+impl ReplacedValues {
+    /// Adds a value that does not take effect.
+    pub(super) fn insert(&mut self, keys: &[String]) {
+        self.0.insert(keys.to_vec());
+    }
+
+    /// Whether the value with these keys, or a table that contained it, was replaced.
+    pub(super) fn contains(&self, keys: &[&str]) -> bool {
+        self.0.iter().any(|replaced| {
+            replaced.len() <= keys.len() && replaced.iter().zip(keys).all(|(replaced, key)| replaced == key)
+        })
+    }
+
+    /// Whether a value directly in the table with these keys was replaced.
+    fn has_entry_of(&self, keys: &[String]) -> bool {
+        self.0.iter().any(|replaced| replaced.split_last().is_some_and(|(_, table)| table == keys))
+    }
+
+    /// The sections in which a value was replaced.
+    pub(super) fn sections(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|replaced| replaced.first()).map(String::as_str)
+    }
+}
+
+/// Decodes the settings. Wrong values in `table` are replaced and returned as mistakes. There are no settings if not all
+/// mistakes could be replaced.
+pub(super) fn decode(
+    table: &mut Table,
+    defaults: &Table,
+    replaced: &mut ReplacedValues,
+) -> (Option<Config>, Vec<SettingDiagnostic>) {
+    let mut mistakes: Vec<SettingDiagnostic> = Vec::new();
+    while mistakes.len() < MAX_MISTAKES {
+        let mistake = match deserialize(table.clone()) {
+            Ok(config) => return (Some(config), mistakes),
+            Err(mistake) => mistake,
+        };
+        let keys = mistake.keys.clone();
+        // A key can be missing only because a wrong value, or a key that is spelled wrong, was removed before.
+        let follows = mistake.is_missing_key() && replaced.has_entry_of(&keys);
+        if !follows && !mistakes.contains(&mistake) {
+            mistakes.push(mistake);
+        }
+        // If a value has its default already, the mistake is in the table around it.
+        let mut around = (1..=keys.len()).rev().filter_map(|length| keys.get(..length));
+        match around.find(|keys| replace(table, defaults, keys)) {
+            Some(keys) => replaced.insert(keys),
+            None => break,
+        }
+    }
+    (None, mistakes)
+}
+
+/// Replaces a value by its default, or removes it if it has none. Returns whether this changed anything.
+fn replace(table: &mut Table, defaults: &Table, keys: &[String]) -> bool {
+    let Some((name, parents)) = keys.split_last() else { return false };
+    let (mut table, mut defaults) = (table, Some(defaults));
+    for parent in parents {
+        defaults = defaults.and_then(|table| table.get(parent)).and_then(Value::as_table);
+        let Some(Value::Table(inner)) = table.get_mut(parent) else { return false };
+        table = inner;
+    }
+    match (table.get(name), defaults.and_then(|table| table.get(name))) {
+        (None, _) => false,
+        (Some(value), Some(default)) if value == default => false,
+        (Some(_), Some(default)) => {
+            table.insert(name.clone(), default.clone());
+            true
+        }
+        (Some(_), None) => {
+            table.remove(name);
+            true
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+    use poc_graph::error::Error;
+
+    fn mistakes(text: &str, variables: &[(&str, &str)]) -> String {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let error = Config::layered(Some(("config.toml", text)), variables).unwrap_err();
+        let lines: Vec<String> = error.each().map(Error::line).collect();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn all_mistakes_are_reported_in_the_order_of_the_file() {
+        let text = "\
+[text]
+langauge = \"german\"
+k1 = \"high\"
+[list]
+limit = 0
+[nodes]
+types = [\"two words\"]
+[daemon]
+heartbeat = \"soon\"
+[embedder]
+kind = \"candel\"
+[models.x]
+provider = \"nobody\"
+id = \"m\"
+";
+        insta::assert_snapshot!(mistakes(text, &[("POC_MEMORY__VIEW__LIMIT", "many")]), @r#"
+        config.toml:2:1: `text.langauge`: unknown key `langauge`; did you mean `language`?
+        config.toml:3:1: `text.k1`: cannot be the text "high"; give a number
+        config.toml:5:1: `list.limit`: cannot be 0; give 1 to 1000; 20 is usual
+        config.toml:7:1: `nodes.types`: `two words` cannot be the name of a type; leave out spaces, quotes and the characters `:`, `,` and `|`
+        config.toml:9:1: `daemon.heartbeat`: `soon` is not a duration; write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
+        config.toml:11:1: `embedder.kind`: unknown embedder `candel`; did you mean `candle`?
+        config.toml:13:1: `models.x.provider`: model `x` names the provider `nobody`, which is not configured; add a section `[providers.nobody]`
+        `POC_MEMORY__VIEW__LIMIT`: cannot be the text "many"; give a whole number from 1 to 100000
+        "#);
+    }
+
+    #[test]
+    fn all_syntax_errors_are_reported() {
+        insta::assert_snapshot!(mistakes("text.k1 = x\ntext.b = True\nlist.limit = 0\n", &[]), @r#"
+        config.toml:1:11: string values must be quoted, expected literal string; write the text in quotes: `"…"`
+        config.toml:2:10: invalid boolean, expected `true`; write `true` or `false`, in lower case
+        "#);
+    }
+
+    #[test]
+    fn a_mistake_that_follows_from_another_is_not_reported() {
+        for text in [
+            // The key is missing because it is spelled wrong.
+            "[models.x]\nprovidr = \"heuristic\"\nid = \"m\"\n",
+            "[models.x]\nprovider = 5\nid = \"m\"\n",
+            // The limits depend on a value that is wrong.
+            "[write]\nchunk-window = 0\nchunk-stride = 5\n",
+            "[write]\nchunk-window = \"many\"\nchunk-stride = 5\n",
+            "[edges]\nfloor = -1.0\ncap = 0.0\n",
+            // The provider is there, but has a mistake.
+            "[providers.p]\nkind = \"openia\"\n[models.x]\nprovider = \"p\"\nid = \"m\"\n",
+        ] {
+            let error = Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap_err();
+            assert!(error.others.is_empty(), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn keys_with_dots_have_their_positions() {
+        let text = "[models.\"gpt-4.1\"]\nprovider = \"heuristic\"\nid = 5\n[list]\nlimit = 0\n";
+        insta::assert_snapshot!(mistakes(text, &[]), @r"
+        config.toml:3:1: `models.gpt-4.1.id`: cannot be the number `5`; give text in quotes
+        config.toml:5:1: `list.limit`: cannot be 0; give 1 to 1000; 20 is usual
+        ");
+    }
+
+    #[test]
+    fn no_more_mistakes_than_the_maximum_are_looked_for() {
+        let text: String = (0..300).map(|number| format!("unknown-{number} = 1\n")).collect();
+        let error = Config::layered(Some(("config.toml", &text)), std::iter::empty()).unwrap_err();
+        assert_eq!(error.each().count(), super::MAX_MISTAKES);
+    }
+}
