@@ -21,6 +21,7 @@ mod empty_store;
 mod encoding_error;
 mod engine;
 mod engine_key;
+mod file_integrity;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod group_commit;
@@ -96,10 +97,10 @@ pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery_report::RecoveryReport;
 pub use repair::{
-    QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, REPAIR_OP, ReadablePart, Repair,
-    RepairOption, RepairReport, RepairSource, RestorableRecords, delete_quarantine_part,
-    for_each_quarantine_record, has_undoable_repair, quarantine_contents, quarantine_lost_notes,
-    quarantine_names, quarantine_parts, repair_folders, undo_repair,
+    IntactContents, QuarantineFile, QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant,
+    REPAIR_OP, ReadablePart, Repair, RepairOption, RepairReport, RepairSource, RestorableRecords,
+    delete_quarantine_part, for_each_quarantine_record, has_undoable_repair, quarantine_contents,
+    quarantine_files, quarantine_lost_notes, quarantine_names, quarantine_parts, repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{

@@ -18,7 +18,7 @@ pub(super) use compacted_segment::{CompactedSegment, PARTIAL as PARTIAL_SEGMENT,
 pub(super) use error::LogError;
 pub(super) use inspect::{PrefixEnd, check_format, inspect, remove_segments};
 pub(super) use salvage::salvage;
-pub(super) use segment::{FRAME, frame, intact_records};
+pub(super) use segment::{FRAME, frame, intact_records, integrity};
 pub(super) use snapshot::check_segment_with;
 pub use snapshot::{
     LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,

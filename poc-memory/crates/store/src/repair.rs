@@ -9,10 +9,12 @@ mod new_log;
 mod new_log_writer;
 mod part_files;
 mod part_notes;
+mod quarantine_files;
 mod quarantine_parts;
 
 pub(crate) use journal::complete;
 pub use journal::repair_folders;
+pub use quarantine_files::{IntactContents, QuarantineFile, quarantine_files};
 pub use quarantine_parts::{
     QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, RestorableRecords,
     delete_quarantine_part, for_each_quarantine_record, quarantine_contents, quarantine_lost_notes,

@@ -9,7 +9,8 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::quarantine::require_files;
 use poc_store::{
-    delete_quarantine_part, quarantine_contents, quarantine_lost_notes, quarantine_names, quarantine_parts,
+    IntactContents, QuarantineFile, delete_quarantine_part, quarantine_contents, quarantine_files,
+    quarantine_lost_notes, quarantine_names, quarantine_parts,
 };
 use serde::Serialize;
 
@@ -20,8 +21,9 @@ pub(in crate::cli) struct QuarantineList {}
 /// Show the notes that a part of the quarantine contains
 ///
 /// Each note is as its last change in the part left it, or as it was before that change deleted it. Pieces of a log and
-/// records are read as far as they are intact. `--key` shows the text of a note. If the part has what a repair
-/// replaced, the notes that the repair lost, and of which it found a name or the id, are listed, too.
+/// records are read as far as they are intact; the files are listed with the bytes that are damaged or incomplete.
+/// `--key` shows the text of a note. If the part has what a repair replaced, the notes that the repair lost, and of which
+/// it found a name or the id, are listed, too.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct QuarantineShow {
     /// The name of the part, as `list` shows it
@@ -88,10 +90,33 @@ pub(in crate::cli) struct QuarantineNoteRow {
     tenant: Option<String>,
 }
 
+/// A file of a part.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct QuarantineFileRow {
+    /// The path in the part.
+    name: String,
+    bytes: u64,
+    /// Number of intact changes, if it is a piece of a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<u64>,
+    /// Number of intact records, if it is a table of records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<u64>,
+    /// The first and the last byte, counted from 0, of each range that is damaged or incomplete. Only pieces of a log
+    /// and tables are checked.
+    damaged: Vec<(u64, u64)>,
+}
+
+/// Maximum number of damaged ranges that a line names.
+const SHOWN_RANGES: usize = 8;
+
 /// The notes of a part.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct QuarantineShowOutput {
     notes: Vec<QuarantineNoteRow>,
+    /// The files of the part. Absent with `--key`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<QuarantineFileRow>,
     /// Notes that the repair lost, and of which a name or the id was left. Absent with `--key`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lost_notes: Vec<LostNoteRow>,
@@ -161,19 +186,22 @@ impl LocalCommand for QuarantineShow {
             }
         }
         notes.retain(|note| self.keys.is_empty() || self.keys.contains(&note.key));
-        let lost = match self.keys.is_empty() {
-            true => quarantine_lost_notes(&store, &self.name)?,
-            false => Vec::new(),
-        };
-        let lost_notes = lost.iter().map(LostNoteRow::of).collect();
         let with_bodies = !self.keys.is_empty();
-        Ok(QuarantineShowOutput { notes, lost_notes, name: self.name, with_bodies })
+        let (files, lost) = match with_bodies {
+            true => (Vec::new(), Vec::new()),
+            false => (quarantine_files(&store, &self.name)?, quarantine_lost_notes(&store, &self.name)?),
+        };
+        let files = files.into_iter().map(QuarantineFileRow::of).collect();
+        let lost_notes = lost.iter().map(LostNoteRow::of).collect();
+        Ok(QuarantineShowOutput { notes, files, lost_notes, name: self.name, with_bodies })
     }
 
     fn show(output: &QuarantineShowOutput) -> String {
+        let files: String = output.files.iter().map(QuarantineFileRow::line).collect();
+        let files = if files.is_empty() { files } else { format!("files:\n{files}") };
         let lost = lost_notes_lines(&output.lost_notes);
         if output.notes.is_empty() {
-            return format!("it contains no readable notes\n{lost}");
+            return format!("it contains no readable notes\n{files}{lost}");
         }
         let deleted = |note: &QuarantineNoteRow| if note.deleted { " (deleted)" } else { "" };
         if output.with_bodies {
@@ -188,7 +216,7 @@ impl LocalCommand for QuarantineShow {
         let name = &output.name;
         format!(
             "{lines}{more}`--key KEY` shows the text of a note; `poc-memory doctor quarantine restore {name} --dry-run` \
-             lists the notes that the memory lacks\n{lost}"
+             lists the notes that the memory lacks\n{files}{lost}"
         )
     }
 }
@@ -214,6 +242,39 @@ impl LocalCommand for QuarantineDelete {
 
     fn show(output: &QuarantineDeleteOutput) -> String {
         format!("deleted `{}` with {}\n", output.name, plural(output.bytes, "byte"))
+    }
+}
+
+impl QuarantineFileRow {
+    fn of(file: QuarantineFile) -> QuarantineFileRow {
+        let (changes, records) = match file.contents {
+            Some(IntactContents::Changes(count)) => (Some(count), None),
+            Some(IntactContents::Records(count)) => (None, Some(count)),
+            None => (None, None),
+        };
+        // A range is never empty.
+        let damaged = file.damaged.iter().map(|range| (range.start, range.end.saturating_sub(1))).collect();
+        QuarantineFileRow { name: file.name, bytes: file.bytes, changes, records, damaged }
+    }
+
+    fn line(&self) -> String {
+        let contents = match (self.changes, self.records) {
+            (Some(changes), _) => plural(changes, "intact change"),
+            (None, Some(records)) => plural(records, "intact record"),
+            (None, None) => "not checked".to_owned(),
+        };
+        let ranges: Vec<String> = self
+            .damaged
+            .iter()
+            .take(SHOWN_RANGES)
+            .map(|(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
+            .collect();
+        let damaged = match (ranges.is_empty(), self.damaged.len().saturating_sub(SHOWN_RANGES)) {
+            (true, _) => String::new(),
+            (false, 0) => format!("; damaged bytes: {}", ranges.join(", ")),
+            (false, more) => format!("; damaged bytes: {} and {more} more ranges", ranges.join(", ")),
+        };
+        format!("  {}  {}, {contents}{damaged}\n", self.name, plural(self.bytes, "byte"))
     }
 }
 
@@ -269,7 +330,8 @@ mod tests {
         };
         let shown = |lost_notes: Vec<LostNoteRow>| {
             let name = "repair-1".to_owned();
-            let output = QuarantineShowOutput { notes: Vec::new(), lost_notes, name, with_bodies: false };
+            let (notes, files) = (Vec::new(), Vec::new());
+            let output = QuarantineShowOutput { notes, files, lost_notes, name, with_bodies: false };
             QuarantineShow::show(&output)
         };
         assert_eq!(shown(Vec::new()), "it contains no readable notes\n");
@@ -281,5 +343,31 @@ mod tests {
         ");
         let many = (0..103).map(|number| row(number, None)).collect();
         assert!(shown(many).ends_with("… and 3 more: `--json` shows them all\n"));
+    }
+
+    #[test]
+    fn damaged_bytes_of_files_are_named() {
+        let line = |name: &str, contents, damaged: Vec<std::ops::Range<u64>>| {
+            let file = QuarantineFile { name: name.to_owned(), bytes: 900, contents, damaged };
+            QuarantineFileRow::of(file).line()
+        };
+        let text = [
+            "files:\n".to_owned(),
+            line("log/1.log", Some(IntactContents::Changes(1)), vec![24..60, 80..81]),
+            line("records/1.table", Some(IntactContents::Records(7)), Vec::new()),
+            line(
+                "x.log-24",
+                Some(IntactContents::Changes(9)),
+                (0..10).map(|at| at * 10..at * 10 + 5).collect(),
+            ),
+            line("view", None, Vec::new()),
+        ];
+        insta::assert_snapshot!(text.concat(), @r"
+        files:
+          log/1.log  900 bytes, 1 intact change; damaged bytes: 24 to 59, 80
+          records/1.table  900 bytes, 7 intact records
+          x.log-24  900 bytes, 9 intact changes; damaged bytes: 0 to 4, 10 to 14, 20 to 24, 30 to 34, 40 to 44, 50 to 54, 60 to 64, 70 to 74 and 2 more ranges
+          view  900 bytes, not checked
+        ");
     }
 }

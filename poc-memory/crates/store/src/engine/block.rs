@@ -42,6 +42,16 @@ impl Block {
         BlockReader::new(self)
     }
 
+    /// The number of records up to the first one that cannot be read.
+    pub(in crate::engine) fn number_of_records(&self) -> u64 {
+        let mut records = self.records();
+        let mut number = 0;
+        while records.advance().is_ok_and(|is_record| is_record) {
+            number += 1;
+        }
+        number
+    }
+
     /// Whether the block has a record whose key is `key` or greater.
     pub(in crate::engine) fn reaches(&self, key: &[u8]) -> Result<bool, EngineError> {
         let mut records = self.records();

@@ -11,6 +11,7 @@ use super::block_cache::{BlockCache, CachedBlock};
 use super::block_compression::Compression;
 use super::bloom_filter::BloomFilter;
 use super::{EngineError, Watermark};
+use crate::file_integrity::FileIntegrity;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
@@ -261,6 +262,19 @@ impl SortedTable {
                 each(records.key(), records.value());
             }
         }
+    }
+
+    /// Checks every block. What follows the blocks was checked when the table was opened.
+    pub(super) fn integrity(&self) -> FileIntegrity {
+        let end = |position: BlockPosition| position.offset + u64::from(position.length);
+        let mut intact = Vec::new();
+        for (at, (_, position)) in self.blocks.iter().enumerate() {
+            let Ok(Some((_, block))) = self.block(at) else { continue };
+            intact.push((position.offset..end(*position), block.number_of_records()));
+        }
+        let after = self.blocks.last().map_or(0, |(_, position)| end(*position));
+        intact.push((after..self.length, 0));
+        FileIntegrity::new(self.length, intact)
     }
 }
 

@@ -10,6 +10,7 @@ use super::Watermark;
 use super::block::Block;
 use super::block_compression::{compressed_length, decompress_part};
 use super::sorted_table::read_footer;
+use crate::file_integrity::FileIntegrity;
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -28,9 +29,32 @@ type SalvagedRecordVisitor<'a> = dyn FnMut(Watermark, &[u8], &[u8]) + 'a;
 /// # Errors
 /// Fails if the file cannot be read.
 pub(super) fn each_intact_record(path: &Path, each: &mut SalvagedRecordVisitor<'_>) -> io::Result<()> {
+    each_intact_block(&fs::read(path)?, &mut |watermark, _, block| {
+        let mut records = block.records();
+        while records.advance().is_ok_and(|is_record| is_record) {
+            each(watermark, records.key(), records.value());
+        }
+    });
+    Ok(())
+}
+
+/// Which bytes of a table are in intact blocks. Its index and its filter count as damaged.
+///
+/// # Errors
+/// Fails if the file cannot be read.
+pub(super) fn integrity(path: &Path) -> io::Result<FileIntegrity> {
     let file = fs::read(path)?;
-    let (end, watermark) = read_footer(&file).unwrap_or_else(|| (end_of_blocks(&file), Watermark::default()));
-    let (blocks, index) = file.split_at_checked(end).unwrap_or((&file, &[]));
+    let mut intact = Vec::new();
+    each_intact_block(&file, &mut |_, bytes, block| {
+        intact.push((bytes.start as u64..bytes.end as u64, block.number_of_records()));
+    });
+    Ok(FileIntegrity::new(file.len() as u64, intact))
+}
+
+/// Calls `each` with the watermark of a table, and with the bytes and the contents of each intact block.
+fn each_intact_block(file: &[u8], each: &mut dyn FnMut(Watermark, Range<usize>, &Block)) {
+    let (end, watermark) = read_footer(file).unwrap_or_else(|| (end_of_blocks(file), Watermark::default()));
+    let (blocks, index) = file.split_at_checked(end).unwrap_or((file, &[]));
     let mut checksums = Checksums { index: [decompress_part(index).as_slice(), index].concat(), next: 0 };
     let mut rest = blocks;
     while !rest.is_empty() {
@@ -42,14 +66,11 @@ pub(super) fn each_intact_record(path: &Path, each: &mut SalvagedRecordVisitor<'
             rest = rest.get(1..).unwrap_or_default();
             continue;
         };
+        let start = blocks.len() - rest.len();
         rest = after;
-        let Ok(block) = Block::decode(block) else { continue };
-        let mut records = block.records();
-        while records.advance().is_ok_and(|is_record| is_record) {
-            each(watermark, records.key(), records.value());
-        }
+        let Ok(decoded) = Block::decode(block) else { continue };
+        each(watermark, start..start + block.len(), &decoded);
     }
-    Ok(())
 }
 
 /// The end of the first blocks whose keys ascend. Those of the index begin with the smallest key again.

@@ -7,6 +7,7 @@
 //! payload (MessagePack of a `LoggedTransaction`).
 
 use crate::disk::is_unreadable;
+use crate::file_integrity::FileIntegrity;
 use crate::logged_transaction::{LoggedTransaction, MAX_RECORD};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -226,6 +227,15 @@ pub(crate) fn intact_records(bytes: &[u8], after: u64) -> Vec<IntactRecord<'_>> 
         offset += length;
     }
     found
+}
+
+/// Which bytes of a segment, or of a piece of one, are intact: the header, if there is one, and the transactions.
+pub(crate) fn integrity(bytes: &[u8]) -> FileIntegrity {
+    let header = bytes.first_chunk().and_then(Header::decode).map(|_| (0..HEADER as u64, 0));
+    let records = intact_records(bytes, 0).into_iter();
+    let transactions = records.filter(|record| LoggedTransaction::decode(record.payload).is_ok());
+    let transactions = transactions.map(|record| (record.offset..record.offset + record.length, 1));
+    FileIntegrity::new(bytes.len() as u64, header.into_iter().chain(transactions))
 }
 
 #[cfg(test)]

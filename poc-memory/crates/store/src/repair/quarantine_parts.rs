@@ -374,7 +374,7 @@ pub fn for_each_quarantine_record(
 }
 
 /// The path of a file or folder in the quarantine.
-fn part_path(directory: &Path, name: &str) -> Result<PathBuf> {
+pub(super) fn part_path(directory: &Path, name: &str) -> Result<PathBuf> {
     let quarantine = directory.join("quarantine");
     let mut components = Path::new(name).components();
     let is_name = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
@@ -386,7 +386,7 @@ fn part_path(directory: &Path, name: &str) -> Result<PathBuf> {
 }
 
 /// All files of a part of the quarantine.
-fn files(path: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     part_files(path).into_iter().collect()
 }
 
@@ -405,6 +405,6 @@ fn each_change(file: &Path, each: &mut dyn FnMut(LoggedTransaction)) -> Result<(
 }
 
 /// Whether a file is a segment of a log or a piece of one, by its name.
-fn is_log(file: &Path) -> bool {
+pub(super) fn is_log(file: &Path) -> bool {
     file.file_name().is_some_and(|name| name.to_string_lossy().contains(".log"))
 }

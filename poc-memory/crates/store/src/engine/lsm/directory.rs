@@ -6,6 +6,7 @@ use crate::engine::sled::{self, SledEngine, boot_marker};
 use crate::engine::sorted_table::{SortedTable, StoredRecord, read_watermark};
 use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{Engine as _, EngineError, Watermark, damage_marker, highest_seq, table_salvage};
+use crate::file_integrity::FileIntegrity;
 use crate::watchdog::run_watched;
 use poc_graph::error::Result;
 use std::fs::{self, File};
@@ -100,6 +101,18 @@ pub(crate) fn each_intact_record(
         tracing::warn!("`{}` cannot be read: {error}", file.display());
     }
     Ok(())
+}
+
+/// Which bytes of a table are intact; `None` for other files, and for a table that cannot be read. If the index of a
+/// table is damaged, blocks without a known checksum count as damaged.
+pub(crate) fn integrity(file: &Path) -> Option<FileIntegrity> {
+    if !table_files::is_table(file) {
+        return None;
+    }
+    match SortedTable::open(file) {
+        Ok(table) => Some(table.integrity()),
+        Err(_) => table_salvage::integrity(file).ok(),
+    }
 }
 
 fn each_record_of_table(file: &Path, each: &mut IntactRecordVisitor) -> Result<()> {

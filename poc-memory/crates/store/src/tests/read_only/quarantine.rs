@@ -64,3 +64,76 @@ fn records_that_are_not_derived_from_notes_are_read_from_the_quarantine() {
     assert_eq!(records, [(Table::Visits, visited.as_slice()), (Table::Runs, b"kept".as_slice())]);
     assert_eq!((own.notes.len(), own.records[1].value.as_slice()), (1, [7].as_slice()));
 }
+
+/// One changed byte damages the record of the log, or the block of the table, that contains it.
+#[test]
+fn damaged_bytes_of_quarantined_files_are_named() {
+    let store = closed_store(COUNT);
+    let directory = store.folder.path();
+    let quarantine = directory.join("quarantine");
+    fs::create_dir_all(quarantine.join("repair-1/log")).unwrap();
+    let is_after_another = |(_, begin, _): &&(PathBuf, u64, u64)| *begin > 24;
+    let (path, begin, end) = store.locations.iter().find(is_after_another).unwrap().clone();
+    let in_segment = store.locations.iter().filter(|(own, ..)| *own == path).count() as u64;
+    let segment = fs::read(&path).unwrap();
+    let mut flipped = segment.clone();
+    flipped[begin as usize + 20] ^= 1;
+    fs::write(quarantine.join("repair-1/log/one.log"), &flipped).unwrap();
+    flipped[3] ^= 1;
+    fs::write(quarantine.join("repair-1/log/two.log"), &flipped).unwrap();
+    fs::write(quarantine.join("repair-1/view"), b"any").unwrap();
+    fs::write(quarantine.join("repair-1/manifest.json"), b"{}").unwrap();
+    fs::write(quarantine.join("three.log-24"), &segment[24..]).unwrap();
+    let length = segment.len() as u64;
+    let file = |name: &str, bytes, contents, damaged| QuarantineFile {
+        name: name.to_owned(),
+        bytes,
+        contents,
+        damaged,
+    };
+    let changes = |count| Some(IntactContents::Changes(count));
+    assert_eq!(
+        quarantine_files(directory, "repair-1").unwrap(),
+        [
+            file("log/one.log", length, changes(in_segment - 1), vec![begin..end]),
+            file("log/two.log", length, changes(in_segment - 1), vec![0..24, begin..end]),
+            file("view", 3, None, Vec::new()),
+        ]
+    );
+    assert_eq!(
+        quarantine_files(directory, "three.log-24").unwrap(),
+        [file("three.log-24", length - 24, changes(in_segment), Vec::new())]
+    );
+    assert_eq!(quarantine_files(directory, "nothing").unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn damaged_blocks_of_quarantined_tables_are_named() {
+    let store = closed_store(COUNT);
+    let directory = store.folder.path();
+    let tables = lsm::record_files(&directory.join("records"));
+    let longest =
+        tables.iter().filter(|file| lsm::is_table(file)).max_by_key(|file| file.metadata().unwrap().len());
+    let original = fs::read(longest.unwrap()).unwrap();
+    let quarantine = directory.join("quarantine");
+    fs::create_dir_all(&quarantine).unwrap();
+    let check = |at: Option<usize>| {
+        let mut bytes = original.clone();
+        if let Some(at) = at {
+            bytes[at] ^= 1;
+        }
+        fs::write(quarantine.join("one.table"), &bytes).unwrap();
+        let [file] = &quarantine_files(directory, "one.table").unwrap()[..] else { panic!() };
+        let Some(IntactContents::Records(records)) = file.contents else { panic!("{file:?}") };
+        (records, file.damaged.clone())
+    };
+    let (records, damaged) = check(None);
+    assert!(records > 0 && damaged.is_empty(), "{damaged:?}");
+    let (of_others, damaged) = check(Some(10));
+    assert!(of_others < records, "{of_others}");
+    assert!(damaged.len() == 1 && damaged[0].start == 0 && damaged[0].end > 10, "{damaged:?}");
+    // Without its index, the end of a table is damaged, too.
+    let last = original.len() as u64;
+    let (_, damaged) = check(Some(original.len() - 1));
+    assert_eq!(damaged.last().map(|range| range.end), Some(last));
+}
