@@ -228,3 +228,20 @@ fn an_interrupted_erasure_is_named_by_doctor_and_completed() {
     assert!(undone.status == 1 && undone.stderr.contains(nothing.trim_end()), "{}", undone.stderr);
     assert!(!world.run(&["doctor"]).stdout.contains("erasure"));
 }
+
+/// The process ended before the deletion.
+#[test]
+fn an_erasure_that_has_deleted_nothing_is_not_listed() {
+    let world = World::new();
+    let inserted = world.json(&["insert", "--key", "gate", "--title", "Gate", "--body", "It opens at noon."]);
+    world.json(&["write", "The gate opens at noon."]);
+    let at = "2026-11-21T08:00:00.000Z";
+    let begun = serde_json::json!([
+        { "target": { "messages-before": { "time": at, "recent": true } }, "tenant": {}, "at": at, "after": 1 },
+        { "target": { "note": inserted["id"] }, "tenant": {}, "at": at, "after": 2 }
+    ]);
+    world.write("store/erasures.json", &begun.to_string());
+    let report = world.run(&["doctor"]).stdout;
+    assert!(!report.contains("erasure"), "{report}");
+    assert!(!world.home().join("store/erasures.json").exists());
+}

@@ -14,6 +14,7 @@ mod unfinished;
 
 pub use erased_texts::ErasedTexts;
 pub use shared_log::complete_elsewhere;
+pub(crate) use unfinished::remove_without_deletion;
 pub use unfinished::{ErasureTarget, UnfinishedErasure, unfinished_erasures};
 
 use super::backup::{self, BackupCallbacks, BackupPart};

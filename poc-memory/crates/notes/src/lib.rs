@@ -241,6 +241,12 @@ impl Memory {
             tracing::warn!("{problem}");
             *memory.missing_vectors.lock() = Some(problem);
         }
+        // `doctor` reports a list that cannot be read.
+        if memory.store.read_only().is_none()
+            && let Err(error) = erasure::remove_without_deletion(&memory)
+        {
+            tracing::debug!("{error}");
+        }
         Ok(memory)
     }
 

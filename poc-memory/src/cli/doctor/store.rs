@@ -26,7 +26,6 @@ pub(super) fn check(
     deep: Option<&Globals>,
 ) -> (Vec<CheckResult>, Option<Connection>) {
     let mut results = check_quarantine(&paths.store());
-    results.extend(check_erasures(paths));
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
         None if config.store.log.is_empty() && !Store::exists(&paths.store()) => {
@@ -44,6 +43,8 @@ pub(super) fn check(
             Config::defaults().and_then(open)
         }
     };
+    // Opening the memory removes erasures that have deleted nothing.
+    results.extend(check_erasures(paths));
     let mut verified = Vec::new();
     let counted = connection.and_then(|mut connection| {
         // The verification comes first, because its result determines whether the store accepts writes.
@@ -185,7 +186,7 @@ fn check_erasures(paths: &Paths) -> Vec<CheckResult> {
         );
         CheckResult::new(CHECK, CheckState::Warning, message).hint(format!(
             "unless it is running or its deletion was undone, `{}` completes it; if it was undone, the next \
-                 erasure removes this entry",
+                 open of the memory removes this entry",
             erasure.command()
         ))
     };

@@ -198,6 +198,35 @@ fn an_undone_deletion_does_not_count_as_unfinished_and_the_next_erasure_removes_
     assert_eq!(unfinished.target, ErasureTarget::Note(other));
 }
 
+/// The process ends between the beginning and the deletion.
+#[test]
+fn an_erasure_that_has_deleted_nothing_is_removed_by_the_next_open() {
+    let memory = TestMemory::new();
+    let present = memory.note("present", "It opens at noon.");
+    let absent = memory.note("absent", "It closes at ten.");
+    deleted(&memory, absent);
+    let messages = ErasureTarget::MessagesBefore { time: memory.now(), recent: true };
+    let begun = [ErasureTarget::Note(absent), messages.clone(), ErasureTarget::Note(present)];
+    begun.into_iter().for_each(|target| interrupted(&memory, target));
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap().len(), 3);
+    let memory = memory.reopened();
+    // The note was deleted before, so its text is still in the history.
+    let [rest] = &unfinished_erasures(&memory.paths).unwrap()[..] else { panic!() };
+    assert_eq!(rest.target, ErasureTarget::Note(absent));
+    unfinished::remove_all(&memory.paths).unwrap();
+    interrupted(&memory, messages.clone());
+    let cause = memory.cause("manual", "forget");
+    memory.store.transact(cause, |tx| delete::apply(tx, present, memory.now())).unwrap();
+    let memory = memory.reopened();
+    let [rest] = &unfinished_erasures(&memory.paths).unwrap()[..] else { panic!() };
+    assert_eq!(rest.target, messages);
+    // The deletion is no longer in the history.
+    memory.note("later", "It has a bell.");
+    memory.store.compact(Some(Timestamp(i64::MAX)), &quiet()).unwrap();
+    let memory = memory.reopened();
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap().len(), 1);
+}
+
 #[test]
 fn an_erasure_whose_deletion_failed_is_abandoned_unless_something_may_be_deleted() {
     let memory = TestMemory::new();

@@ -113,6 +113,22 @@ impl UnfinishedErasure {
         Ok(false)
     }
 
+    /// Whether it may have a deletion to complete.
+    fn may_have_deletion(&self, memory: &Memory) -> Result<bool> {
+        let own = memory.of(&self.tenant);
+        if self.target.exists(&own)? {
+            return Ok(false);
+        }
+        match &self.target {
+            // It may have been deleted before the erasure began.
+            ErasureTarget::Note(_) | ErasureTarget::Message(_) => Ok(true),
+            // A compaction may have dropped the deletion from the history.
+            ErasureTarget::MessagesBefore { .. } => {
+                Ok(own.store.first_seq() > self.after + 1 || self.has_deletion(memory)?)
+            }
+        }
+    }
+
     /// Adds the texts that it has deleted, as far as the log still has them.
     pub(super) fn add_texts(&self, memory: &Memory, texts: &mut ErasedTexts) -> Result<()> {
         let memory = memory.of(&self.tenant);
@@ -181,6 +197,22 @@ pub(super) fn without_undone(memory: &Memory) -> Result<Vec<UnfinishedErasure>> 
         }
     }
     Ok(rest)
+}
+
+/// Removes the erasures that have nothing to complete: the process ended before their deletion, or the deletion was
+/// undone. No erasure may be running.
+///
+/// # Errors
+/// As [`unfinished_erasures`], and `read_only` or `unavailable` if the rest cannot be saved.
+pub(crate) fn remove_without_deletion(memory: &Memory) -> Result<()> {
+    let all = unfinished_erasures(&memory.paths)?;
+    let mut rest = Vec::new();
+    for own in &all {
+        if own.may_have_deletion(memory)? {
+            rest.push(own.clone());
+        }
+    }
+    if rest.len() < all.len() { write(&memory.paths, &rest) } else { Ok(()) }
 }
 
 /// Adds an erasure, before its deletion. Removes those whose deletion was undone.
