@@ -184,7 +184,7 @@ fn calibration_weights_each_folder_equally() {
     assert_eq!(few.status, 2);
     assert_eq!(
         few.stderr,
-        "error: 0 questions are too few to calibrate thresholds\nhint: at least 20 are needed; `poc-memory calibrate --from DIR` takes those of a folder\n"
+        "error: 0 questions are too few to calibrate thresholds\nhint: at least 20 are needed; `poc-memory calibrate --from FOLDER` takes those of a folder\n"
     );
 }
 

@@ -23,7 +23,7 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfigSet {
     /// The setting, such as `retrieve.top-k`
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "SETTING")]
     key: String,
     /// Its value
     #[arg(value_name = "VALUE", required_unless_present = "unset", allow_negative_numbers = true)]
@@ -116,11 +116,11 @@ impl LocalCommand for ConfigSet {
 
 /// Remove a setting from config.toml, so that its default applies
 ///
-/// The same as `config set KEY --unset`.
+/// The same as `config set SETTING --unset`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfigUnset {
     /// The setting, such as `retrieve.top-k`
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "SETTING")]
     key: String,
 }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 pub(super) struct EmbedDistill {
     /// Folder of the model: `config.json`, `model.safetensors`, `tokenizer.json` or `vocab.txt`
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "FOLDER")]
     from: PathBuf,
     /// Dimensions of the vectors
     #[arg(long, value_name = "N")]

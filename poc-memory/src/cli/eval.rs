@@ -35,11 +35,11 @@ use std::sync::Arc;
 /// that group only. Your settings are used; your memory is not touched.
 ///
 /// `eval --live [FILE]` asks your own memory instead: the questions of FILE, or those that were confirmed with
-/// `reinforce KEY --for QUESTION`. `poc-memory eval-live --help` describes it.
+/// `reinforce NOTE --for QUESTION`. `poc-memory eval-live --help` describes it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Eval {
     /// Folder with docs.jsonl, queries.jsonl and qrels.tsv
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     /// Also show the differences from an earlier run, given as its `--json` answer
     #[arg(long, value_name = "FILE", conflicts_with = "agents")]
@@ -69,7 +69,7 @@ pub(super) struct Eval {
     #[arg(long, conflicts_with_all = ["compare", "confirm", "agents"])]
     gates: bool,
     /// With --gates: folder with questions about something else [default: the questions of the other groups]
-    #[arg(long, value_name = "DIR", requires = "gates")]
+    #[arg(long, value_name = "FOLDER", requires = "gates")]
     foreign: Option<PathBuf>,
 }
 

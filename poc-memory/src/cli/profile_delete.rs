@@ -40,7 +40,7 @@ impl LocalCommand for ProfileDelete {
         let paths = context.paths.of_profile(&self.name)?;
         let Some(folders) = paths.own_folders() else {
             return Err(Error::invalid("the default profile cannot be deleted")
-                .hint("its folders contain all profiles; `poc-memory delete KEY` deletes a note")
+                .hint("its folders contain all profiles; `poc-memory delete NOTE` deletes a note")
                 .field("name"));
         };
         if !paths.exists() {

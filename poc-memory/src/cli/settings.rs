@@ -71,7 +71,7 @@ fn setting_line(Setting { key, value, origin }: &Setting) -> String {
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfigGet {
     /// The setting, such as `retrieve.top-k`
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "SETTING")]
     key: String,
 }
 

@@ -296,7 +296,7 @@ mod tests {
         let name =
             |line: &[&str], field: &str| converted(line, Error::invalid("0 is out of range").field(field));
         assert_eq!(name(&["search", "x"], "top_k"), "`--limit`: 0 is out of range");
-        assert_eq!(name(&["retrieve", "x"], "top_k"), "`--top-k`: 0 is out of range");
+        assert_eq!(name(&["retrieve", "x"], "top_k"), "`--limit`: 0 is out of range");
         assert_eq!(name(&["explore", "x"], "depth"), "`--depth`: 0 is out of range");
         assert_eq!(name(&["insert", "x"], "type"), "`--type`: 0 is out of range");
         assert_eq!(name(&["get", "x"], "node"), "`node`: 0 is out of range");

@@ -1,6 +1,6 @@
 //! Replaces commands by tools in messages for models.
 //!
-//! Messages and hints are written once, for a person at a shell: `` `poc-memory get KEY` shows it``. For a
+//! Messages and hints are written once, for a person at a shell: `` `poc-memory get NOTE` shows it``. For a
 //! model, the command is replaced by the tool that runs the same op. If there is no such tool, the command is
 //! described as one that the user can run.
 

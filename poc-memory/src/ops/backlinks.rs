@@ -22,6 +22,7 @@ const LIMIT: &str = "backlinks.limit";
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backlinks {
     /// Key or id of the note
+    #[arg(value_name = "NOTE")]
     node: String,
     /// How many notes, at most 1,000 [default: 20]
     #[arg(long, short = 'n', value_name = "N")]

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub(crate) struct Calibrate {
     /// Folder with docs.jsonl, queries.jsonl and qrels.tsv; may be given several times, each with the same
     /// weight
-    #[arg(long, value_name = "DIR", value_parser = absolute)]
+    #[arg(long, value_name = "FOLDER", value_parser = absolute)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     from: Vec<PathBuf>,
 }

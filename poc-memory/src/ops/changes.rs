@@ -25,7 +25,7 @@ const SHOWN_NOTES: usize = 3;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Changes {
     /// How many changes, at most 1000 [default: 20]
-    #[arg(long, short = 'n', value_name = "NUMBER")]
+    #[arg(long, short = 'n', value_name = "N")]
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Delete {
     /// Key or id of the note
+    #[arg(value_name = "NOTE")]
     node: String,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
     /// quarantine. This deletes the history of the whole memory, so no earlier change can be undone. To erase a note

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Demote {
     /// Key or id of the note
+    #[arg(value_name = "NOTE")]
     node: String,
 }
 

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// Measure how well search answers questions about your own notes. The questions are those of a file, or those that
-/// were confirmed with `reinforce KEY --for QUESTION`. Each confirmed question is left out while it is asked. The
+/// were confirmed with `reinforce NOTE --for QUESTION`. Each confirmed question is left out while it is asked. The
 /// file has one JSON object per line: {"text": QUESTION, "keys": [KEY, …]}, optionally with "id" and "type". Nothing
 /// is changed, and no note counts as used. `eval --live` does the same.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

@@ -40,7 +40,7 @@ pub(crate) struct Explore {
     #[schemars(range(min = 1, max = 32))]
     beam: Option<usize>,
     /// Stop after this many notes, 1 to 256 [default: 12]
-    #[arg(long, value_name = "N")]
+    #[arg(long = "limit", short = 'n', alias = "target-count", value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     target_count: Option<usize>,

@@ -23,6 +23,7 @@ use std::fmt::Write as _;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Get {
     /// Key of the note in any unambiguous spelling, its id, or the first 8 digits of the id
+    #[arg(value_name = "NOTE")]
     node: String,
     /// Print the note as a Markdown file with front matter
     #[arg(long)]

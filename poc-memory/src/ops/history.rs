@@ -21,6 +21,7 @@ use std::fmt::Write as _;
 #[schemars(rename = "History")]
 pub(crate) struct HistoryRequest {
     /// Key or id of the note
+    #[arg(value_name = "NOTE")]
     node: String,
     /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]

@@ -69,7 +69,7 @@ pub(crate) struct InsertRequest {
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f64>)]
     weight: Option<f64>,
     /// Key or id of a note that this one replaces
-    #[arg(long, value_name = "NODE", conflicts_with = "update")]
+    #[arg(long, value_name = "NOTE", conflicts_with = "update")]
     supersedes: Option<String>,
     /// Make this a new version of the note with this key. Omitted fields keep their values, except that a
     /// title derived from the body follows the new body. If no note has the key, a new note is stored

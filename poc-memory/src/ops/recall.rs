@@ -25,7 +25,7 @@ pub(crate) struct Recall {
     #[schemars(regex(pattern = r"\S"))]
     text: TextArgument,
     /// How many notes, at most 256 [default: 8]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long = "limit", short = 'n', alias = "k", short_alias = 'k', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     k: Option<usize>,
@@ -34,7 +34,7 @@ pub(crate) struct Recall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 8))]
     hops: Option<usize>,
-    /// How many of the nearest notes are scored, at most 1000 and at least `k` [default: 300]
+    /// How many of the nearest notes are scored, at most 1000 and at least as many as are returned [default: 300]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]

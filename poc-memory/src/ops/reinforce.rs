@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reinforce {
     /// Key or id of the note
+    #[arg(value_name = "NOTE")]
     node: String,
     /// The question that the note answered. It is kept, and similar questions find the note better
     #[arg(long = "for", value_name = "TEXT", value_parser = argument::text)]

@@ -14,13 +14,14 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rename {
     /// Key or id of the note
+    #[arg(value_name = "NOTE")]
     node: String,
     /// Its new key
-    #[arg(value_name = "NEW_KEY", required_unless_present = "forget")]
+    #[arg(value_name = "NEW-KEY", required_unless_present = "forget")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     /// A former key to release, so that another note can use it; repeatable
-    #[arg(long, value_name = "FORMER_KEY")]
+    #[arg(long, value_name = "FORMER-KEY")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forget: Vec<String>,
     /// Change the note only if it still has this version, which `get` shows

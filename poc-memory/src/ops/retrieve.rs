@@ -28,7 +28,7 @@ pub(crate) struct Retrieve {
     #[schemars(regex(pattern = r"\S"))]
     text: TextArgument,
     /// How many notes, at most 256 [default: 8]
-    #[arg(long, short = 'k', alias = "limit", short_alias = 'n', value_name = "N")]
+    #[arg(long = "limit", short = 'n', alias = "top-k", short_alias = 'k', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     top_k: Option<usize>,

@@ -36,7 +36,7 @@ pub(crate) struct StatsRequest {
     #[serde(default)]
     since: Option<Moment>,
     /// List at most N tenants, those with the most notes [default: 100]
-    #[arg(long, value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     limit: Option<usize>,

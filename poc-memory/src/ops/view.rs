@@ -27,11 +27,11 @@ pub(crate) struct ViewRequest {
     #[serde(default)]
     pipeline: Vec<String>,
     /// Select this note, the notes that it has edges of any kind to, and the notes around them
-    #[arg(long, value_name = "KEY", conflicts_with = "pipeline")]
+    #[arg(long, value_name = "NOTE", conflicts_with = "pipeline")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     around: Option<String>,
     /// Maximum number of notes, 1 to 100000 [default: 2000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     limit: Option<usize>,

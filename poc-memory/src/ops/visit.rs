@@ -16,7 +16,7 @@ pub(crate) struct VisitRequest {
     /// Name of the agent
     agent: String,
     /// Keys or ids of the notes
-    #[arg(required = true, value_name = "NODE")]
+    #[arg(required = true, value_name = "NOTE")]
     nodes: Vec<String>,
     /// Outcome of the visit [default: processed]
     #[arg(long, value_parser = argument::outcome())]

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(rename = "Weight")]
 pub(crate) struct WeightRequest {
     /// Key or id of the note
+    #[arg(value_name = "NOTE")]
     node: String,
     /// `2.5` sets the weight, `+0.3` and `-0.3` adjust it
     #[arg(allow_hyphen_values = true, value_parser = argument::change)]

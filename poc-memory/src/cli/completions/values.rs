@@ -42,7 +42,7 @@ impl CompletionKind {
             ("agent new", ..) => None,
             (_, _, "AGENT") | (_, "agent", "NAME") => Some(CompletionKind::Agent),
             (_, _, "RUN") | ("agent diff", "first" | "second", _) => Some(CompletionKind::Run),
-            (_, _, "NODE") | ("link", "from" | "to", _) | ("supersede", "old" | "new", _) => {
+            (_, _, "NOTE") | ("link", "from" | "to", _) | ("supersede", "old" | "new", _) => {
                 Some(CompletionKind::Key)
             }
             (_, _, "VAULT") => Some(CompletionKind::Vault),

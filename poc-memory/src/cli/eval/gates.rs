@@ -33,7 +33,7 @@ pub(super) fn show(set: &str, embedder: &str, gates: &[GateRates]) -> String {
          relevant\n",
     );
     if foreign == 0 {
-        text.push_str("no foreign questions: `--foreign DIR` gives a set about something else\n");
+        text.push_str("no foreign questions: `--foreign FOLDER` gives a set about something else\n");
     }
     text
 }

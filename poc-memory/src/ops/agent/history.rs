@@ -24,8 +24,8 @@ pub(crate) struct AgentHistory {
     /// Name of the agent; if omitted, all agents
     #[serde(default)]
     agent: Option<String>,
-    /// Number of runs to list [default: 20]
-    #[arg(long, value_name = "N")]
+    /// How many runs [default: 20]
+    #[arg(long, short = 'n', value_name = "N")]
     #[serde(default)]
     limit: Option<usize>,
     /// List only runs with one of these statuses

@@ -37,7 +37,7 @@ pub(crate) struct AgentRun {
     #[serde(default)]
     force: bool,
     /// Key or id of a note; process only this one
-    #[arg(long, value_name = "NODE")]
+    #[arg(long, value_name = "NOTE")]
     #[serde(default)]
     target: Option<String>,
     /// Print the run as a `[[tests]]` entry for the end of the agent's file

@@ -65,7 +65,7 @@ fn require_size(entry: String) -> Result<String> {
     }
     let message = format!("the test would have {} bytes, more than {MAX_BYTES}", entry.len());
     Err(Error::conflict(message).hint(
-        "run it on fewer or shorter notes, such as a single one: `poc-memory agent run NAME --record --target NODE`",
+        "run it on fewer or shorter notes, such as a single one: `poc-memory agent run NAME --record --target NOTE`",
     ))
 }
 
