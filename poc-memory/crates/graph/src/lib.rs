@@ -12,6 +12,7 @@ mod edge;
 pub mod error;
 mod history_point;
 mod id;
+mod inline_markup;
 pub mod json;
 mod key;
 mod lists;
@@ -49,7 +50,7 @@ pub use structure::{
     StructureOptions, StructureSource, clustering,
 };
 pub use tenant::{Tenant, Tuple};
-pub use title::{DERIVED_TITLE_CHARS, is_title_of, one_line, title_of};
+pub use title::{DERIVED_TITLE_CHARS, former_title_of, is_title_of, one_line, title_of};
 pub use view::{
     Builder, Ix, MergedEdge, Neighbor, OptionalTimestampCursor, Representation, View, Visibility,
 };

@@ -1,17 +1,54 @@
 //! Titles of notes: given explicitly, or derived from the first line of the text.
 
 use super::Node;
+use super::inline_markup::{has_markup, unclosed_html, visible_text};
 
 /// Maximum number of characters of a title derived from the body.
 pub const DERIVED_TITLE_CHARS: usize = 80;
 
-/// The title derived from a body: its first line with text, without Markdown markup, truncated at a word boundary.
-/// `None` if there is no such line.
+/// The title derived from a body: the visible text of its first line with text, that is, without Markdown markup and
+/// HTML, truncated at a word boundary. Lines of images and HTML only are skipped if another line has text. `None` if no
+/// line has text.
 pub fn title_of(body: &str) -> Option<String> {
-    let line = without_marks(first_line(body)?);
-    let line = one_line(line.trim_end_matches(|c: char| c == '#' || c.is_whitespace()));
+    title_line(body).map(|(_, text)| truncated(text))
+}
+
+/// The title that earlier releases derived from a body. They kept markup within the line, and did not skip lines of
+/// images and HTML.
+pub fn former_title_of(body: &str) -> Option<String> {
+    first_line(body).map(|line| truncated(text_of(line)))
+}
+
+/// The line that gives a body its title, and the text of the line.
+fn title_line(body: &str) -> Option<(&str, String)> {
+    let first = first_line(body)?;
+    // The text that ends the HTML which the lines are in.
+    let mut html_end: Option<&str> = None;
+    if has_markup(first) {
+        for line in body.lines() {
+            if let Some(end) = html_end {
+                html_end = html_end.filter(|_| !line.to_ascii_lowercase().contains(end));
+                continue;
+            }
+            html_end = unclosed_html(line);
+            let text = text_of(&visible_text(line));
+            if !text.is_empty() {
+                return Some((line, text));
+            }
+        }
+    }
+    Some((first, text_of(first)))
+}
+
+/// The text of a line without the markup at its ends.
+fn text_of(line: &str) -> String {
+    one_line(without_marks(line).trim_end_matches(|c: char| c == '#' || c.is_whitespace()))
+}
+
+/// A title of at most [`DERIVED_TITLE_CHARS`] characters.
+fn truncated(line: String) -> String {
     if line.chars().count() <= DERIVED_TITLE_CHARS {
-        return Some(line);
+        return line;
     }
     let mut title = String::new();
     let mut length = 0;
@@ -30,13 +67,14 @@ pub fn title_of(body: &str) -> Option<String> {
         title = line.chars().take(DERIVED_TITLE_CHARS - 1).collect();
     }
     title.push('…');
-    Some(title)
+    title
 }
 
-/// Whether [`title_of`] gives this title for a body.
+/// Whether this release or an earlier one derives this title from a body.
 pub fn is_title_of(title: &str, body: &str) -> bool {
-    first_line(body).is_some_and(|line| may_be_derived_from(title, line))
-        && title_of(body).as_deref() == Some(title)
+    let Some(first) = first_line(body) else { return false };
+    let is_former = may_be_derived_from(title, first) && truncated(text_of(first)) == title;
+    is_former || has_markup(first) && title_of(body).as_deref() == Some(title)
 }
 
 /// Whether a title may be derived from a line with text. Most other titles differ in the first character, which is
@@ -84,12 +122,17 @@ impl Node {
     /// The title if it was given explicitly or is a heading of the text; `None` if it was derived from a plain first
     /// line.
     pub fn own_title(&self) -> Option<&str> {
+        let is_plain = |line: &str| !line.trim_start().starts_with('#');
         let repeats = || {
-            let Some(line) = first_line(&self.body) else { return false };
-            let heading = line.trim_start().starts_with('#');
-            !heading
-                && may_be_derived_from(&self.title, line)
-                && title_of(&self.body).is_some_and(|derived| is_derived(&self.title, &derived))
+            let Some(first) = first_line(&self.body) else { return false };
+            let is_former = is_plain(first)
+                && may_be_derived_from(&self.title, first)
+                && is_derived(&self.title, &truncated(text_of(first)));
+            let is_derived_now = || {
+                title_line(&self.body)
+                    .is_some_and(|(line, text)| is_plain(line) && truncated(text) == self.title)
+            };
+            is_former || has_markup(first) && is_derived_now()
         };
         (!self.title.is_empty() && !repeats()).then_some(self.title.as_str())
     }
@@ -111,13 +154,17 @@ mod tests {
         fn a_title_is_compared_with_the_derived_one(
             body in "[ab#`*. \\n-]{0,12}", other in "[ab`…]{0,3}", is_derived_title: bool,
         ) {
-            let derived = title_of(&body);
+            let (derived, former) = (title_of(&body), former_title_of(&body));
             let title = derived.clone().filter(|_| is_derived_title).unwrap_or(other);
-            prop_assert_eq!(is_title_of(&title, &body), derived.as_ref() == Some(&title));
-            let heading = first_line(&body).is_some_and(|line| line.trim_start().starts_with('#'));
-            let repeats = !heading && derived.is_some_and(|derived| is_derived(&title, &derived));
+            let is_title = [&derived, &former].contains(&&Some(title.clone()));
+            prop_assert_eq!(is_title_of(&title, &body), is_title);
+            let is_plain = |line: &str| !line.trim_start().starts_with('#');
+            let repeats_former = first_line(&body).is_some_and(is_plain)
+                && former.is_some_and(|former| is_derived(&title, &former));
+            let repeats = title_line(&body).is_some_and(|(line, _)| is_plain(line))
+                && derived.as_ref() == Some(&title);
             let node = Node { title: title.clone(), body, ..testing::node(1) };
-            prop_assert_eq!(node.own_title().is_some(), !title.is_empty() && !repeats);
+            prop_assert_eq!(node.own_title().is_some(), !title.is_empty() && !repeats_former && !repeats);
         }
     }
 
@@ -132,11 +179,37 @@ mod tests {
         check("```rust\nfn main() {}\n```", Some("rust"));
         check("`\n``` \nText", Some("Text"));
         check("<!-- markdownlint-disable -->\n# Journal", Some("Journal"));
-        check("<!-- a --> Journal", Some("<!-- a --> Journal"));
+        check("<!-- a --> Journal", Some("Journal"));
         let long = title_of(&"word ".repeat(60)).unwrap();
         assert!(long.ends_with("word…") && long.chars().count() <= DERIVED_TITLE_CHARS, "{long}");
         let endless = title_of(&"x".repeat(500)).unwrap();
         assert_eq!(endless.chars().count(), DERIVED_TITLE_CHARS);
+    }
+
+    #[test]
+    fn a_title_of_a_readme_is_its_visible_text() {
+        let check = |body: &str, title: &str| assert_eq!(title_of(body).as_deref(), Some(title));
+        check("# **heck** is a case conversion library", "heck is a case conversion library");
+        check("[hyper](https://hyper.rs) is *fast*", "hyper is fast");
+        check(
+            "<div align=\"center\">\n\n<img\n  src=\"logo.png\">\n\n# Name &amp; more\n</div>",
+            "Name & more",
+        );
+        check("<style>\n.a { color: red; }\n</style>\n\n# Name", "Name");
+        check("<!--\nLicence: MIT\n-->\n[![badge](http://x)](http://y)\n\nText", "Text");
+        // Nothing else has text.
+        check("![Picture](a.png)", "![Picture](a.png)");
+        check("* [ ] call Ann", "[ ] call Ann");
+    }
+
+    #[test]
+    fn a_title_that_an_earlier_release_derived_is_no_own_title() {
+        let body = "The **best** [soup](soup.md)";
+        assert_eq!(former_title_of(body).as_deref(), Some(body));
+        for title in [body, "The best soup"] {
+            let node = Node { title: title.into(), body: body.into(), ..testing::node(1) };
+            assert!(is_title_of(title, body) && node.own_title().is_none(), "{title}");
+        }
     }
 
     #[test]

@@ -17,18 +17,10 @@ pub(super) struct SnapshottedIndex<C> {
     // `None` for a fork, which is never saved.
     file: Option<PathBuf>,
     fingerprint: Fingerprint,
-    earlier: Option<EarlierFormat<C>>,
     state: RwLock<IndexState<C>>,
     latch: Latch,
     // The value of `IndexState::changes` when the file was saved.
     saved: AtomicU64,
-}
-
-/// An earlier format of the file, which is still read.
-#[derive(Clone)]
-pub(super) struct EarlierFormat<C> {
-    pub(super) fingerprint: Fingerprint,
-    pub(super) decode: fn(&[u8]) -> Option<C>,
 }
 
 #[derive(Default)]
@@ -44,17 +36,13 @@ pub(super) type ReadGuard<'a, C> = MappedRwLockReadGuard<'a, C>;
 
 impl<C: Default + Clone> SnapshottedIndex<C> {
     /// Creates an empty index with its file in a directory. It is not released yet.
-    pub(super) fn closed(
-        directory: &Path,
-        fingerprint: Fingerprint,
-        earlier: Option<EarlierFormat<C>>,
-    ) -> SnapshottedIndex<C> {
-        SnapshottedIndex::new(Some(directory.join("snapshot")), fingerprint, earlier, IndexState::default())
+    pub(super) fn closed(directory: &Path, fingerprint: Fingerprint) -> SnapshottedIndex<C> {
+        SnapshottedIndex::new(Some(directory.join("snapshot")), fingerprint, IndexState::default())
     }
 
     /// Creates an empty index with the same settings and its file in another directory. It is not released yet.
     pub(super) fn empty_in(&self, directory: &Path) -> SnapshottedIndex<C> {
-        SnapshottedIndex::closed(directory, self.fingerprint, self.earlier.clone())
+        SnapshottedIndex::closed(directory, self.fingerprint)
     }
 
     /// An independent copy of the current state. It exists only in memory.
@@ -64,19 +52,14 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
             let state = self.state.read();
             IndexState { content: state.content.clone(), applied: state.applied, changes: 0 }
         };
-        let fork = SnapshottedIndex::new(None, self.fingerprint, self.earlier.clone(), state);
+        let fork = SnapshottedIndex::new(None, self.fingerprint, state);
         fork.release();
         fork
     }
 
-    fn new(
-        file: Option<PathBuf>,
-        fingerprint: Fingerprint,
-        earlier: Option<EarlierFormat<C>>,
-        state: IndexState<C>,
-    ) -> SnapshottedIndex<C> {
+    fn new(file: Option<PathBuf>, fingerprint: Fingerprint, state: IndexState<C>) -> SnapshottedIndex<C> {
         let (state, latch) = (RwLock::new(state), Latch::default());
-        SnapshottedIndex { file, fingerprint, earlier, state, latch, saved: AtomicU64::new(0) }
+        SnapshottedIndex { file, fingerprint, state, latch, saved: AtomicU64::new(0) }
     }
 
     /// Waits until the index is released, and locks the content for reading. A thread must not call this again while it
@@ -90,24 +73,15 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
     /// decoded.
     pub(super) fn load(&self, decode: impl FnOnce(Vec<u8>) -> Option<C>) -> bool {
         let Some(file) = &self.file else { return false };
-        let earlier =
-            self.earlier.as_ref().filter(|earlier| atomic_file::has_fingerprint(file, earlier.fingerprint));
-        let fingerprint = earlier.map_or(self.fingerprint, |earlier| earlier.fingerprint);
-        let Some((applied, bytes)) = atomic_file::read(file, fingerprint) else { return false };
-        let content = match earlier {
-            Some(earlier) => (earlier.decode)(&bytes),
-            None => decode(bytes),
-        };
-        let state = content.map(|content| IndexState { content, applied, changes: 0 });
+        let Some((applied, bytes)) = atomic_file::read(file, self.fingerprint) else { return false };
+        let state = decode(bytes).map(|content| IndexState { content, applied, changes: 0 });
         state.map(|state| *self.state.write() = state).is_some()
     }
 
-    /// The position in the saved file according to its unverified header; `None` if the file is missing or in no format
-    /// that can be loaded.
+    /// The position in the saved file according to its unverified header; `None` if the file is missing or has another
+    /// fingerprint.
     pub(super) fn claimed_seq(&self) -> Option<u64> {
-        let file = self.file.as_deref()?;
-        let earlier = || atomic_file::claimed_seq(file, self.earlier.as_ref()?.fingerprint);
-        atomic_file::claimed_seq(file, self.fingerprint).or_else(earlier)
+        atomic_file::claimed_seq(self.file.as_deref()?, self.fingerprint)
     }
 
     /// Whether the index has not changed since it was last saved.

@@ -7,7 +7,7 @@ use super::{Memory, automatic_edges, derivation, key, rename, resolve, supersede
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, Node, NodeId, project_name};
+use poc_graph::{Activity, Node, NodeId, former_title_of, is_title_of, project_name};
 use poc_store::{Cause, Commit, Transaction};
 use std::sync::Arc;
 
@@ -123,20 +123,40 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
     Ok(PreparedNote { content, supersedes, ignores_labels, provenance, config })
 }
 
-/// The note with the same content. With `ignores_labels`, also a note that lacks only the labels of projects, because
-/// it was stored outside of the project, or before notes got labels.
+/// The note with the same content, also with the title that an earlier release derived from it. With `ignores_labels`,
+/// also a note that lacks only the labels of projects, because it was stored outside of the project, or before notes
+/// got labels.
 fn same_content(
     find: impl Fn(&[u8; 32]) -> Result<Option<NodeId>>,
     node: &Node,
     ignores_labels: bool,
 ) -> Result<Option<NodeId>> {
     let same = find(&node.content_hash)?;
-    if same.is_some() || !ignores_labels {
+    if same.is_some() {
         return Ok(same);
     }
-    let mut plain = node.clone();
-    plain.keywords.retain(|word| project_name(word).is_none());
-    if plain.keywords.len() == node.keywords.len() { Ok(None) } else { find(&plain.hash()) }
+    let mut variants = Vec::new();
+    if is_title_of(&node.title, &node.body)
+        && let Some(title) = former_title_of(&node.body).filter(|title| *title != node.title)
+    {
+        variants.push(Node { title, ..node.clone() });
+    }
+    if ignores_labels && node.keywords.iter().any(|word| project_name(word).is_some()) {
+        let unlabelled = |node: &Node| {
+            let mut node = node.clone();
+            node.keywords.retain(|word| project_name(word).is_none());
+            node
+        };
+        let more: Vec<Node> = std::iter::once(node).chain(&variants).map(unlabelled).collect();
+        variants.extend(more);
+    }
+    for variant in variants {
+        let same = find(&variant.hash())?;
+        if same.is_some() {
+            return Ok(same);
+        }
+    }
+    Ok(None)
 }
 
 /// Stores a prepared note. All checks happen before the first write, so that a failure leaves the transaction

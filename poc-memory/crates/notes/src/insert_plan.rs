@@ -6,7 +6,7 @@ use super::{Memory, key, passages, resolve};
 use poc_embed::Embedder;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, Node, NodeType, Origin, State, Trust, title_of};
+use poc_graph::{Category, Node, NodeType, Origin, State, Trust, is_title_of, title_of};
 use poc_rank::histogram::Histogram;
 use std::borrow::Cow;
 
@@ -153,7 +153,7 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     };
     replace(&mut node.body, &draft.body);
     // A title that was derived from the body changes with it.
-    let follows = draft.body.is_some() && title_of(&stored.body).as_ref() == Some(&stored.title);
+    let follows = draft.body.is_some() && is_title_of(&stored.title, &stored.body);
     let title = draft.title.clone().or_else(|| title_of(&node.body).filter(|_| follows));
     replace(&mut node.title, &title);
     replace(&mut node.node_type.0, &draft.node_type);

@@ -9,7 +9,7 @@ use super::{Draft, delete, history, insert, supersede, visit};
 use poc_config::Config;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Span;
-use poc_graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome};
+use poc_graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome, former_title_of};
 use poc_store::Transaction;
 
 fn describe(error: Error) -> String {
@@ -57,6 +57,19 @@ fn a_note_is_stored_once() {
     });
     assert_eq!(again.unwrap(), insert::InsertReport { duplicate: true, ..first });
     assert_eq!(memory.store.view().seq, seq, "a duplicate writes nothing");
+}
+
+#[test]
+fn a_note_with_the_title_that_an_earlier_release_derived_is_stored_once() {
+    let memory = TestMemory::new();
+    let body = "# **heck** is a [library](https://example.org)";
+    let former = memory.insert(Draft { title: former_title_of(body), ..draft(body) }).unwrap();
+    let again = memory.insert(draft(body)).unwrap();
+    assert_eq!((again.id, again.duplicate), (former.id, true));
+    // The next text gives the note its title.
+    let update = Draft { key: Some(former.key), update: true, ..draft("# The *next* text") };
+    memory.insert(update).unwrap();
+    assert_eq!(node(&memory, former.id).title, "The next text");
 }
 
 #[test]

@@ -105,11 +105,6 @@ pub fn is_damaged(path: &Path) -> bool {
     }
 }
 
-/// Whether the header of the file has the given fingerprint. Nothing else is checked.
-pub fn has_fingerprint(path: &Path, fingerprint: Fingerprint) -> bool {
-    claimed_seq(path, fingerprint).is_some()
-}
-
 /// The sequence number in the header of the file. The rest of the file is neither read nor checked.
 pub fn claimed_seq(path: &Path, fingerprint: Fingerprint) -> Option<u64> {
     read_header(path).and_then(|(found, seq)| (found == fingerprint).then_some(seq))

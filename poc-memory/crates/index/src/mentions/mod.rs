@@ -31,7 +31,7 @@ mod vocabulary;
 mod words;
 
 use crate::per_tenant::Index;
-use crate::snapshotted::{EarlierFormat, SnapshottedIndex};
+use crate::snapshotted::SnapshottedIndex;
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
 use poc_store::NoteDigests;
@@ -49,10 +49,9 @@ impl MentionIndex {
     /// Creates the index with its snapshot in a directory. Nothing is read before [`Index::load`], and readers wait for
     /// [`Index::release`].
     pub fn closed(directory: &Path) -> MentionIndex {
-        // The revision of the words must be incremented when their segmentation or folding changes.
-        let fingerprint = |format: u8| Fingerprint::of(&format!("mention index {format}, words 3"));
-        let earlier = EarlierFormat { fingerprint: fingerprint(3), decode: snapshot::decode_earlier };
-        MentionIndex(SnapshottedIndex::closed(directory, fingerprint(4), Some(earlier)))
+        // The revision of the words must be incremented when their segmentation, their folding or the titles of notes
+        // (`Node::titles`) change.
+        MentionIndex(SnapshottedIndex::closed(directory, Fingerprint::of("mention index 4, words 4")))
     }
 
     /// An independent copy of the current state. It exists only in memory.

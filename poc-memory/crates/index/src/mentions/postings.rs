@@ -90,7 +90,7 @@ impl MentionPostings {
         let names: Vec<Vec<u32>> =
             names.iter().map(|name| self.numbered(name).into_iter().map(number).collect()).collect();
         let body: Vec<PackedWord> = self.numbered(body);
-        self.load(id, &names, &body);
+        self.put_numbered(id, &names, &body);
     }
 
     fn numbered(&mut self, words: &FoldedWords) -> Vec<PackedWord> {
@@ -98,7 +98,7 @@ impl MentionPostings {
     }
 
     /// Like [`MentionPostings::put`], for words that already have numbers.
-    pub(super) fn load(&mut self, id: NodeId, names: &[Vec<u32>], body: &[PackedWord]) {
+    fn put_numbered(&mut self, id: NodeId, names: &[Vec<u32>], body: &[PackedWord]) {
         let words = packed_note(names, body.iter().copied());
         if let Some(slot) = self.by_id.get(&id)
             && self.note(*slot).is_some_and(|note| *note.words == words)
@@ -186,11 +186,6 @@ impl MentionPostings {
     /// The vocabulary.
     pub(super) fn vocabulary(&self) -> &MentionVocabulary {
         &self.vocabulary
-    }
-
-    /// The number of a word, which is added if it is new.
-    pub(super) fn word_number(&mut self, word: &str) -> u32 {
-        self.vocabulary.get_or_insert(word)
     }
 
     pub(super) fn mentioned_by(&self, id: NodeId) -> Vec<NodeId> {

@@ -2,7 +2,6 @@
 //! contains any more are omitted. The words of the bodies and the slots of the bodies stay packed when the index is
 //! loaded.
 
-use super::packed;
 use super::postings::{IndexedNote, MentionPostings, NumberedNote, packed_note};
 use super::vocabulary::{MentionVocabulary, WordBodies};
 use crate::error::IndexError;
@@ -114,58 +113,6 @@ pub(super) fn decode(snapshot: Vec<u8>) -> Option<MentionPostings> {
     let postings = MentionPostings::restore(vocabulary, saved, size)?;
     let is_complete = postings.vocabulary().len() == words as usize && postings.len() == notes as usize;
     (bytes.is_empty() && is_complete).then_some(postings)
-}
-
-/// Format 3.
-#[cfg_attr(test, derive(Serialize))]
-#[derive(Deserialize)]
-struct EarlierSnapshot {
-    words: Vec<String>,
-    notes: Vec<EarlierNote>,
-}
-
-#[cfg_attr(test, derive(Serialize))]
-#[derive(Deserialize)]
-struct EarlierNote {
-    id: [u8; 16],
-    // The words of each name.
-    names: Vec<Vec<u32>>,
-    // The words of the body, packed.
-    body: Vec<u8>,
-}
-
-/// Decodes the index in format 3; `None` if the bytes are invalid.
-pub(super) fn decode_earlier(bytes: &[u8]) -> Option<MentionPostings> {
-    let EarlierSnapshot { words, notes } = postcard::from_bytes(bytes).ok()?;
-    let mut postings = MentionPostings::default();
-    for (number, word) in (0u32..).zip(&words) {
-        if postings.word_number(word) != number {
-            return None;
-        }
-    }
-    let known = |number: u32| (number as usize) < words.len();
-    for EarlierNote { id, names, body } in notes {
-        let body: Vec<packed::PackedWord> = packed::words(&body).collect();
-        if !names.iter().flatten().copied().chain(body.iter().map(|(number, _)| *number)).all(known) {
-            return None;
-        }
-        postings.load(NodeId::from_bytes(id), &names, &body);
-    }
-    Some(postings)
-}
-
-/// Encodes an index in format 3.
-#[cfg(test)]
-pub(super) fn encode_earlier(postings: &MentionPostings) -> Vec<u8> {
-    let vocabulary = postings.vocabulary();
-    let note = |(_, NumberedNote { id, names, body }): (u32, NumberedNote)| {
-        let mut packed = Vec::new();
-        body.into_iter().for_each(|word| packed::push(&mut packed, word));
-        EarlierNote { id: *id.as_bytes(), names, body: packed }
-    };
-    let words = (0..vocabulary.len() as u32).map(|number| vocabulary.word(number).to_owned());
-    let snapshot = EarlierSnapshot { words: words.collect(), notes: postings.notes().map(note).collect() };
-    postcard::to_allocvec(&snapshot).unwrap()
 }
 
 /// The saved form of a decoded index.

@@ -14,7 +14,7 @@ mod tests;
 pub(super) mod tokens;
 use crate::error::IndexError;
 use crate::per_tenant::Index;
-use crate::snapshotted::{EarlierFormat, SnapshottedIndex};
+use crate::snapshotted::SnapshottedIndex;
 pub use hit::{TextField, TextHit};
 pub use joined::JoinedScores;
 use poc_graph::error::Result;
@@ -58,11 +58,10 @@ impl TextIndex {
     pub fn closed(directory: &Path, config: &poc_config::TextConfig) -> Result<TextIndex> {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
-        // The revision of the tokens must be incremented when the tokenizer changes, because it then gives other terms.
-        let fingerprint =
-            |format: u8| Fingerprint::of(&format!("text index {format}, tokens 2, {}", config.language));
-        let earlier = EarlierFormat { fingerprint: fingerprint(3), decode: snapshot::decode_earlier };
-        let content = SnapshottedIndex::closed(directory, fingerprint(4), Some(earlier));
+        // The revision of the tokens must be incremented when the tokenizer or the titles of notes (`Node::titles`)
+        // change, because they then give other terms.
+        let fingerprint = Fingerprint::of(&format!("text index 4, tokens 3, {}", config.language));
+        let content = SnapshottedIndex::closed(directory, fingerprint);
         Ok(TextIndex { content, tokenizer, parameters })
     }
 

@@ -93,58 +93,6 @@ pub(super) fn decode(snapshot: Vec<u8>) -> Option<Postings> {
     (bytes.is_empty() && postings.len() == documents as usize).then_some(postings)
 }
 
-/// Format 3.
-#[cfg_attr(test, derive(Serialize))]
-#[derive(Deserialize)]
-struct EarlierSnapshot {
-    documents: Vec<SavedDocument>,
-    terms: Vec<(String, Vec<EarlierPosting>)>,
-}
-
-/// The position of a document in the list, and the occurrences in its title and in its body.
-type EarlierPosting = (u32, u16, u16);
-
-/// Decodes the index in format 3; `None` if the bytes are invalid.
-pub(super) fn decode_earlier(bytes: &[u8]) -> Option<Postings> {
-    let snapshot: EarlierSnapshot = postcard::from_bytes(bytes).ok()?;
-    let mut postings = Postings::default();
-    let count = snapshot.documents.len();
-    for (id, title, body, sketch) in snapshot.documents {
-        postings.add_document(NodeId::from_bytes(id), Lengths { title, body }, sketch);
-    }
-    for (name, entries) in snapshot.terms {
-        let entries = entries.into_iter();
-        let entries: Vec<Posting> =
-            entries.map(|(document, title, body)| Posting { document, title, body }).collect();
-        let ordered = entries.is_sorted_by(|a, b| a.document < b.document);
-        if !ordered || entries.last().is_some_and(|last| last.document as usize >= count) {
-            return None;
-        }
-        postings.add_term(Term {
-            name: name.into(),
-            titles: entries.iter().filter(|posting| posting.title > 0).count(),
-            bodies: entries.iter().filter(|posting| posting.body > 0).count(),
-            postings: entries.into(),
-        })?;
-    }
-    (postings.len() == count).then_some(postings)
-}
-
-/// Encodes an index whose documents have no gaps in format 3.
-#[cfg(test)]
-pub(super) fn encode_earlier(postings: &Postings) -> Vec<u8> {
-    let document = |(_, id, lengths, sketch): (u32, NodeId, Lengths, WordSketch)| {
-        (*id.as_bytes(), lengths.title, lengths.body, sketch)
-    };
-    let posting = |posting: Posting| (posting.document, posting.title, posting.body);
-    let term = |term: &Term| (term.name.to_string(), term.postings.each().map(posting).collect());
-    let snapshot = EarlierSnapshot {
-        documents: postings.documents().map(document).collect(),
-        terms: postings.terms().map(term).collect(),
-    };
-    postcard::to_allocvec(&snapshot).unwrap()
-}
-
 /// The saved form of a decoded index.
 #[cfg(any(fuzzing, test))]
 pub(crate) fn saved_again(bytes: &[u8]) -> Option<Vec<u8>> {
