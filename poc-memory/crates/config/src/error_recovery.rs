@@ -94,9 +94,9 @@ mod tests {
     use crate::Config;
     use poc_graph::error::Error;
 
-    fn mistakes(text: &str, variables: &[(&str, &str)]) -> String {
+    fn mistakes(text: Option<&str>, variables: &[(&str, &str)]) -> String {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let error = Config::layered(Some(("config.toml", text)), variables).unwrap_err();
+        let error = Config::layered(text.map(|text| ("config.toml", text)), variables).unwrap_err();
         let lines: Vec<String> = error.each().map(Error::line).collect();
         lines.join("\n")
     }
@@ -119,7 +119,7 @@ kind = \"candel\"
 provider = \"nobody\"
 id = \"m\"
 ";
-        insta::assert_snapshot!(mistakes(text, &[("POC_MEMORY__VIEW__LIMIT", "many")]), @r#"
+        insta::assert_snapshot!(mistakes(Some(text), &[("POC_MEMORY__VIEW__LIMIT", "many")]), @r#"
         config.toml:2:1: `text.langauge`: unknown key `langauge`; did you mean `language`?
         config.toml:3:1: `text.k1`: cannot be the text "high"; give a number
         config.toml:5:1: `list.limit`: cannot be 0; give 1 to 1000; 20 is usual
@@ -132,8 +132,22 @@ id = \"m\"
     }
 
     #[test]
+    fn mistakes_in_variables_are_reported_without_a_file() {
+        let variables = [
+            ("POC_MEMORY__TEXT__K1", "high"),
+            ("POC_MEMORY__DAEMON__HEARTBEAT", "5"),
+            ("POC_MEMORY__LIST__LIMIT", "0"),
+        ];
+        insta::assert_snapshot!(mistakes(None, &variables), @r#"
+        `POC_MEMORY__TEXT__K1`: cannot be the text "high"; give a number
+        `POC_MEMORY__DAEMON__HEARTBEAT`: cannot be the number `5`; give text in quotes
+        `list.limit`: cannot be 0; give 1 to 1000; 20 is usual
+        "#);
+    }
+
+    #[test]
     fn all_syntax_errors_are_reported() {
-        insta::assert_snapshot!(mistakes("text.k1 = x\ntext.b = True\nlist.limit = 0\n", &[]), @r#"
+        insta::assert_snapshot!(mistakes(Some("text.k1 = x\ntext.b = True\nlist.limit = 0\n"), &[]), @r#"
         config.toml:1:11: string values must be quoted, expected literal string; write the text in quotes: `"…"`
         config.toml:2:10: invalid boolean, expected `true`; write `true` or `false`, in lower case
         "#);
@@ -160,7 +174,7 @@ id = \"m\"
     #[test]
     fn keys_with_dots_have_their_positions() {
         let text = "[models.\"gpt-4.1\"]\nprovider = \"heuristic\"\nid = 5\n[list]\nlimit = 0\n";
-        insta::assert_snapshot!(mistakes(text, &[]), @r"
+        insta::assert_snapshot!(mistakes(Some(text), &[]), @r"
         config.toml:3:1: `models.gpt-4.1.id`: cannot be the number `5`; give text in quotes
         config.toml:5:1: `list.limit`: cannot be 0; give 1 to 1000; 20 is usual
         ");

@@ -114,6 +114,8 @@ struct Layers {
     settings: Option<Config>,
     /// The mistakes in the layers.
     errors: Vec<Error>,
+    /// Whether the file has mistakes that could not be replaced by defaults, so that nothing more can be decoded.
+    is_undecodable: bool,
     /// The values that could not be decoded and do not take effect.
     replaced: ReplacedValues,
     /// Where each pipeline is defined. Each layer adds its own positions.
@@ -128,6 +130,7 @@ impl Layers {
             merged: default_table()?.clone(),
             settings: None,
             errors: Vec::new(),
+            is_undecodable: false,
             replaced: ReplacedValues::default(),
             pipelines: BTreeMap::new(),
             search: ErrorLocation::default(),
@@ -155,7 +158,10 @@ impl Layers {
         let (config, mistakes) =
             error_recovery::decode(&mut self.merged, default_table()?, &mut self.replaced);
         self.errors.extend(mistakes.into_iter().map(|mistake| mistake.locate(name, text)));
-        let Some(config) = config else { return Ok(()) };
+        let Some(config) = config else {
+            self.is_undecodable = true;
+            return Ok(());
+        };
         self.pipelines.extend(config.pipelines.keys().map(|saved| {
             let elsewhere = || ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::default() };
             let at = positions.remove(saved).unwrap_or_else(elsewhere);
@@ -168,8 +174,7 @@ impl Layers {
     /// Adds an environment variable if it is the name of a setting. A wrong value does not take effect.
     fn add_variable(&mut self, variable: String, value: &str) {
         let Some(path) = variable_path(&variable) else { return };
-        // If not all mistakes of the file could be found, those of variables are not known.
-        if self.settings.is_none() && !self.errors.is_empty() {
+        if self.is_undecodable {
             return;
         }
         let mut merged = self.merged.clone();
@@ -198,11 +203,11 @@ impl Layers {
     fn into_config(mut self, file: Option<(&str, &str)>) -> Result<Config> {
         let config = match self.settings.take() {
             Some(config) => Some(config),
-            None if self.errors.is_empty() => {
+            None if self.is_undecodable => None,
+            None => {
                 let decoded = deserialize(std::mem::take(&mut self.merged));
                 Some(decoded.map_err(|problem| problem.locate("defaults/config.toml", DEFAULTS))?)
             }
-            None => None,
         };
         let found = config.as_ref().map(|config| config.mistakes(&self.replaced)).unwrap_or_default();
         self.errors.extend(found.into_iter().take(MAX_MISTAKES).map(|error| match file {
