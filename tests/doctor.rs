@@ -36,6 +36,13 @@ fn problems_are_reported_with_a_remedy() {
     assert_eq!(report["healthy"], false);
     let [line] = &found(&report, "settings")[..] else { panic!("{report}") };
     assert!(line.starts_with("failed: ") && line.contains("unknown key `k2`"), "{line}");
+    // All mistakes are reported at once.
+    world.write("config.toml", "[text]\nk2 = 1\nb = 2\n");
+    let report = world.json_with_status(&["doctor"], 1);
+    let [first, second] = &found(&report, "settings")[..] else { panic!("{report}") };
+    assert!(first.contains("unknown key `k2`") && second.contains("`text.b`: cannot be 2"), "{report}");
+    let refused = world.json_with_status(&["stats"], 78)["error"].clone();
+    assert_eq!((&refused["at"]["line"], &refused["others"][0]["at"]["line"]), (&2.into(), &3.into()));
     world.write("config.toml", "[rerank]\nmodel = \"/nowhere/model\"\n");
     let report = world.json_with_status(&["doctor"], 1);
     let [line] = &found(&report, "reranker")[..] else { panic!("{report}") };
