@@ -1,7 +1,7 @@
-//! Group commit: a single thread writes to the log, the engine and the followers.
+//! Group commit: a single thread writes to the log, the engine and the indexes.
 //!
 //! The committer takes all waiting transactions, writes and syncs them together, applies them to the engine and the
-//! followers, publishes the newest view and wakes the waiting writers. Many writers share one sync, and readers see
+//! indexes, publishes the newest view and wakes the waiting writers. Many writers share one sync, and readers see
 //! only durable data.
 //!
 //! If the disk fails a write, every transaction that is not durable is rolled back and its writer gets the error. The
