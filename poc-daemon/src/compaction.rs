@@ -51,7 +51,7 @@ fn compact(state: &DaemonState, last: u64) -> Result<u64> {
         log = done.after.log,
         records_before = done.before.records,
         records = done.after.records,
-        dropped = done.dropped,
+        deleted = done.deleted,
         "the memory was compacted"
     );
     Ok(done.after.log + done.after.records)

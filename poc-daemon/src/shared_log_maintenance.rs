@@ -29,7 +29,7 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         }
         let failure = "texts that other daemons have erased may still be on this machine";
         if let Some(last) = state.in_background(failure, erase).await.flatten() {
-            tracing::info!(change = last, "history was dropped, because another daemon has erased a text");
+            tracing::info!(change = last, "history was deleted, because another daemon has erased a text");
         }
         if !wall_clock::wait(&state, INTERVAL).await {
             return;
