@@ -305,9 +305,16 @@ fn a_damaged_copy_is_deleted_and_read_from_the_database_again() {
     let export = world.run(&["export"]).stdout;
     let store = world.home().join("store");
     let segment = store.join("log/00000000000000000001.log");
-    let mut bytes = std::fs::read(&segment).unwrap();
-    bytes[2000] ^= 0x10;
-    std::fs::write(segment, bytes).unwrap();
+    let damage = || {
+        let mut bytes = std::fs::read(&segment).unwrap();
+        bytes[2000] ^= 0x10;
+        std::fs::write(&segment, bytes).unwrap();
+    };
+    // After a power failure, the end of a copy may lack any part. No other file has these changes yet.
+    damage();
+    assert_eq!(world.run(&["export"]).stdout, export);
+    world.json(&["compact"]);
+    damage();
     let advice = "` is only a copy of the shared log: stop the daemon and delete this folder";
     let report = world.json_with_status(&["doctor"], 1);
     let mut hints = report["findings"].as_array().unwrap().iter().filter_map(|row| row["hint"].as_str());

@@ -17,7 +17,6 @@ pub(crate) fn append(
     expected: u64,
     is_copier: bool,
 ) -> Result<Option<AppendOutcome>, Error> {
-    let head = expected + payloads.len() as u64;
     let (expected, number) = (expected as i64, number as i64);
     let writer = writer.as_slice();
     let inserted = connection
@@ -35,10 +34,7 @@ pub(crate) fn append(
             }
             Ok(Some(if row.try_get(0)? { AppendOutcome::Leased } else { AppendOutcome::Conflict }))
         }
-        Ok(_) => {
-            connection.notify(head);
-            Ok(Some(AppendOutcome::Appended))
-        }
+        Ok(_) => Ok(Some(AppendOutcome::Appended)),
         // Two writers have inserted the same number. A statement that was rolled back is a conflict, too: the head has
         // probably moved.
         Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) || is_rolled_back(&error) => {

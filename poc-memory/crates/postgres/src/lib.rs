@@ -11,6 +11,7 @@ mod append;
 mod error;
 mod listener;
 mod location;
+mod notifier;
 mod schema;
 mod snapshots;
 mod statements;
@@ -28,6 +29,7 @@ pub use schema::{InitReport, init};
 
 use error::{failure, is_rolled_back};
 use listener::{Listener, announce};
+use notifier::Notifier;
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
 use poc_store::{
@@ -48,7 +50,7 @@ const DELETED_AT_ONCE: i64 = 1000;
 const ATTEMPTS: u32 = 20;
 
 /// The log of one store in a database, as seen by one writer. It opens connections on demand: one reads and appends, one
-/// waits for notifications, and one stores snapshots and deletes history.
+/// waits for notifications, one notifies others of appends, and one stores snapshots and deletes history.
 pub struct PostgresLog {
     location: LogLocation,
     writer: WriterId,
@@ -59,6 +61,7 @@ pub struct PostgresLog {
     /// on a snapshot ends.
     maintenance: Mutex<Option<StoreConnection>>,
     listener: Mutex<Option<Listener>>,
+    notifier: Notifier,
     /// Whether this writer copies another log into this one, which is not complete until then.
     is_copier: AtomicBool,
 }
@@ -67,8 +70,8 @@ impl PostgresLog {
     /// Creates the log at a location, for a writer with a new random id and a name. Does not connect.
     pub fn new(location: LogLocation, writer: WriterId, name: String) -> PostgresLog {
         let (connection, maintenance, listener) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let is_copier = AtomicBool::default();
-        PostgresLog { location, writer, name, connection, maintenance, listener, is_copier }
+        let (notifier, is_copier) = (Notifier::default(), AtomicBool::default());
+        PostgresLog { location, writer, name, connection, maintenance, listener, notifier, is_copier }
     }
 
     /// Runs work on the connection that reads and appends; see [`PostgresLog::run`].
@@ -181,9 +184,13 @@ impl SharedLog for PostgresLog {
         let (writer, number) = (self.writer, first.writer_seq);
         let payloads: Vec<Vec<u8>> = records.iter().map(|record| record.payload.to_vec()).collect();
         let is_copier = self.is_copier.load(Ordering::Relaxed);
-        let outcome = self.with(move |connection| {
-            append::append(connection, &writer, number, &payloads, expected, is_copier)
+        let (outcome, store) = self.with(move |connection| {
+            let outcome = append::append(connection, &writer, number, &payloads, expected, is_copier)?;
+            Ok((outcome, connection.store))
         })?;
+        if outcome == Some(AppendOutcome::Appended) {
+            self.notifier.notify(&self.location, store, expected + records.len() as u64);
+        }
         outcome.ok_or_else(|| store_row::incomplete(&self.location))
     }
 

@@ -101,6 +101,11 @@ impl LogLocation {
         self.settings.poll
     }
 
+    /// The time after which a statement counts as failed.
+    pub(crate) fn time_limit(&self) -> Duration {
+        self.settings.timeout + GRACE
+    }
+
     /// Runs statements. Waits for them at most for the time limit of a statement plus `wait`.
     ///
     /// # Errors
@@ -110,7 +115,7 @@ impl LogLocation {
         wait: Duration,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
-        within(self, &self.calls, self.settings.timeout + GRACE + wait, work)
+        within(self, &self.calls, self.time_limit() + wait, work)
     }
 
     /// Opens a connection.

@@ -28,5 +28,5 @@ pub(crate) const APPEND: &str = "\
 ///
 /// A transaction that notifies holds a lock of the whole server until its commit is durable, so a notification within
 /// [`APPEND`] would limit all stores together to one append for each disk sync. This transaction contains nothing that
-/// must be durable, so its commit does not wait for the disk.
+/// must be durable, so its commit does not wait for the disk. It may wait for the lock, so no append waits for it.
 pub(crate) const NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";

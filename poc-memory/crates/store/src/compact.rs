@@ -161,7 +161,7 @@ impl CompactionJob<'_> {
         self.replace_records(&folder)?;
         if before.is_some() {
             // The files of the indexes must not have what the log has lost either.
-            self.shared.index_workers.discard_deleted()?;
+            self.shared.index_workers.discard_deleted(&log.keep_synced()?)?;
         }
         self.shared.checkpoint()?;
         log.delete_obsolete(self.compactor.disk.as_ref());

@@ -63,6 +63,7 @@ impl Store {
         let (Some(checksum), Some(origin)) = (self.checksum(seq)?, self.log_origin()?) else {
             return Ok(false);
         };
+        shared.log.sync(seq)?;
         let checksum = checksum.to_le_bytes();
         atomic_file::write(&self.derived_file(name), fingerprint, seq, &[&checksum, &origin, payload])?;
         Ok(true)

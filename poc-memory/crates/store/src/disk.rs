@@ -19,6 +19,9 @@ pub(super) trait Disk: Send + Sync {
     /// Truncates a file to `length` bytes, durably.
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()>;
 
+    /// Overwrites bytes of an existing file from byte `offset` on, durably.
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
     /// Makes the directory entries of a directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
@@ -104,6 +107,12 @@ impl Disk for SystemDisk {
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(path)?;
         file.set_len(length)?;
+        file.sync_all()
+    }
+
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        file.write_all_at(bytes, offset)?;
         file.sync_all()
     }
 

@@ -2,17 +2,19 @@
 //!
 //! The committer takes all waiting transactions, writes and syncs them together, applies them to the engine and the
 //! indexes, publishes the newest view and wakes the waiting writers. Many writers share one sync, and readers see
-//! only durable data.
+//! only durable data. With a shared log, data is durable as soon as the shared log has it.
 //!
 //! If the disk fails a write, every transaction that is not durable is rolled back and its writer gets the error. The
 //! committer then repeatedly tries to restore the files to a consistent state: at intervals, and before every further
 //! write.
 
+mod gathering;
 mod shared_log;
 mod tenant_memory;
 mod view_loads;
 mod view_saves;
 
+pub(super) use gathering::Gathering;
 pub(super) use tenant_memory::TenantMemory;
 
 use super::commit_outcome::Rejection;
@@ -231,6 +233,19 @@ impl CommitQueue {
         }
     }
 
+    /// Adds queued transactions to a batch until it has `expected`, and waits for them at most for `limit`, unless
+    /// another writer has moved the head. Returns whether it has them.
+    fn gather(&self, batch: &mut Vec<PendingTransaction>, expected: usize, limit: Duration) -> bool {
+        let mut queue = self.queue.lock();
+        let count = batch.len();
+        let must_wait = |queue: &mut Queue| {
+            count + queue.waiting.len() < expected && !queue.closed && !queue.has_remote_records
+        };
+        self.work.wait_while_for(&mut queue, must_wait, limit);
+        batch.append(&mut queue.waiting);
+        batch.len() >= expected
+    }
+
     /// Makes a batch of transactions visible to readers, all at once.
     fn publish(&self, batch: Vec<PendingTransaction>) {
         let Some(seq) = batch.last().map(|newest| newest.txn.seq) else { return };
@@ -287,6 +302,8 @@ pub(super) struct Committer {
     pub(super) embedder: String,
     /// The number of consecutive appends that were lost to another writer of the shared log.
     pub(super) lost_appends: usize,
+    /// How long appends to the shared log wait for further transactions.
+    pub(super) gathering: Gathering,
 }
 
 impl Committer {
@@ -332,7 +349,7 @@ impl Committer {
         }
     }
 
-    /// Appends transactions to the log.
+    /// Appends transactions to the log, which is synced unless there is a shared log.
     fn append(&self, batch: &[PendingTransaction]) -> Result<(), ReadOnlyReason> {
         let records: Vec<_> =
             batch.iter().map(|pending| (pending.txn.seq, pending.record.as_slice())).collect();

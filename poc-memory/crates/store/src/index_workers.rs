@@ -3,6 +3,7 @@
 
 use super::catch_up::{self, CatchUpSources};
 use super::derived_index::{DerivedIndex, LoadedIndex, TenantSource, count_changes};
+use super::log::SyncedLog;
 use super::watchdog;
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
@@ -197,7 +198,7 @@ impl IndexWorkers {
 
     /// Unloads the data of a tenant. Returns whether no index has it any more. An index that is not up to date
     /// keeps its data, because what it would save may be incomplete.
-    pub(super) fn unload(&self, tenant: Tenant) -> Result<bool> {
+    pub(super) fn unload(&self, tenant: Tenant, _: &SyncedLog<'_>) -> Result<bool> {
         let mut is_unloaded = true;
         for worker in &self.all {
             let is_current = matches!(worker.progress.lock().phase, Phase::Current);
@@ -223,7 +224,7 @@ impl IndexWorkers {
 
     /// Discards what indexes still have of deleted and replaced content. Those that have failed discard everything,
     /// because they do not know what was deleted since, and the next open feeds them again.
-    pub(super) fn discard_deleted(&self) -> Result<()> {
+    pub(super) fn discard_deleted(&self, _: &SyncedLog<'_>) -> Result<()> {
         let discard = |worker: &Arc<IndexWorker>| {
             let has_failed = matches!(worker.progress.lock().phase, Phase::Failed(_));
             if has_failed { worker.index.reset() } else { worker.index.discard_deleted() }
@@ -233,7 +234,7 @@ impl IndexWorkers {
     }
 
     /// Saves the indexes that are up to date. The others keep their last saved state.
-    pub(super) fn checkpoint(&self) -> Result<()> {
+    pub(super) fn checkpoint(&self, _: &SyncedLog<'_>) -> Result<()> {
         let is_current = |worker: &&Arc<IndexWorker>| matches!(worker.progress.lock().phase, Phase::Current);
         let current: Vec<_> = self.all.iter().filter(is_current).collect();
         let results: Vec<_> = current.iter().map(|worker| worker.index.checkpoint()).collect();

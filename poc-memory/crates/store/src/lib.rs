@@ -388,8 +388,11 @@ impl Store {
     }
 
     /// Saves the views and the indexes, so that the next open is fast. Closing the store does the same if at least
-    /// [`CHECKPOINT_MIN_CHANGES`] changes are unsaved. Saves nothing if the store is damaged, or while its log cannot
-    /// be synced.
+    /// [`CHECKPOINT_MIN_CHANGES`] changes are unsaved. Saves nothing if the store is damaged, or while its log is not
+    /// open for writing.
+    ///
+    /// # Errors
+    /// `read_only` if the log cannot be synced up to what would be saved, and errors of the disk.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.checkpoint()
     }

@@ -12,6 +12,7 @@ mod inspect;
 mod salvage;
 mod segment;
 mod snapshot;
+mod synced;
 
 pub(super) use append::{Appender, ChangedLog, LogLimits};
 pub(super) use compacted_segment::{CompactedSegment, PARTIAL as PARTIAL_SEGMENT, PartialSegment};
@@ -24,6 +25,7 @@ pub use snapshot::{
     LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,
     last_transaction_before,
 };
+pub(super) use synced::SyncedLog;
 
 use super::LoggedTransaction;
 use super::logged_transaction::LogBase;
@@ -33,8 +35,8 @@ use segment::{NextRecord, SegmentReader};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
+use synced::SyncState;
 
 /// Number of records between two positions in the sparse index.
 const STRIDE: u64 = 64;
@@ -126,8 +128,8 @@ pub(super) struct Log {
     index: RwLock<LogIndex>,
     /// Whether no file may be changed, because the log is damaged.
     read_only: bool,
-    /// Whether all records are known to be on disk.
-    is_durable: AtomicBool,
+    /// Which records are on disk.
+    synced: SyncState,
     /// Segments that a compacted one has replaced and that are not yet deleted.
     obsolete: Mutex<Vec<u64>>,
     /// Readers of segments hold a clone, which prevents the deletion of segments while they read.
@@ -145,7 +147,7 @@ impl Log {
             directory: directory.to_owned(),
             index: RwLock::new(index),
             read_only: false,
-            is_durable: AtomicBool::new(false),
+            synced: SyncState::default(),
             obsolete: Mutex::new(obsolete),
             hold: Arc::default(),
         }
@@ -154,12 +156,6 @@ impl Log {
     /// The sequence number of the last record; 0 for an empty log.
     pub(super) fn last(&self) -> u64 {
         self.index.read().last
-    }
-
-    /// Whether all records are known to be on disk. A killed process may have written records that it had not synced.
-    /// Until they are synced, a power failure may remove them, so nothing that is derived from them may be saved.
-    pub(super) fn is_durable(&self) -> bool {
-        self.is_durable.load(Ordering::Acquire)
     }
 
     /// The first sequence number from which on the log has every transaction with its before-images; 0 if it never had
@@ -235,7 +231,7 @@ impl Log {
     }
 
     /// Saves which segments need not be read at the next open, if this has changed.
-    pub(super) fn save_checked(&self) -> Result<()> {
+    pub(super) fn save_checked(&self, _: &SyncedLog<'_>) -> Result<()> {
         let index = {
             let mut index = self.index.write();
             if !std::mem::take(&mut index.unchecked) {

@@ -14,7 +14,7 @@ use super::engine::OpenEngine;
 use super::engine::buffered::BUFFER_BYTES;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::engine::lsm::LsmEngine;
-use super::group_commit::{CommitQueue, Committer, TenantMemory};
+use super::group_commit::{CommitQueue, Committer, Gathering, TenantMemory};
 use super::index_workers::{CHECKPOINT_MIN_CHANGES, IndexWorkers};
 use super::lock::Lock;
 use super::log::{self, Appender, Log, LogLimits, PrefixEnd};
@@ -199,9 +199,11 @@ impl ResumedLog {
     ) -> Result<ResumedLog> {
         let reserve = Arc::new(Reserve::new(directory, options.disk.clone(), options.limits.reserve));
         let mut appender = Appender::new(log.clone(), options.disk.clone(), options.limits, tail);
-        if options.shared_log.is_none() {
-            // A copy of a shared log needs no head, because it reads what it has lost from the shared log again.
-            appender.set_head(LogHead::new(directory));
+        // A copy of a shared log reads what it has lost from the shared log again. It needs no head, and acknowledged
+        // records need not be on its disk.
+        match options.shared_log {
+            None => appender.set_head(LogHead::new(directory)),
+            Some(_) => appender.defer_syncs(),
         }
         let (messages, mut reason) = resume_appender(&mut appender, &reserve);
         let shared_log = options
@@ -320,7 +322,7 @@ impl RecoveredStore<'_> {
         let view_files = TenantViewFiles::new(directory, log.clone(), rebuilt.clone(), options.large_tenant);
         let views = TenantViews::on_demand(views);
         let commits = Arc::new(CommitQueue::new(seq, views, Some(view_files), reason));
-        let appender = Arc::new(Mutex::new(appender));
+        let appender = appender.share();
         let compactor = Compactor {
             disk: options.disk.clone(),
             appender: appender.clone(),
@@ -345,6 +347,7 @@ impl RecoveredStore<'_> {
             shared_log: shared_log.clone(),
             embedder: embedder.to_owned(),
             lost_appends: 0,
+            gathering: Gathering::default(),
         };
         let committer = watchdog::spawn("committer", || committer.run())?;
         let watcher = shared_log.as_ref().map(|copy| {

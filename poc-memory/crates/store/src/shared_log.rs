@@ -1,7 +1,8 @@
 //! The interface of a log that several stores share.
 //!
 //! With a shared log, the folder of a store is a cache: its own log is a copy of the shared one, record by record. A
-//! transaction is first appended to the shared log, together with the head that it was built on, and then to the copy.
+//! transaction is first appended to the shared log, together with the head that it was built on, and then to the copy. It
+//! is acknowledged when the shared log has it on disk; the copy is synced later.
 
 use poc_graph::error::Result;
 use std::time::Duration;

@@ -89,6 +89,9 @@ pub(super) struct SharedLogCopy {
     next_number: AtomicU64,
     // The highest known head.
     head: AtomicU64,
+    // The number of the last record that was appended to the shared log and is about to be added to the copy; 0 if the
+    // copy has it or cannot take it.
+    appended: AtomicU64,
     conflicts: AtomicU64,
     // Whether the local log was verified to be a copy of the shared one since the shared one was last unreachable. A
     // database that replaces another one may have lost records.
@@ -101,10 +104,21 @@ pub(super) struct SharedLogCopy {
 impl SharedLogCopy {
     pub(super) fn new(shared: Arc<dyn SharedLog>, log: Arc<Log>) -> SharedLogCopy {
         let head = AtomicU64::new(log.last());
-        let (next_number, conflicts) = (AtomicU64::new(1), AtomicU64::default());
+        let (next_number, appended, conflicts) =
+            (AtomicU64::new(1), AtomicU64::default(), AtomicU64::default());
         let (is_checked, is_outdated, last_failure) =
             (AtomicBool::default(), AtomicBool::default(), Mutex::default());
-        SharedLogCopy { shared, log, next_number, head, conflicts, is_checked, is_outdated, last_failure }
+        SharedLogCopy {
+            shared,
+            log,
+            next_number,
+            head,
+            appended,
+            conflicts,
+            is_checked,
+            is_outdated,
+            last_failure,
+        }
     }
 
     pub(super) fn shared(&self) -> &dyn SharedLog {
@@ -136,11 +150,18 @@ impl SharedLogCopy {
         self.head.load(Ordering::Relaxed) > self.log.last()
     }
 
-    /// Waits for records that the copy lacks. Returns whether there are any.
+    /// Waits for records that the copy lacks, other than those that are about to be added. Returns whether there are
+    /// any.
     pub(super) fn wait(&self, timeout: Duration) -> Result<bool> {
-        let head = self.track_failure(self.shared.wait(self.log.last(), timeout))?;
+        let last = self.log.last().max(self.appended.load(Ordering::Relaxed));
+        let head = self.track_failure(self.shared.wait(last, timeout))?;
         self.head.fetch_max(head, Ordering::Relaxed);
-        Ok(head > self.log.last())
+        Ok(head > self.log.last().max(self.appended.load(Ordering::Relaxed)))
+    }
+
+    /// Ends the addition of records that were appended. The copy has them, or must read them from the shared log.
+    pub(super) fn end_append(&self) {
+        self.appended.store(0, Ordering::Relaxed);
     }
 
     /// Whether the shared log was found to begin after the end of the copy, so that only a snapshot can bring the copy
@@ -195,14 +216,14 @@ impl SharedLogCopy {
         let _ = self.shared.lease(LEASE);
     }
 
-    /// Brings the local log up to the end of the shared one.
+    /// Brings the local log up to the end of the shared one, on disk.
     pub(super) fn catch_up(&self, appender: &mut Appender) -> Result<(), CopyError> {
         loop {
             let records = self.missing().map_err(CopyError::Log)?;
             if records.is_empty() {
                 return Ok(());
             }
-            append(appender, &records).map_err(CopyError::Disk)?;
+            append(appender, &records).and_then(|()| appender.sync()).map_err(CopyError::Disk)?;
         }
     }
 
@@ -295,7 +316,8 @@ impl SharedLogCopy {
     }
 
     /// Appends the first transactions of a batch to the shared log, all or none. Returns whether they are in the log;
-    /// if not, the head is not the one that they were built on.
+    /// if not, the head is not the one that they were built on. The caller then adds them to the copy and calls
+    /// [`SharedLogCopy::end_append`].
     ///
     /// # Errors
     /// `unavailable` if the shared log does not respond. It is then unknown whether the transactions are in it.
@@ -309,9 +331,14 @@ impl SharedLogCopy {
             .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
             .collect();
         let (mut attempts, mut waits) = (0, 0);
+        // Notifications of own records must not make the committer read them.
+        let appended = || {
+            self.appended.store(expected + records.len() as u64, Ordering::Relaxed);
+            Ok(true)
+        };
         loop {
             let failure = match self.check().and_then(|()| self.shared.append(&records, expected)) {
-                Ok(AppendOutcome::Appended) => return Ok(true),
+                Ok(AppendOutcome::Appended) => return appended(),
                 Ok(AppendOutcome::Leased) if waits < LEASE_WAITS => {
                     waits += 1;
                     // This waits for the record of the lease's holder.
@@ -319,7 +346,7 @@ impl SharedLogCopy {
                 }
                 // An attempt whose response was lost may have succeeded.
                 Ok(_) => match self.next_is_own(expected, number) {
-                    Ok(Some(true)) => return Ok(true),
+                    Ok(Some(true)) => return appended(),
                     Ok(Some(false)) => {
                         self.conflicts.fetch_add(1, Ordering::Relaxed);
                         return Ok(false);

@@ -6,7 +6,7 @@ use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::group_commit::{CommitQueue, TenantMemory};
 use super::index_workers::{CHECKPOINT_MIN_CHANGES, IndexWorkers};
 use super::lock::Lock;
-use super::log::Log;
+use super::log::{Log, SyncedLog};
 use super::read_only::ReadOnlyReason;
 use super::rebuilt_files::RebuiltFiles;
 use super::shared_log_copy::SharedLogCopy;
@@ -67,9 +67,9 @@ pub(super) struct StoreState {
 }
 
 impl StoreState {
-    /// Whether derived files may be saved: the store is not damaged, and its log is on disk.
+    /// Whether derived files may be saved: the store is not damaged, and its log is open for writing.
     pub(super) fn may_save(&self) -> bool {
-        self.damage.is_none() && self.log.is_durable()
+        self.damage.is_none() && self.log.is_recovered()
     }
 
     /// The newest published view of a tenant. If it cannot be loaded, it is empty, and every answer is reported as
@@ -103,23 +103,24 @@ impl StoreState {
             return Err(MovedStore(self.directory.clone()).into());
         }
         let mut saved_seq = self.saved.lock();
+        let synced = self.log.keep_synced()?;
         let unsaved = self.index_workers.take_unsaved();
-        let saved = self.save(&mut saved_seq);
+        let saved = self.save(&mut saved_seq, &synced);
         if saved.is_err() {
             self.index_workers.add_unsaved(unsaved);
         }
         saved
     }
 
-    fn save(&self, saved_seq: &mut u64) -> Result<()> {
-        let indexes = self.index_workers.checkpoint();
+    fn save(&self, saved_seq: &mut u64, synced: &SyncedLog<'_>) -> Result<()> {
+        let indexes = self.index_workers.checkpoint(synced);
         let viewed = match self.log.lost_bytes() {
             Some(problem) => Err(ReadOnlyReason::changed_log(&problem).error()),
-            None => self.save_views(saved_seq),
+            None => self.save_views(saved_seq, synced),
         };
         let flushed = self.engine.flush().inspect_err(|_| self.engine.reopen_if_failed());
         self.delete_replaced_segments();
-        indexes.and(viewed).and(flushed).and(self.log.save_checked())
+        indexes.and(viewed).and(flushed).and(self.log.save_checked(synced))
     }
 
     /// Deletes the segments of the log that a compaction has replaced, unless they are being read.
@@ -129,13 +130,13 @@ impl StoreState {
         }
     }
 
-    fn save_views(&self, saved_seq: &mut u64) -> Result<()> {
+    fn save_views(&self, saved_seq: &mut u64, synced: &SyncedLog<'_>) -> Result<()> {
         let (seq, main, others) = self.commits.main_and_counts();
         if seq != *saved_seq {
-            view_file::write(&self.directory, seq, &main, &others, &self.log)?;
+            view_file::write(&self.directory, seq, &main, &others, synced)?;
             *saved_seq = seq;
         }
-        self.commits.save_views()
+        self.commits.save_views(synced)
     }
 
     /// The number of changes since the last checkpoint. It is enough for a checkpoint if the view of a tenant with many
@@ -161,7 +162,10 @@ impl Drop for StoreState {
         let is_log_lost = self.log.lost_bytes().is_some();
         let buffered = self.engine.buffered() >= CHECKPOINT_MIN_BYTES;
         let is_due = is_log_lost || buffered || self.unsaved() >= CHECKPOINT_MIN_CHANGES;
-        let saved = if is_due { self.checkpoint() } else { self.log.save_checked() };
+        let saved = match is_due {
+            true => self.checkpoint(),
+            false => self.log.keep_synced().and_then(|synced| self.log.save_checked(&synced)),
+        };
         if let Err(error) = saved {
             tracing::warn!("not everything was saved; the next open takes longer: {error}");
         }

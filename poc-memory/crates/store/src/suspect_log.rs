@@ -35,7 +35,7 @@ pub(crate) struct SuspectLog<'a> {
     pub(crate) prefix_end: Option<&'a PrefixEnd>,
     pub(crate) last: u64,
     /// Whether it is a copy of a shared log. A copy reads what it has lost from the shared log again, so only records
-    /// and a view that are newer than it count as damage.
+    /// and a view that are newer than it count as damage, and damage before its last segment.
     pub(crate) is_copy: bool,
     /// Maximum time between two heartbeats of the record engine.
     pub(crate) heartbeat_timeout: Duration,
@@ -46,8 +46,17 @@ impl SuspectLog<'_> {
     /// quarantine. Otherwise the bytes after the prefix are the end of an interrupted write.
     pub(crate) fn is_damaged(&self) -> Result<bool> {
         Ok(self.newer_parts()?.seq > self.last
-            || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true))
+            || self.prefix_end.is_some_and(|end| {
+                !self.may_be_unsynced(end) && end.precedes_intact_records().unwrap_or(true)
+            })
             || self.is_missing_despite_quarantine())
+    }
+
+    /// Whether the bytes after the prefix may never have been synced. A copy of a shared log syncs records after they were
+    /// acknowledged. A power failure may keep any part of them, and the shared log has all of them.
+    fn may_be_unsynced(&self, end: &PrefixEnd) -> bool {
+        // A folder with a head may have been in use without the shared log, and then has records of its own.
+        self.is_copy && end.may_be_unsynced() && !log_head::exists(self.directory)
     }
 
     /// Whether the log is missing although the store had one: only a store with a log puts files into its quarantine.

@@ -7,7 +7,7 @@
 
 use super::atomic_file::{self, Fingerprint};
 use super::catch_up;
-use super::log::Log;
+use super::log::{Log, SyncedLog};
 use super::rebuilt_files::RebuiltFiles;
 use super::tenant_counts::TenantCounts;
 use super::view_file;
@@ -237,7 +237,7 @@ pub(super) struct TenantViewWriter<'a> {
 
 impl TenantViewWriter<'_> {
     /// Saves the published view of a tenant, unless it has few notes or its file already has it.
-    pub(super) fn save(&self, tenant: Tenant, view: &View) -> Result<()> {
+    pub(super) fn save(&self, tenant: Tenant, view: &View, _: &SyncedLog<'_>) -> Result<()> {
         let files = self.files;
         if !files.is_large(view.node_count() as u64) || files.saved_seq(tenant) == Some(view.seq) {
             return Ok(());

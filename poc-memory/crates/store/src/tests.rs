@@ -15,6 +15,7 @@ use poc_graph::{Activity, Node, NodeId, Visit};
 use poc_graph::{Delta, EdgeKind, State, VisitOutcome};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -159,6 +160,25 @@ struct Faults {
     gate: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
+impl Faults {
+    /// From now on, writes and syncs succeed.
+    fn end(&self) {
+        self.fail_writes.store(false, Ordering::SeqCst);
+        self.fail_syncs.store(false, Ordering::SeqCst);
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        if let Some(gate) = &*self.gate.lock() {
+            gate.recv().unwrap();
+        }
+        if self.fail_syncs.load(Ordering::SeqCst) {
+            return Err(std::io::Error::other("the disk is gone"));
+        }
+        self.syncs.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
 /// A disk with injected [`Faults`].
 #[derive(Clone, Default)]
 struct FaultyDisk(Arc<Faults>);
@@ -173,6 +193,13 @@ impl Disk for FaultyDisk {
     }
     fn truncate(&self, path: &Path, length: u64) -> std::io::Result<()> {
         fs::OpenOptions::new().write(true).open(path)?.set_len(length)
+    }
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        if self.0.fail_writes.load(Ordering::SeqCst) {
+            return Err(std::io::Error::from(std::io::ErrorKind::StorageFull));
+        }
+        overwrite_unsynced(path, offset, bytes)?;
+        self.0.sync()
     }
     fn sync_directory(&self, _: &Path) -> std::io::Result<()> {
         Ok(())
@@ -195,13 +222,11 @@ impl AppendFile for FaultyFile {
         self.0.id()
     }
     fn sync(&mut self) -> std::io::Result<()> {
-        if let Some(gate) = &*self.1.gate.lock() {
-            gate.recv().unwrap();
-        }
-        if self.1.fail_syncs.load(Ordering::SeqCst) {
-            return Err(std::io::Error::other("the disk is gone"));
-        }
-        self.1.syncs.fetch_add(1, Ordering::SeqCst);
-        Ok(())
+        self.1.sync()
     }
+}
+
+/// Overwrites bytes of a file from byte `offset` on.
+fn overwrite_unsynced(path: &Path, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+    fs::OpenOptions::new().write(true).open(path)?.write_all_at(bytes, offset)
 }

@@ -7,7 +7,7 @@
 
 use super::atomic_file::{self, Fingerprint};
 use super::catch_up;
-use super::log::{Log, LogError};
+use super::log::{Log, LogError, SyncedLog};
 use super::tenant_counts::{self, TenantTable};
 use super::views::StoreViews;
 use poc_graph::View;
@@ -104,8 +104,14 @@ impl SavedViews {
 }
 
 /// Saves a view and counts that contain everything up to transaction `seq`, which the log must have.
-pub(super) fn write(store: &Path, seq: u64, main: &View, others: &TenantTable, log: &Log) -> Result<()> {
-    let Some((_, checksum)) = log.read(seq)? else {
+pub(super) fn write(
+    store: &Path,
+    seq: u64,
+    main: &View,
+    others: &TenantTable,
+    synced: &SyncedLog<'_>,
+) -> Result<()> {
+    let Some((_, checksum)) = synced.log().read(seq)? else {
         return Err(LogError::Missing(seq).into());
     };
     let (checksum, last) = (checksum.to_le_bytes(), main.seq.to_le_bytes());

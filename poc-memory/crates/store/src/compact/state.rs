@@ -25,7 +25,10 @@ impl CompactionJob<'_> {
     /// Prepares an engine in the folder that contains everything up to transaction `target`.
     pub(crate) fn prepare(&self, folder: &Path, target: u64) -> Result<BufferedEngine> {
         let log = self.shared.log.as_ref();
-        let open = || BufferedEngine::new((self.compactor.engine)(folder)?, self.compactor.buffer);
+        let open = || {
+            let engine = (self.compactor.engine)(folder)?;
+            BufferedEngine::over_log(engine, self.compactor.buffer, self.shared.log.clone())
+        };
         let usable = |engine: &BufferedEngine| -> Result<bool> {
             let watermark = engine.watermark()?;
             let is_of_log = watermark == Watermark::default()

@@ -5,6 +5,7 @@
 
 use super::{Engine, Put, Visitor, Watermark};
 use crate::engine_key::EngineKey;
+use crate::log::Log;
 use crate::table::{TENANT_PREFIX, split_tenant};
 use crate::watchdog;
 use parking_lot::{Mutex, RwLock};
@@ -30,6 +31,8 @@ pub(crate) struct BufferedEngine {
 
 struct Buffers {
     engine: Arc<dyn Engine>,
+    /// The log of the changes, which must be on disk before the engine is; `None` if the engine is temporary.
+    log: Option<Arc<Log>>,
     both: RwLock<WriteBuffers>,
 }
 
@@ -107,6 +110,9 @@ impl Buffers {
     /// fails.
     fn write(&self) -> Result<()> {
         let Some(frozen) = self.both.read().frozen.clone() else { return Ok(()) };
+        if let Some(log) = &self.log {
+            log.sync(frozen.watermark.seq)?;
+        }
         watchdog::catch_panic(|| self.engine.apply(Cow::Borrowed(&frozen.changes), frozen.watermark))?;
         self.both.write().frozen = None;
         Ok(())
@@ -123,10 +129,20 @@ impl Buffers {
 }
 
 impl BufferedEngine {
-    /// Creates a buffer of `limit` bytes in front of an engine.
+    /// Creates a buffer of `limit` bytes in front of a temporary engine.
     pub(crate) fn new(engine: Arc<dyn Engine>, limit: usize) -> Result<BufferedEngine> {
+        BufferedEngine::create(engine, limit, None)
+    }
+
+    /// Creates a buffer of `limit` bytes in front of an engine with the changes of a log. Changes are written to the
+    /// engine only after the log is on disk up to them.
+    pub(crate) fn over_log(engine: Arc<dyn Engine>, limit: usize, log: Arc<Log>) -> Result<BufferedEngine> {
+        BufferedEngine::create(engine, limit, Some(log))
+    }
+
+    fn create(engine: Arc<dyn Engine>, limit: usize, log: Option<Arc<Log>>) -> Result<BufferedEngine> {
         let both = WriteBuffers { active: Buffer::new(engine.watermark()?), frozen: None };
-        let buffers = Arc::new(Buffers { engine, both: RwLock::new(both) });
+        let buffers = Arc::new(Buffers { engine, log, both: RwLock::new(both) });
         Ok(BufferedEngine { buffers, limit, writer: Mutex::default() })
     }
 

@@ -3,6 +3,9 @@
 //! Transactions are appended together with the head that they were built on. If another writer was faster, all queued
 //! transactions are rolled back, the other writer's records are applied, and the writers build their transactions
 //! again.
+//!
+//! The local log gets the same records before they are acknowledged, but is synced later: after a power failure, the
+//! next open reads from the shared log what the local one has lost.
 
 use super::{CommitQueue, Committer, ReadOnlyReason, roll_back};
 use crate::commit_outcome::Rejection;
@@ -17,7 +20,7 @@ use crate::views::Views;
 use poc_graph::Delta;
 use poc_graph::error::Result;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Number of consecutive lost appends after which a writer requests a lease on the head.
 const LOSSES_BEFORE_LEASE: usize = 3;
@@ -32,8 +35,13 @@ impl Committer {
         copy: &SharedLogCopy,
         mut batch: Vec<PendingTransaction>,
     ) -> Result<()> {
+        if let Some((expected, limit)) = self.gathering.next_wait() {
+            let is_complete = self.commits.gather(&mut batch, expected, limit);
+            self.gathering.end(is_complete);
+        }
         while !batch.is_empty() {
             let mut rest = batch.split_off(shared_log_copy::append_count(&batch));
+            let begun = Instant::now();
             match copy.append(&batch) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -51,7 +59,12 @@ impl Committer {
                 }
             }
             self.lost_appends = 0;
-            if let Err(reason) = self.append(&batch) {
+            // Those in the batch have no answers yet, so no writer counts twice.
+            let others = rest.len() + self.commits.queue.lock().waiting.len();
+            self.gathering.note_append(batch.len(), others, begun.elapsed());
+            let appended = self.append(&batch);
+            copy.end_append();
+            if let Err(reason) = appended {
                 self.refuse(reason, rest);
                 // The records are in the shared log. They become visible here as soon as the local disk accepts them.
                 batch.iter().for_each(|pending| pending.outcome.set(Ok(())));
@@ -59,6 +72,10 @@ impl Committer {
             }
             self.apply(batch)?;
             batch = rest;
+            // The writers have their answers, so they do not wait for this sync.
+            if let Some(reason) = self.limit_unsynced() {
+                self.refuse(reason, Vec::new());
+            }
             if let Some(reason) = self.commits.read_only() {
                 self.refuse(reason, batch);
                 return Ok(());
@@ -74,6 +91,7 @@ impl Committer {
         batch: Vec<PendingTransaction>,
     ) -> Result<()> {
         self.lost_appends += 1;
+        self.gathering.note_loss();
         let rolled_back = {
             let writer = self.writer.lock();
             roll_back(&self.commits, &writer, batch)
@@ -170,7 +188,13 @@ impl Committer {
         if let Some(error) = write_error {
             self.records_unwritten(&error);
         }
-        Ok(None)
+        Ok(self.limit_unsynced())
+    }
+
+    /// Syncs the local log if much of it is not synced. If that fails, returns why the store can accept no writes.
+    fn limit_unsynced(&self) -> Option<ReadOnlyReason> {
+        let synced = self.appender.lock().limit_unsynced();
+        synced.err().map(|error| self.disk_cause(&error))
     }
 }
 

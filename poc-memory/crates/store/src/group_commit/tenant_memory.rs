@@ -10,10 +10,11 @@ use crate::derived_index::LoadedIndex;
 use crate::index_workers::IndexWorkers;
 use crate::loaded_tenants::LoadedTenants;
 use crate::lock::Lock;
-use crate::log::Log;
+use crate::log::{Log, SyncedLog};
 use crate::tenant_views::UnloadCandidate;
 use parking_lot::Mutex;
 use poc_graph::Tenant;
+use poc_graph::error::Result;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +39,7 @@ struct Usage {
 }
 
 impl TenantMemory {
-    /// Without a limit. Indexes and views are saved only while the store's folder is locked and its log is on disk.
+    /// Without a limit. Indexes and views are saved only while the store's folder is locked and its log can be synced.
     pub(crate) fn new(lock: Arc<Lock>, log: Arc<Log>) -> TenantMemory {
         TenantMemory { lock, log, limit: AtomicU64::new(UNLIMITED), checked: Mutex::new(0) }
     }
@@ -60,29 +61,16 @@ impl TenantMemory {
         if *checked == loads || commits.is_fixed() {
             return;
         }
-        let (usage, mut total) = usage(commits, workers);
-        let may_save = || self.log.is_durable() && self.log.lost_bytes().is_none() && self.lock.is_current();
+        let (usage, total) = usage(commits, workers);
+        let may_save =
+            || self.log.is_recovered() && self.log.lost_bytes().is_none() && self.lock.is_current();
         if total > limit && may_save() {
-            let mut oldest: Vec<(Tenant, Usage)> = usage.into_iter().collect();
-            oldest.sort_unstable_by_key(|(_, usage)| usage.used);
-            // Some more than necessary is unloaded, so that this is not repeated at every load.
-            let target = limit / 10 * 9;
-            for (tenant, usage) in oldest {
-                if total <= target {
-                    break;
-                }
-                match workers.unload(tenant) {
-                    Ok(true) => {
-                        if unload_view(commits, tenant) {
-                            total = total.saturating_sub(usage.bytes);
-                        }
-                    }
-                    Ok(false) => {}
-                    Err(error) => {
-                        tracing::warn!("a tenant stays in memory, because it cannot be saved: {error}");
-                        break;
-                    }
-                }
+            let unloaded = self.log.keep_synced().and_then(|synced| {
+                // Some more than necessary is unloaded, so that this is not repeated at every load.
+                unload_oldest(commits, workers, usage, total - limit / 10 * 9, &synced)
+            });
+            if let Err(error) = unloaded {
+                tracing::warn!("a tenant stays in memory, because it cannot be saved: {error}");
             }
         }
         *checked = loads;
@@ -98,9 +86,30 @@ impl TenantMemory {
     }
 }
 
+/// Unloads the tenants that were used longest ago, until they had `excess` bytes together.
+fn unload_oldest(
+    commits: &CommitQueue,
+    workers: &IndexWorkers,
+    usage: FxHashMap<Tenant, Usage>,
+    mut excess: u64,
+    synced: &SyncedLog<'_>,
+) -> Result<()> {
+    let mut oldest: Vec<(Tenant, Usage)> = usage.into_iter().collect();
+    oldest.sort_unstable_by_key(|(_, usage)| usage.used);
+    for (tenant, usage) in oldest {
+        if excess == 0 {
+            break;
+        }
+        if workers.unload(tenant, synced)? && unload_view(commits, tenant, synced) {
+            excess = excess.saturating_sub(usage.bytes);
+        }
+    }
+    Ok(())
+}
+
 /// Unloads the view of a tenant, after saving it if it has many notes. Returns whether it was unloaded.
-fn unload_view(commits: &CommitQueue, tenant: Tenant) -> bool {
-    let may_unload = commits.save_view(tenant).unwrap_or_else(|error| {
+fn unload_view(commits: &CommitQueue, tenant: Tenant, synced: &SyncedLog<'_>) -> bool {
+    let may_unload = commits.save_view(tenant, synced).unwrap_or_else(|error| {
         tracing::warn!("a view is unloaded without being saved, and will be built again: {error}");
         true
     });

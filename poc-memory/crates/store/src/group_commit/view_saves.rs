@@ -1,19 +1,20 @@
 //! Saves the views of tenants with many notes in their files.
 
 use super::CommitQueue;
+use crate::log::SyncedLog;
 use poc_graph::error::Result;
 use poc_graph::{Tenant, View};
 use std::sync::Arc;
 
 impl CommitQueue {
     /// Saves the views in memory that have changed since they were saved, and deletes files that are of no use.
-    pub(crate) fn save_views(&self) -> Result<()> {
+    pub(crate) fn save_views(&self, synced: &SyncedLog<'_>) -> Result<()> {
         let Some(files) = &self.view_files else { return Ok(()) };
         let writer = files.writer();
         // The views are taken one after the other, so that those that are unloaded meanwhile are freed.
         for tenant in self.loaded() {
             if let Some(view) = self.in_memory(tenant) {
-                writer.save(tenant, &view)?;
+                writer.save(tenant, &view, synced)?;
             }
         }
         writer.delete_unusable(&|tenant| self.counts(tenant))
@@ -27,7 +28,7 @@ impl CommitQueue {
 
     /// Saves the view of a tenant that is to be unloaded, if it has changed since it was saved. Returns whether it may
     /// be unloaded now: it may not while other files are written, because that may take long.
-    pub(crate) fn save_view(&self, tenant: Tenant) -> Result<bool> {
+    pub(crate) fn save_view(&self, tenant: Tenant, synced: &SyncedLog<'_>) -> Result<bool> {
         let Some(files) = &self.view_files else { return Ok(true) };
         let is_large = |view: Arc<View>| files.is_large(view.node_count() as u64);
         if !self.in_memory(tenant).is_some_and(is_large) {
@@ -36,7 +37,7 @@ impl CommitQueue {
         let Some(writer) = files.try_writer() else { return Ok(false) };
         // The view is read while no other thread writes: an older one may have a text that was erased since.
         if let Some(view) = self.in_memory(tenant) {
-            writer.save(tenant, &view)?;
+            writer.save(tenant, &view, synced)?;
         }
         Ok(true)
     }

@@ -1,5 +1,5 @@
 //! Appends records to the current segment of the log and syncs them (`fdatasync`). `group_commit.rs` calls it once per
-//! group of transactions.
+//! group of transactions. Records of a shared log are synced later, several groups at once.
 
 use super::inspect::PrefixEnd;
 use super::segment::{HEADER, Header};
@@ -8,11 +8,11 @@ use super::{Log, RecordPosition, changed_length, missing_file, modified_at, segm
 use crate::disk::{AppendFile, Disk, FileId};
 use crate::log_head::LogHead;
 use crate::quarantine::QuarantineFolder;
+use parking_lot::Mutex;
 use std::fs::Metadata;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Another program has changed the files of the log, so they no longer contain what was written.
 #[derive(Debug, thiserror::Error)]
@@ -37,18 +37,21 @@ pub(crate) struct LogLimits {
     pub(crate) segment: u64,
     /// Size of the disk reserve, in bytes.
     pub(crate) reserve: u64,
+    /// Size in bytes of acknowledged records of a shared log from which their copy is synced. After a power failure, an
+    /// open reads about as much from the shared log again.
+    pub(crate) unsynced: u64,
 }
 
 impl Default for LogLimits {
     fn default() -> Self {
-        LogLimits { segment: 64 << 20, reserve: crate::disk_reserve::RESERVE_BYTES }
+        LogLimits { segment: 64 << 20, reserve: crate::disk_reserve::RESERVE_BYTES, unsynced: 1 << 20 }
     }
 }
 
 /// Appends records. A log has only one appender.
 ///
-/// After an error, it is unknown what is on disk after the last durable record. [`Appender::resume`] must then succeed
-/// before the next append.
+/// After an error, it is unknown what is on disk after the last record. [`Appender::resume`] must then succeed before the
+/// next append.
 pub(crate) struct Appender {
     log: Arc<Log>,
     disk: Arc<dyn Disk>,
@@ -57,13 +60,17 @@ pub(crate) struct Appender {
     cleanup: PendingCleanup,
     /// Receives the number of the last record after every sync, if the log has such a file.
     head: Option<LogHead>,
+    /// Whether the records of an append need not be durable when it ends.
+    defers_syncs: bool,
 }
 
 struct OpenSegment {
     file: Box<dyn AppendFile>,
     first: u64,
-    /// The offset of the end of the last durable record, in bytes.
+    /// The offset of the end of the last record, in bytes.
     length: u64,
+    /// The last bytes before that offset, of records that are not synced yet.
+    unsynced: Vec<u8>,
 }
 
 /// The work to be done before records can be appended.
@@ -73,10 +80,12 @@ struct PendingCleanup {
     is_closed: bool,
     /// The end of an interrupted write, which must first be moved to the quarantine.
     tail: Option<(PrefixEnd, Arc<QuarantineFolder>)>,
-    /// There may be bytes after the last durable record.
+    /// There may be bytes after the last record.
     is_torn: bool,
     /// A sync of the open segment has failed.
     is_unsynced: bool,
+    /// The operating system may have dropped records that are not synced, so they must be written again.
+    must_rewrite: bool,
     /// A segment whose creation failed.
     incomplete_segment: Option<PathBuf>,
 }
@@ -91,10 +100,23 @@ impl Appender {
         tail: Option<(PrefixEnd, Arc<QuarantineFolder>)>,
     ) -> Self {
         let cleanup = PendingCleanup { is_closed: true, tail, ..PendingCleanup::default() };
-        Appender { log, disk, limits, open: None, cleanup, head: None }
+        Appender { log, disk, limits, open: None, cleanup, head: None, defers_syncs: false }
     }
 
-    /// Whether a failed write may have left bytes after the last durable record.
+    /// Lets appends end before their records are durable, because the shared log has them.
+    pub(crate) fn defer_syncs(&mut self) {
+        self.defers_syncs = true;
+    }
+
+    /// Shares the appender with the threads that need its records to be durable; see [`Log::sync`].
+    pub(crate) fn share(self) -> Arc<Mutex<Appender>> {
+        let log = self.log.clone();
+        let shared = Arc::new(Mutex::new(self));
+        log.set_appender(Arc::downgrade(&shared));
+        shared
+    }
+
+    /// Whether a failed write may have left bytes after the last record.
     pub(crate) fn is_torn(&self) -> bool {
         self.cleanup.is_torn
     }
@@ -104,10 +126,10 @@ impl Appender {
         self.head = Some(head);
     }
 
-    /// Saves the number of the last record, which is on disk.
+    /// Saves the number of the last record that is on disk.
     fn write_head(&mut self) {
         if let Some(head) = &mut self.head {
-            head.write(self.log.last());
+            head.write(self.log.synced_seq());
         }
     }
 
@@ -123,7 +145,7 @@ impl Appender {
         if self.cleanup.is_closed {
             self.open = self.open_last()?;
             self.cleanup.is_closed = false;
-            self.log.is_durable.store(true, Ordering::Release);
+            self.log.set_recovered();
         }
         self.remove_incomplete_segment()?;
         if self.cleanup.is_torn
@@ -133,6 +155,9 @@ impl Appender {
             self.disk.truncate(&path, open.length)?;
             open.file = self.disk.append(&path)?;
             self.cleanup.is_torn = false;
+        }
+        if self.cleanup.must_rewrite {
+            self.sync()?;
         }
         self.write_head();
         Ok(moved)
@@ -160,7 +185,7 @@ impl Appender {
         let mut file = self.disk.append(&path)?;
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
-        Ok(Some(OpenSegment { file, first, length }))
+        Ok(Some(OpenSegment { file, first, length, unsynced: Vec::new() }))
     }
 
     /// Checks by their lengths that the files of the log exist and contain what was written.
@@ -221,40 +246,54 @@ impl Appender {
         let mut file = self.disk.append(&path)?;
         file.sync()?;
         open.file = file;
+        open.unsynced = Vec::new();
         self.cleanup.is_torn = false;
+        self.cleanup.must_rewrite = false;
+        self.log.set_synced();
         Ok(self.check_files().is_ok())
     }
 
-    /// Appends records, which must be in order and without gaps, and makes them durable with one sync. If that fails,
-    /// what it has written is cut off again at once if possible: the process may end before the next
-    /// [`Appender::resume`], and the next open would find the end of an interrupted write.
+    /// Appends records, which must be in order and without gaps, and makes them durable with one sync, unless syncs are
+    /// deferred and nobody needs the log on disk now. If that fails, what it has written is cut off again at once if
+    /// possible: the process may end before the next [`Appender::resume`], and the next open would find the end of an
+    /// interrupted write.
     pub(crate) fn append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
-        self.append_and_sync(records).inspect_err(|_| {
+        self.try_append(records).inspect_err(|_| {
             if let Err(error) = self.resume() {
                 tracing::debug!("the end of a failed write stays in the log for now: {error}");
             }
         })
     }
 
-    fn append_and_sync(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
+    fn try_append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
         let Some(&(first, _)) = records.first() else { return Ok(()) };
         self.or_reopened(self.check_open_segment())?;
         // A compaction may have created this segment.
         self.remove_incomplete_segment()?;
+        if self.cleanup.must_rewrite {
+            self.sync()?;
+        }
         // The operating system may have dropped data that it could not write, so nothing is synced twice: records whose
         // sync failed are cut off, and the next ones go to a new segment.
         let needs_segment = self.open.as_ref().is_none_or(|open| {
             open.length >= self.limits.segment || self.cleanup.is_unsynced && open.first != first
         });
         if needs_segment {
+            self.sync()?;
             self.open = Some(self.start_segment(first)?);
         }
         self.cleanup.is_unsynced = false;
+        let must_sync = !self.defers_syncs || self.log.is_kept_synced();
         let Some(open) = &mut self.open else { return Ok(()) };
         let bytes = records.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>().concat();
         self.cleanup.is_torn = true;
         open.file.write_all(&bytes)?;
-        open.file.sync().inspect_err(|_| self.cleanup.is_unsynced = true)?;
+        if must_sync {
+            open.file.sync().inspect_err(|_| {
+                self.cleanup.is_unsynced = true;
+                self.cleanup.must_rewrite = !open.unsynced.is_empty();
+            })?;
+        }
         self.cleanup.is_torn = false;
         {
             let mut index = self.log.index.write();
@@ -264,8 +303,43 @@ impl Appender {
                 open.length += bytes.len() as u64;
             }
         }
+        if must_sync {
+            open.unsynced = Vec::new();
+            self.log.set_synced();
+        } else {
+            open.unsynced.extend_from_slice(&bytes);
+        }
         self.write_head();
         Ok(())
+    }
+
+    /// Makes all records durable. Records whose sync has failed are written again in the same place, so that readers
+    /// find them there meanwhile.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        if self.cleanup.is_closed {
+            return Err(io::Error::other("it is not open for writing"));
+        }
+        if self.cleanup.must_rewrite {
+            self.check_open_segment()?;
+        }
+        let Some(open) = self.open.as_mut().filter(|open| !open.unsynced.is_empty()) else { return Ok(()) };
+        if self.cleanup.must_rewrite {
+            let synced_length = open.length - open.unsynced.len() as u64;
+            let path = segment_path(&self.log.directory, open.first);
+            self.disk.overwrite(&path, synced_length, &open.unsynced)?;
+            self.cleanup.must_rewrite = false;
+        } else {
+            open.file.sync().inspect_err(|_| self.cleanup.must_rewrite = true)?;
+        }
+        open.unsynced = Vec::new();
+        self.log.set_synced();
+        Ok(())
+    }
+
+    /// Makes all records durable if those that are not take much space.
+    pub(crate) fn limit_unsynced(&mut self) -> io::Result<()> {
+        let bytes = self.open.as_ref().map_or(0, |open| open.unsynced.len());
+        if (bytes as u64) < self.limits.unsynced { Ok(()) } else { self.sync() }
     }
 
     /// Starts a new segment, so that the previous one never changes again. Bytes that a failed write left at its end
@@ -274,11 +348,13 @@ impl Appender {
         self.resume()?;
         let last = self.log.last();
         if self.open.as_ref().is_some_and(|open| open.first <= last) {
+            self.sync()?;
             self.open = Some(self.start_segment(last + 1)?);
         }
         Ok(())
     }
 
+    /// Starts a segment. All records of the previous one must be durable: only the open segment can be synced later.
     fn start_segment(&mut self, first: u64) -> io::Result<OpenSegment> {
         let path = segment_path(&self.log.directory, first);
         self.cleanup.incomplete_segment = Some(path.clone());
@@ -292,6 +368,6 @@ impl Appender {
         let mut index = self.log.index.write();
         index.complete_segment(before);
         index.start_segment(first);
-        Ok(OpenSegment { file, first, length: HEADER as u64 })
+        Ok(OpenSegment { file, first, length: HEADER as u64, unsynced: Vec::new() })
     }
 }

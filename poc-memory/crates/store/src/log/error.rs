@@ -1,7 +1,7 @@
 //! Errors about the contents of the log.
 
 use super::segment::FORMAT;
-use poc_graph::error::Error;
+use poc_graph::error::{Code, Error};
 use std::io;
 use std::path::PathBuf;
 
@@ -16,6 +16,8 @@ pub(crate) enum LogError {
     Damaged { path: PathBuf, offset: u64 },
     #[error("the log does not contain transaction {0}")]
     Missing(u64),
+    #[error("the log cannot be synced: {0}")]
+    Unsynced(io::Error),
 }
 
 impl From<LogError> for Error {
@@ -27,6 +29,8 @@ impl From<LogError> for Error {
             LogError::Damaged { .. } => Error::damaged(message)
                 .hint("open the store again: it opens read-only with all intact data, and `poc-memory repair` repairs it"),
             LogError::Missing(_) => Error::damaged(message),
+            // What was to be derived from the log is intact.
+            LogError::Unsynced(_) => Error::new(Code::ReadOnly, message),
             LogError::Unreadable { .. } => Error::unavailable(message)
                 .hint("check the permissions of the memory's files, and the health of the disk"),
         }

@@ -59,8 +59,9 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Prefix
         let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, error))?;
         if let Some(offset) = valid {
             let later = numbers.get(at + 1..).unwrap_or_default().to_vec();
-            prefix_end =
-                Some(PrefixEnd { directory: directory.to_owned(), number, offset, later, last: index.last });
+            let is_in_state = index.base.map_or(is_compacted(&number), |base| index.last < base.seq);
+            let (directory, last) = (directory.to_owned(), index.last);
+            prefix_end = Some(PrefixEnd { directory, number, offset, later, last, is_in_state });
             break;
         }
         if !is_last {
@@ -138,6 +139,8 @@ pub(crate) struct PrefixEnd {
     pub(super) later: Vec<u64>,
     /// The sequence number of the last valid transaction.
     last: u64,
+    /// Whether it ends within the state with which a compacted log begins.
+    is_in_state: bool,
 }
 
 impl std::fmt::Display for PrefixEnd {
@@ -162,6 +165,12 @@ impl PrefixEnd {
             }
         }
         Ok(false)
+    }
+
+    /// Whether the bytes after the prefix may never have been synced, if syncs are deferred: a segment is synced before
+    /// the next one begins, and a state before it becomes part of the log.
+    pub(crate) fn may_be_unsynced(&self) -> bool {
+        self.later.is_empty() && !self.is_in_state
     }
 
     /// The bytes of the segment after the prefix. Parts that the disk cannot read become zeros.

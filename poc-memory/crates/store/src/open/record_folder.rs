@@ -78,7 +78,7 @@ impl RecordFolder {
 
     fn open_or_substitute(&self) -> Result<CurrentEngine> {
         // The engine writes its buffer whenever it is full, and a power failure may remove the end of this log.
-        if !self.log.is_durable() {
+        if !self.log.is_recovered() {
             return self.substitute("the log cannot be synced");
         }
         let opened = self.open_engine().or_else(|error| {
@@ -111,7 +111,7 @@ impl RecordFolder {
         }
         let (folder, log, engine, buffer) = (self.folder.clone(), self.log.clone(), self.engine, self.buffer);
         let engine = run_watched(self.heartbeat_timeout, move |heartbeat| {
-            let engine = BufferedEngine::new(engine(&folder)?, buffer)?;
+            let engine = BufferedEngine::over_log(engine(&folder)?, buffer, log.clone())?;
             catch_up::engine(&engine, &log, &|| heartbeat.beat())?;
             Ok(engine)
         })?;

@@ -278,7 +278,8 @@ impl SnapshotFiles {
     /// that they belong to. Returns whether it is.
     pub(crate) fn install(self, store: &Path, log: &Log, disk: &dyn Disk) -> bool {
         let found = log.read(self.last.seq).ok().flatten();
-        let is_of_log = log.is_durable() && found.is_some_and(|(_, checksum)| checksum == self.last.checksum);
+        let is_same = found.is_some_and(|(_, checksum)| checksum == self.last.checksum);
+        let is_of_log = is_same && log.sync(self.last.seq).is_ok();
         if is_of_log && let Err(error) = self.move_to(store, disk) {
             tracing::warn!("files of a snapshot cannot be moved, and are built instead: {error}");
         }

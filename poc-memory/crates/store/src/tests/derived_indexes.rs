@@ -141,10 +141,14 @@ fn a_failed_index_is_reported_and_catches_up_at_the_next_open() {
     let store = open_with(&folder, &index);
     put(&store, 1);
     let ann = super::tenants::tuple(1).id();
-    assert!(store.shared.index_workers.unload(ann).unwrap());
+    let unload = || {
+        let synced = store.shared.log.keep_synced().unwrap();
+        store.shared.index_workers.unload(ann, &synced).unwrap()
+    };
+    assert!(unload());
     index.fails.store(true, Ordering::SeqCst);
     put(&store, 2);
-    assert!(!store.shared.index_workers.unload(ann).unwrap(), "its content is incomplete");
+    assert!(!unload(), "its content is incomplete");
     index.fails.store(false, Ordering::SeqCst);
     put(&store, 3);
     let behind: Vec<_> =

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::engine::{EngineError, Put, Visitor, Watermark};
+use crate::testing::MemoryLog;
 use proptest::prelude::*;
 use rustix::io::Errno;
 use std::borrow::Cow;
@@ -49,6 +50,16 @@ impl FaultPlan {
             fs::write(path, bytes).unwrap();
         }
     }
+
+    /// Like [`FaultPlan::cut_power`], for files whose last bytes were not synced yet: they are lost, too.
+    fn cut_power_before_sync(&self) {
+        for (path, synced) in self.synced.lock().iter() {
+            if fs::metadata(path).is_ok_and(|found| found.len() > *synced) {
+                fs::OpenOptions::new().write(true).open(path).unwrap().set_len(*synced).unwrap();
+            }
+        }
+        self.cut_power();
+    }
 }
 
 /// A disk whose operations fail as planned.
@@ -92,6 +103,21 @@ impl Disk for FailingDisk {
         }
         self.0.synced.lock().insert(path.to_owned(), length);
         self.0.next()
+    }
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.next()?;
+        overwrite_unsynced(path, offset, bytes)?;
+        self.0.next()?;
+        let end = offset + bytes.len() as u64;
+        if let Some(dropped) = self.0.dropped.lock().get_mut(path) {
+            dropped.retain_mut(|(from, to)| {
+                if (offset..end).contains(&*from) {
+                    *from = end;
+                }
+                from < to
+            });
+        }
+        Ok(())
     }
     fn sync_directory(&self, _: &Path) -> io::Result<()> {
         self.0.next()
@@ -191,7 +217,7 @@ impl Engine for FragileEngine {
 fn options(disk: &FailingDisk) -> StoreOptions {
     StoreOptions {
         disk: Arc::new(disk.clone()),
-        limits: LogLimits { segment: 2000, reserve: 64 },
+        limits: LogLimits { segment: 2000, reserve: 64, ..LogLimits::default() },
         engine: FragileEngine::open,
         buffer: 1500,
         // Only the tests trigger further attempts.
@@ -218,6 +244,23 @@ fn faults(probability: f64, count: std::ops::Range<usize>) -> impl Strategy<Valu
     proptest::collection::vec(proptest::option::weighted(probability, 0..ERRORS.len()), count)
 }
 
+/// Writes notes at the same time. Returns those that were acknowledged, sorted.
+fn write_at_once(store: &Store, numbers: std::ops::Range<u64>) -> Vec<u64> {
+    let acknowledged = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for number in numbers {
+            let acknowledged = &acknowledged;
+            scope.spawn(move || match store.transact(cause(), |tx| tx.put_node(&node(number))) {
+                Ok(_) => acknowledged.lock().push(number),
+                Err(error) => assert_eq!(error.code, Code::ReadOnly),
+            });
+        }
+    });
+    let mut acknowledged = acknowledged.into_inner();
+    acknowledged.sort_unstable();
+    acknowledged
+}
+
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         8 => (faults(0.4, 0..12), 1u64..4).prop_map(|(faults, writers)| Event::Write(faults, writers)),
@@ -242,21 +285,8 @@ proptest! {
             match event {
                 Event::Write(faults, writers) => {
                     disk.fail(&faults);
-                    let written = Mutex::new(Vec::new());
-                    std::thread::scope(|scope| {
-                        for number in next..next + writers {
-                            let (store, written) = (&store, &written);
-                            scope.spawn(move || {
-                                match store.transact(cause(), |tx| tx.put_node(&node(number))) {
-                                    Ok(_) => written.lock().push(number),
-                                    Err(error) => assert_eq!(error.code, Code::ReadOnly),
-                                }
-                            });
-                        }
-                    });
+                    acknowledged.extend(write_at_once(&store, next..next + writers));
                     next += writers;
-                    acknowledged.extend(written.into_inner());
-                    acknowledged.sort_unstable();
                 }
                 Event::Full(true) => drop(FULL.lock().insert(records.clone())),
                 Event::Full(false) => drop(FULL.lock().remove(&records)),
@@ -301,6 +331,71 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The copy of a shared log is synced after its records were acknowledged, and the system drops the records of a sync
+    /// that fails.
+    #[test]
+    fn a_copy_of_a_shared_log_on_a_failing_disk_loses_nothing(
+        events in proptest::collection::vec(event(), 1..24),
+        unsynced in 1u64..3000,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let records = folder.path().join("records");
+        let (disk, log) = (FailingDisk::default(), Arc::new(MemoryLog::default()));
+        let open = || {
+            let limits = LogLimits { segment: 2000, reserve: 64, unsynced };
+            let options = StoreOptions {
+                limits,
+                shared_log: Some((log.writer(), CopyStart::Snapshot)),
+                ..options(&disk)
+            };
+            open_in(&folder, options)
+        };
+        let mut store = open().unwrap();
+        let mut acknowledged: Vec<u64> = Vec::new();
+        let mut next = 1;
+        for event in events {
+            match event {
+                Event::Write(faults, writers) => {
+                    disk.fail(&faults);
+                    acknowledged.extend(write_at_once(&store, next..next + writers));
+                    next += writers;
+                }
+                Event::Full(true) => drop(FULL.lock().insert(records.clone())),
+                Event::Full(false) => drop(FULL.lock().remove(&records)),
+                Event::Checkpoint => drop(store.checkpoint()),
+                Event::Reopen { cut } => {
+                    drop(store);
+                    if cut {
+                        disk.0.cut_power_before_sync();
+                    }
+                    *disk.0.dropped.lock() = BTreeMap::new();
+                    disk.0.faults.lock().clear();
+                    store = open().unwrap();
+                    prop_assert_eq!(store.damage(), None);
+                    prop_assert_eq!(&numbers(&store), &acknowledged);
+                }
+            }
+        }
+        // The disk has space again.
+        disk.0.faults.lock().clear();
+        FULL.lock().remove(&records);
+        let write = || store.transact(cause(), |tx| tx.put_node(&node(next)));
+        // The committer of a store that was just opened may have found the disk full a moment ago.
+        write().or_else(|_| write()).unwrap();
+        acknowledged.push(next);
+        prop_assert_eq!(store.read_only(), None);
+        prop_assert_eq!(&numbers(&store), &acknowledged);
+        drop(store);
+        disk.0.cut_power_before_sync();
+        let store = open().unwrap();
+        prop_assert_eq!(store.damage(), None);
+        prop_assert_eq!(&numbers(&store), &acknowledged);
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// A write that fails during a compaction leaves nothing in the segment that the compaction completes, and no
@@ -314,7 +409,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let disk = FailingDisk::default();
         // The compaction completes the only segment.
-        let limits = LogLimits { segment: 1 << 20, reserve: 64 };
+        let limits = LogLimits { segment: 1 << 20, reserve: 64, ..LogLimits::default() };
         let options = || StoreOptions { engine: StoreOptions::default().engine, limits, ..options(&disk) };
         let store = open_in(&folder, options()).unwrap();
         (1..=12).for_each(|number| {

@@ -1,7 +1,9 @@
 //! Kills and power cuts at any moment. Every transaction that is acknowledged, or visible in a store that accepts
 //! writes, survives, and the surviving transactions have no gaps.
 
+use super::shared_log::Daemon;
 use super::*;
+use crate::testing::MemoryLog;
 use proptest::prelude::*;
 
 /// How much of a file was written, and how much of it survives a power cut.
@@ -30,8 +32,9 @@ impl PowerSupply {
         spent.map(drop).map_err(|_| std::io::Error::other("no power"))
     }
 
-    /// Cuts the power. A random part of the unsynced bytes stays on disk, as written or as zeros.
-    fn cut(&self, mut rng: u64) {
+    /// Cuts the power. A random part of the unsynced bytes stays on disk, as written or as zeros. If it `leaves_holes`,
+    /// bytes as written may also follow zeros.
+    fn cut(&self, mut rng: u64, leaves_holes: bool) {
         let files = std::mem::take(&mut *self.files.lock());
         for (path, extent) in files.iter().filter(|(path, _)| path.exists()) {
             rng = rng.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -43,8 +46,12 @@ impl PowerSupply {
             let mut bytes = fs::read(path).unwrap();
             let kept = extent.synced + (draw >> 1) % (extent.written - extent.synced + 1);
             bytes.truncate(kept as usize);
+            let unsynced = &mut bytes[extent.synced as usize..];
             if draw.is_multiple_of(3) {
-                bytes[extent.synced as usize..].fill(0);
+                unsynced.fill(0);
+            } else if leaves_holes {
+                let hole = (draw >> 3) as usize % (unsynced.len() + 1);
+                unsynced[..hole].fill(0);
             }
             fs::write(path, bytes).unwrap();
         }
@@ -75,6 +82,14 @@ impl Disk for PoweredDisk {
             .lock()
             .insert(path.to_owned(), FileExtent { written: length, synced: length, has_synced_entry: true });
         fs::OpenOptions::new().write(true).open(path)?.set_len(length)
+    }
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        self.0.use_power()?;
+        overwrite_unsynced(path, offset, bytes)?;
+        let mut files = self.0.files.lock();
+        let extent = files.get_mut(path).unwrap();
+        extent.synced = extent.synced.max(offset + bytes.len() as u64);
+        Ok(())
     }
     fn sync_directory(&self, path: &Path) -> std::io::Result<()> {
         self.0.use_power()?;
@@ -192,7 +207,7 @@ proptest! {
                 expected.extend(write_until_it_fails(&store, round as u64));
             }
             if cut {
-                power.cut(rng);
+                power.cut(rng, false);
             }
         }
         let store = open_in(&folder, in_memory()).unwrap();
@@ -201,5 +216,86 @@ proptest! {
             prop_assert!(kept.contains(number), "node {} is lost", number);
         }
         prop_assert_eq!(store.view().seq, kept.len() as u64, "one transaction per node, without gaps");
+    }
+}
+
+/// What happens to a store over a shared log while it has power.
+#[derive(Clone, Copy, Debug)]
+enum SharedWork {
+    Write,
+    /// Another store writes.
+    OtherWrites,
+    Checkpoint,
+}
+
+fn shared_work() -> impl Strategy<Value = SharedWork> {
+    prop_oneof![
+        8 => Just(SharedWork::Write),
+        2 => Just(SharedWork::OtherWrites),
+        1 => Just(SharedWork::Checkpoint),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The copy of a shared log is synced after the acknowledgement, so a power cut removes the end of it, or a part
+    /// before its end. The next open reads it from the shared log again. No derived file is ahead of what is left, which
+    /// would look like damage.
+    #[test]
+    fn a_copy_of_a_shared_log_that_loses_its_end_is_completed(
+        rounds in proptest::collection::vec(
+            (proptest::collection::vec(shared_work(), 0..16), 1u64..60, any::<bool>(), any::<u64>()), 1..5,
+        ),
+        unsynced in prop_oneof![Just(1u64), Just(700u64), Just(1u64 << 20)],
+    ) {
+        let log = Arc::new(MemoryLog::default());
+        let other = Daemon::new(&log);
+        let folder = tempfile::tempdir().unwrap();
+        let power = Arc::new(PowerSupply::default());
+        let open = || {
+            let options = StoreOptions {
+                disk: Arc::new(PoweredDisk(power.clone())),
+                limits: LogLimits { segment: 2000, unsynced, ..LogLimits::default() },
+                engine: with_small_tables,
+                buffer: 800,
+                shared_log: Some((log.writer(), CopyStart::Snapshot)),
+                ..in_memory()
+            };
+            open_in(&folder, options)
+        };
+        let (mut acknowledged, mut number) = (Vec::new(), 0);
+        for (works, operations, cut, rng) in rounds {
+            power.operations_left.store(operations, Ordering::SeqCst);
+            // The power may also fail during the open.
+            if let Ok(store) = open() {
+                prop_assert_eq!(store.damage(), None);
+                for work in works {
+                    number += 1;
+                    match work {
+                        SharedWork::Write => match store.transact(cause(), |tx| tx.put_node(&node(number))) {
+                            Ok(_) => acknowledged.push(number),
+                            Err(error) => prop_assert_eq!(error.code, Code::ReadOnly),
+                        },
+                        SharedWork::OtherWrites => {
+                            put(other.store(), number);
+                            acknowledged.push(number);
+                        }
+                        SharedWork::Checkpoint => drop(store.checkpoint()),
+                    }
+                }
+                // Otherwise the store would sync its log when it is closed.
+                power.operations_left.store(0, Ordering::SeqCst);
+            }
+            if cut {
+                power.cut(rng, true);
+            }
+        }
+        power.operations_left.store(1_000_000, Ordering::SeqCst);
+        let store = open().unwrap();
+        prop_assert_eq!((store.damage(), store.read_only()), (None, None));
+        prop_assert_eq!(numbers(&store), acknowledged);
+        other.catch_up(&log);
+        prop_assert_eq!(contents(&store), contents(other.store()));
     }
 }

@@ -42,6 +42,7 @@ impl Daemon {
         self.writer.plan(faults);
         let options = StoreOptions {
             disk: Arc::new(FaultyDisk(self.faults.clone())),
+            limits: LogLimits { unsynced: 500, ..LogLimits::default() },
             retry_delay: Duration::from_millis(1),
             shared_log: Some((self.writer.clone(), CopyStart::Snapshot)),
             ..in_memory()
@@ -272,17 +273,106 @@ fn a_write_whose_copy_fails_is_in_the_shared_log_and_becomes_visible() {
     let log = Arc::new(MemoryLog::default());
     let daemon = Daemon::new(&log);
     put(daemon.store(), 1);
-    daemon.faults.fail_syncs.store(true, Ordering::SeqCst);
+    daemon.faults.fail_writes.store(true, Ordering::SeqCst);
     put(daemon.store(), 2);
     assert_eq!(daemon.store().read_only().unwrap().name(), "disk");
     assert_eq!(
         daemon.store().transact(cause(), |tx| tx.put_node(&node(3))).unwrap_err().code,
         Code::ReadOnly
     );
-    daemon.faults.fail_syncs.store(false, Ordering::SeqCst);
+    daemon.faults.fail_writes.store(false, Ordering::SeqCst);
     daemon.catch_up(&log);
     assert_eq!(put(daemon.store(), 4).seq, 3);
     assert_eq!(numbers(daemon.store()), [1, 2, 4]);
+}
+
+#[test]
+fn writes_are_acknowledged_without_a_sync_of_the_copy() {
+    let log = Arc::new(MemoryLog::default());
+    let (folder, faults) = (tempfile::tempdir().unwrap(), Arc::new(Faults::default()));
+    let options = StoreOptions {
+        disk: Arc::new(FaultyDisk(faults.clone())),
+        buffer: 1 << 20,
+        shared_log: Some((log.writer(), CopyStart::Snapshot)),
+        ..in_memory()
+    };
+    let store = open_in(&folder, options).unwrap();
+    // The first record begins a segment.
+    put(&store, 1);
+    let syncs = || faults.syncs.swap(0, Ordering::SeqCst);
+    syncs();
+    (2..=50).for_each(|number| {
+        put(&store, number);
+    });
+    assert_eq!(syncs(), 0);
+    for expected in [1, 0] {
+        store.checkpoint().unwrap();
+        assert_eq!(syncs(), expected);
+    }
+    let synced = store.shared.log.keep_synced().unwrap();
+    put(&store, 51);
+    assert_eq!(syncs(), 1, "a file that is written now may have the change");
+    drop(synced);
+    put(&store, 52);
+    assert_eq!(syncs(), 0);
+    drop(store);
+    assert_eq!(syncs(), 1, "an orderly end leaves nothing unsynced");
+}
+
+#[test]
+fn a_copy_that_cannot_be_synced_is_written_again() {
+    let log = Arc::new(MemoryLog::default());
+    let mut daemon = Daemon::new(&log);
+    put(daemon.store(), 1);
+    daemon.faults.fail_syncs.store(true, Ordering::SeqCst);
+    let mut acknowledged = vec![1];
+    for number in 2.. {
+        match daemon.store().transact(cause(), |tx| tx.put_node(&node(number))) {
+            Ok(_) => acknowledged.push(number),
+            Err(error) => {
+                assert_eq!(error.code, Code::ReadOnly);
+                break;
+            }
+        }
+    }
+    assert_eq!(numbers(daemon.store()), acknowledged);
+    assert_eq!(daemon.store().read_only().unwrap().name(), "disk");
+    assert_eq!(daemon.store().checkpoint().unwrap_err().code, Code::ReadOnly);
+    daemon.faults.fail_syncs.store(false, Ordering::SeqCst);
+    while daemon.store().read_only().is_some() {
+        std::thread::yield_now();
+    }
+    daemon.store().checkpoint().unwrap();
+    put(daemon.store(), 1000);
+    acknowledged.push(1000);
+    assert_eq!(numbers(daemon.store()), acknowledged);
+    daemon.open().unwrap();
+    assert_eq!(numbers(daemon.store()), acknowledged);
+}
+
+/// After a power failure, the disk may have later records of the copy and not the ones before.
+#[test]
+fn a_hole_in_the_end_of_a_copy_is_read_again() {
+    let log = Arc::new(MemoryLog::default());
+    let mut daemon = Daemon::new(&log);
+    (1..=5).for_each(|number| {
+        put(daemon.store(), number);
+    });
+    for may_have_own_changes in [false, true] {
+        daemon.close();
+        let segment = segment_files(&daemon.folder).pop().unwrap();
+        let mut bytes = fs::read(&segment).unwrap();
+        bytes[60] ^= 1;
+        fs::write(&segment, bytes).unwrap();
+        if may_have_own_changes {
+            crate::log_head::LogHead::new(daemon.folder.path()).write(5);
+        }
+        daemon.open().unwrap();
+        assert_eq!(daemon.store().damage().is_some(), may_have_own_changes);
+        if !may_have_own_changes {
+            assert_eq!(numbers(daemon.store()), [1, 2, 3, 4, 5]);
+        }
+    }
 }
 
 #[test]
@@ -412,6 +502,8 @@ enum Step {
     Silence(usize, bool),
     /// Syncs of a store's disk fail from now on (`true`), or succeed again.
     FailSyncs(usize, bool),
+    /// Writes to a store's disk fail from now on (`true`), or succeed again.
+    FailWrites(usize, bool),
     /// A store makes a snapshot while the next calls of its log have faults.
     Snapshot(usize, Vec<Option<LogFault>>),
     /// A store deletes all records but the last one from the log while the next calls of its log have faults.
@@ -433,7 +525,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => daemon.clone().prop_map(Step::Replace),
         1 => (daemon.clone(), any::<bool>()).prop_map(|(at, cut)| Step::Reopen(at, cut)),
         1 => (daemon.clone(), any::<bool>()).prop_map(|(at, silent)| Step::Silence(at, silent)),
-        1 => (daemon, any::<bool>()).prop_map(|(at, fails)| Step::FailSyncs(at, fails)),
+        1 => (daemon.clone(), any::<bool>()).prop_map(|(at, fails)| Step::FailSyncs(at, fails)),
+        1 => (daemon, any::<bool>()).prop_map(|(at, fails)| Step::FailWrites(at, fails)),
     ]
 }
 
@@ -470,7 +563,7 @@ proptest! {
                     all[at].writer.plan(Vec::new());
                 }
                 Step::Reopen(at, cut) => {
-                    all[at].faults.fail_syncs.store(false, Ordering::SeqCst);
+                    all[at].faults.end();
                     let last = all[at].store().last_seq();
                     all[at].store = None;
                     if cut && crate::view_file::claimed_seq(all[at].folder.path()) < last {
@@ -480,6 +573,7 @@ proptest! {
                 }
                 Step::Silence(at, silent) => all[at].writer.silence(silent),
                 Step::FailSyncs(at, fails) => all[at].faults.fail_syncs.store(fails, Ordering::SeqCst),
+                Step::FailWrites(at, fails) => all[at].faults.fail_writes.store(fails, Ordering::SeqCst),
                 Step::Snapshot(at, faults) | Step::Drop(at, faults) => {
                     log.expire_claim();
                     all[at].writer.plan(faults);
@@ -495,7 +589,7 @@ proptest! {
                     all[at].writer.plan(Vec::new());
                 }
                 Step::Replace(at) => {
-                    all[at].faults.fail_syncs.store(false, Ordering::SeqCst);
+                    all[at].faults.end();
                     all[at].store = None;
                     all[at].folder = tempfile::tempdir().unwrap();
                     all[at].open().unwrap();
@@ -503,7 +597,7 @@ proptest! {
             }
         }
         for daemon in &mut all {
-            daemon.faults.fail_syncs.store(false, Ordering::SeqCst);
+            daemon.faults.end();
             daemon.catch_up_or_begin_anew(&log);
         }
         let first = numbers(all[0].store());
