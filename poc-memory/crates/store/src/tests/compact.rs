@@ -170,7 +170,7 @@ impl Pair {
         let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
         let base_before = self.store().shared.log.base_seq();
         let done = self.store().compact(before, &callbacks).unwrap();
-        assert_eq!(done.base.map_or(0, |base| base.seq), base_before + done.dropped);
+        assert_eq!(done.base.map_or(0, |base| base.seq), base_before + done.deleted);
         for copy in copies.into_inner() {
             let store = open_in(&copy, options()).unwrap();
             self.check(&store);
@@ -240,7 +240,7 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
     }
     store.checkpoint().unwrap();
     let done = store.compact(Some(Timestamp(200)), &QUIET_COMPACTION).unwrap();
-    assert_eq!((done.dropped, done.base.unwrap().at), (199, Timestamp(199)));
+    assert_eq!((done.deleted, done.base.unwrap().at), (199, Timestamp(199)));
     assert!(done.after.log < done.before.log / 2, "{done:?}");
     // sled's file has a minimum size.
     assert!(done.after.records <= done.before.records.max(1 << 20), "{done:?}");
@@ -253,7 +253,7 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
         assert!(!folder.path().join(left).exists(), "{left}");
     }
     // A second compaction has nothing to do.
-    assert_eq!(store.compact(Some(Timestamp(200)), &QUIET_COMPACTION).unwrap().dropped, 0);
+    assert_eq!(store.compact(Some(Timestamp(200)), &QUIET_COMPACTION).unwrap().deleted, 0);
     assert_eq!(store.transaction(199).unwrap(), None);
     assert_eq!(store.transaction(200).unwrap().unwrap().seq, 200);
     let error = store.snapshot_at(Timestamp(150)).err().unwrap();
