@@ -280,7 +280,7 @@ impl ResumedLog {
             Err(error) => return Err(error),
         };
         tracing::info!(
-            "the shared log has dropped changes that its copy lacked: the copy now begins with a snapshot"
+            "the shared log no longer has changes that its copy lacked: the copy now begins with a snapshot"
         );
         let messages = self.messages.clone();
         drop(self);

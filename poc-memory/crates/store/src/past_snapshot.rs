@@ -117,8 +117,8 @@ impl BeforeImages {
         }
     }
 
-    /// Whether transactions that were not read yet have been dropped from the log.
-    fn is_dropped(&self, log: &Log) -> bool {
+    /// Whether transactions that were not read yet have been deleted from the log.
+    fn is_deleted(&self, log: &Log) -> bool {
         log.base().is_some_and(|base| self.last < base.seq)
     }
 
@@ -127,8 +127,8 @@ impl BeforeImages {
         if log.last() == self.last {
             return Ok(());
         }
-        if self.is_dropped(log) {
-            return Err(NoStateError::Dropped.into());
+        if self.is_deleted(log) {
+            return Err(NoStateError::Deleted.into());
         }
         log.replay(self.last + 1, log.last(), &mut |txn, _| {
             self.add_position(&txn, tenant);
@@ -323,7 +323,7 @@ enum NoStateError {
     #[error("the history begins {}, so the state at {state} cannot be read", beginning(base))]
     BeforeBase { state: PastState, base: PastState, is_copy: bool },
     #[error("the history was compacted during this request")]
-    Dropped,
+    Deleted,
     #[error("the log has no history as old as {state}")]
     NotReached { state: PastState, first: Option<PastState> },
 }
@@ -340,11 +340,11 @@ fn beginning(base: &PastState) -> String {
 fn missing_history_hint(is_copy: bool) -> &'static str {
     match is_copy {
         true => {
-            "this copy of the shared log began with a snapshot, or a compaction or an erasure dropped earlier history: a \
+            "this copy of the shared log began with a snapshot, or a compaction or an erasure deleted earlier history: a \
              copy in an empty folder with `begin-with = \"history\"` has all that is left in the database, and a backup may \
              have more"
         }
-        false => "earlier history was dropped by a compaction or an erasure; a backup may still contain it",
+        false => "earlier history was deleted by a compaction or an erasure; a backup may still contain it",
     }
 }
 
@@ -391,7 +391,7 @@ impl From<NoStateError> for Error {
                 converted.hint(format!("the oldest change is {first}"))
             }
             NoStateError::BeforeBase { is_copy, .. } => converted.hint(missing_history_hint(is_copy)),
-            NoStateError::Dropped => converted.hint("try again"),
+            NoStateError::Deleted => converted.hint("try again"),
             NoStateError::Empty | NoStateError::NotReached { first: None, .. } => converted,
         }
     }

@@ -18,8 +18,8 @@ pub enum ReadOnlyReason {
     ChangedLog(String),
     /// The shared log cannot be reached. Writes resume without a restart as soon as it can.
     SharedLog(String),
-    /// The thread that writes has ended, or the shared log has dropped changes that this copy of it lacks. The store
-    /// must be closed and opened again.
+    /// The thread that writes has ended, or the shared log no longer has changes that this copy of it lacks. The
+    /// store must be closed and opened again.
     Failure(String),
 }
 

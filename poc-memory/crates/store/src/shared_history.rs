@@ -84,7 +84,7 @@ impl Store {
         Ok((done == Some(true)).then_some(last))
     }
 
-    /// Deletes the records of the shared log that this store has dropped from its own copy, because they contain erased
+    /// Deletes the records of the shared log that this store has deleted from its own copy, because they contain erased
     /// texts. Waits until the live writers have read the later ones. Does nothing if there is no shared log.
     ///
     /// # Errors

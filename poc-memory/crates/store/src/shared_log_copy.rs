@@ -38,7 +38,7 @@ enum SharedLogError {
     Diverged { address: String, last: u64 },
     /// The number is that of the last record in the copy.
     #[error(
-        "the shared log `{address}` begins after change {last}, where this copy of it ends: earlier changes were dropped or erased"
+        "the shared log `{address}` begins after change {last}, where this copy of it ends: earlier changes were deleted"
     )]
     Outdated { address: String, last: u64 },
     /// The number is that of the last record in the folder.

@@ -42,7 +42,7 @@ pub(super) struct SavedTenantView {
     view: View,
     /// The [`Log::origin`].
     origin: [u8; 16],
-    /// The checksum of the record of the last transaction in the view. It means nothing if a compaction has dropped
+    /// The checksum of the record of the last transaction in the view. It means nothing if a compaction has deleted
     /// that record.
     checksum: u32,
 }

@@ -122,7 +122,7 @@ impl UnfinishedErasure {
         match &self.target {
             // It may have been deleted before the erasure began.
             ErasureTarget::Note(_) | ErasureTarget::Message(_) => Ok(true),
-            // A compaction may have dropped the deletion from the history.
+            // A compaction may have removed the deletion from the history.
             ErasureTarget::MessagesBefore { .. } => {
                 Ok(own.store.first_seq() > self.after + 1 || self.has_deletion(memory)?)
             }
