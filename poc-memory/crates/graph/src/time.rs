@@ -50,8 +50,8 @@ impl Timestamp {
         })
     }
 
-    /// Like [`parse`](Self::parse), but `None` if the text is neither an instant nor a date, so that it may have another
-    /// form of a time.
+    /// Like [`parse`](Self::parse), but `None` if the text is neither an instant nor a date. The caller may accept
+    /// other forms of a time.
     ///
     /// # Errors
     /// `invalid_argument` for a day that its month does not have.

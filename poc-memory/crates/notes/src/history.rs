@@ -183,7 +183,7 @@ fn node_change(change: LoggedChange) -> NodeChange {
     NodeChange { seq: change.seq, cause: change.cause, kind, version, fields, undone: false }
 }
 
-/// The error for a change before the beginning of the history; `None` if it is not.
+/// The error for a change that is older than the history; `None` for any other number.
 pub fn missing_change(memory: &Memory, seq: u64) -> Option<Error> {
     let base = memory.store.history_base().filter(|base| (1..=base.seq).contains(&seq))?;
     let message =

@@ -69,7 +69,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         let at = *last_at.get_or_insert(txn.cause.at);
         let of_call = Cause { at, ..txn.cause.clone() };
         let cause = if parts.len() == 1 { began.clone() } else { began.part(memory.now()) };
-        progress.undo(memory, &parts, &txn, &of_call, cause)?;
+        progress.undo_part(memory, &parts, &txn, &of_call, cause)?;
     }
     // The records of an undone change are not what it left, and so the undo has changed nothing.
     if progress.first.is_none()
@@ -99,9 +99,9 @@ struct UndoProgress {
 }
 
 impl UndoProgress {
-    /// Undoes a transaction of the call with the transactions `parts`. `of_call` is its cause with the time of the call,
-    /// and `cause` is that of the undo.
-    fn undo(
+    /// Undoes `txn`, one of the transactions `parts` of the call. `of_call` is its cause with the time of the call, and
+    /// `cause` is that of the undo.
+    fn undo_part(
         &mut self,
         memory: &Memory,
         parts: &[u64],

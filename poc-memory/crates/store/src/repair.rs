@@ -371,8 +371,9 @@ fn source_name(source: RepairSource) -> &'static str {
     }
 }
 
-/// The records in a folder if they have more than the intact prefix of the log, which ends with transaction `prefix`, or
-/// those of their blocks that are intact. The text says why existing records cannot be used as a whole.
+/// Salvages the records in a folder: all of them or, if they cannot be used as a whole, those in intact blocks. In the
+/// second case, the text says why; it is `None` if there is no folder. The records are `None` if the intact prefix of
+/// the log, which ends with transaction `prefix`, has all of their changes.
 fn salvage_records(
     folder: &Path,
     log: &Arc<Log>,

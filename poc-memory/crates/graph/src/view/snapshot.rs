@@ -81,9 +81,9 @@ impl View {
         Ok(bytes)
     }
 
-    /// The visits of each agent, by the positions of the nodes in `order`.
+    /// The visits of each agent, each with the position of its node in `order`.
     fn saved_visits(&self, order: &[(NodeId, Ix)]) -> Vec<SavedVisits<'_>> {
-        let of_agent = self.visits.iter().map(|(agent, visits)| -> SavedVisits {
+        let saved = self.visits.iter().map(|(agent, visits)| -> SavedVisits {
             let visit = |&(_, ix): &(NodeId, Ix)| visits.get(ix as usize).copied().flatten();
             (
                 agent,
@@ -93,7 +93,7 @@ impl View {
                     .collect(),
             )
         });
-        of_agent.collect()
+        saved.collect()
     }
 
     /// Restores the view after transaction `seq` from the bytes of [`View::encode`]; `None` if they are inconsistent.
@@ -192,7 +192,7 @@ struct Renumbering {
 }
 
 impl Renumbering {
-    /// The numbers if the nodes are written in this order.
+    /// The numbers for writing the nodes in this order.
     fn of(view: &View, order: &[(NodeId, Ix)]) -> Renumbering {
         let mut nodes = Numbers::new(view.slots());
         let (mut types, mut provenances, mut keywords) =
@@ -208,7 +208,7 @@ impl Renumbering {
         Renumbering { nodes, types, provenances, keywords }
     }
 
-    /// The names that nodes use, by their new numbers.
+    /// The names that nodes use, in the order of their new numbers.
     fn names<'a>(&self, view: &'a View) -> SavedNames<'a> {
         let names = [
             (&self.types, &view.type_names),
@@ -218,7 +218,7 @@ impl Renumbering {
         SavedNames(names.map(|(used, names)| used.given.iter().map(|&number| names.name(number)).collect()))
     }
 
-    /// A node with the new numbers in place of the old ones.
+    /// The saved form of a node, with the new numbers.
     fn saved_node<'a>(&mut self, view: &'a View, id: NodeId, ix: Ix) -> SavedNode<'a> {
         let Renumbering { nodes, types, provenances, keywords } = self;
         let fields = view.fields(ix);
@@ -260,8 +260,9 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn new(room: Ix) -> Self {
-        Numbers { numbers: Vec::with_capacity(room as usize), given: Vec::with_capacity(room as usize) }
+    fn new(capacity: Ix) -> Self {
+        let capacity = capacity as usize;
+        Numbers { numbers: Vec::with_capacity(capacity), given: Vec::with_capacity(capacity) }
     }
 
     /// The new number of an old one.

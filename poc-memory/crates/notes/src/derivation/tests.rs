@@ -110,7 +110,7 @@ fn the_successor_of_a_source_becomes_a_source() {
 }
 
 #[test]
-fn the_successor_of_a_derived_note_inherits_its_sources_unless_only_the_successor_is_not_derived() {
+fn a_successor_inherits_the_sources_unless_a_person_or_a_message_replaces_a_note_of_an_agent() {
     let inherited = |by: &str, successor: &str| {
         let memory = with_fact(by);
         change(&memory, |tx| {

@@ -9,16 +9,16 @@ use poc_graph::{NodeId, Trust};
 /// The actor of the confirmations.
 const ACTOR: &str = "eval";
 
-/// A set, divided into two with half of the questions of each group.
+/// Two sets with the same documents, each with half of the questions of each group.
 pub struct EvalHalves {
-    /// The set with the questions at odd positions of each group.
+    /// The set with the questions at odd positions of their group.
     pub odd: EvalSet,
     /// The set with those at even positions.
     pub even: EvalSet,
 }
 
 impl EvalSet {
-    /// Divides the set.
+    /// Divides the questions of each group into two sets.
     pub fn halves(&self) -> EvalHalves {
         let mut seen = vec![0_usize; self.groups.len()];
         let is_odd = |group: usize| {

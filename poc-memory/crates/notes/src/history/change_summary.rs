@@ -15,6 +15,7 @@ pub(crate) struct ChangeSummary {
     keys: Vec<String>,
     /// The nodes whose records the call wrote, by their keys in the store: whether each existed before and after.
     notes: FxHashMap<Vec<u8>, (bool, bool)>,
+    /// Whether the call wrote edges.
     has_edges: bool,
 }
 

@@ -155,7 +155,7 @@ struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// The notes of a membership in the project, and those that apply to all projects.
+    /// The visible notes with the membership `wanted`, and those that apply to all projects.
     fn of(
         view: &'a View,
         projects: &ProjectNotes<'_>,

@@ -121,8 +121,8 @@ impl Verifier<'_> {
         Ok(expected)
     }
 
-    /// Adds the records that are missing although the log has them up to transaction `seq`. The hash of a missing record
-    /// does not tell its key, so the log is read again to find it.
+    /// Adds the missing records to `suspects`. Only the hashes of their keys are known, so the log is read again, up
+    /// to transaction `seq`, to find the keys.
     fn add_missing(&self, missing: &ExpectedHashes, seq: u64, suspects: &mut Suspects) -> Result<()> {
         self.store.shared.log.replay(1, seq, &mut |txn, _| {
             self.step("changes of records", txn.seq, Some(seq))?;
