@@ -11,7 +11,7 @@ use poc_store::Store;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How often opening is retried. The release of a lock is not signalled.
+/// The time between two attempts to open. The release of a lock is not signalled, so it is polled.
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Opens the memory of a profile. Waits up to `[daemon] lock-timeout` for another process to release it.
@@ -58,7 +58,7 @@ pub(crate) fn open(
 
 /// Opens the memory. The inner error says that another process holds the store.
 fn try_open(paths: &Paths, config: &Config) -> Result<Result<Memory>> {
-    // Checking the holder first is cheap, while opening would load the embedder first.
+    // Opening loads the embedder before it tries to take the lock, so the lock is checked here.
     if let Some(pid) = Store::holder(&paths.store())? {
         let holder = Store::holder_name(pid);
         let hint = "stop it, or use the daemon that holds it: `poc-memory daemon status`";

@@ -56,7 +56,8 @@ pub(super) struct RestoreOutput {
     skipped: Vec<String>,
     /// Damaged files that were left out, with the problem of each.
     left_out: Vec<String>,
-    /// What the state has only a part of, if it ends within an import or another change with several numbers.
+    /// The change of which the state has only a part, if it ends within a change with several numbers, such as an
+    /// import.
     #[serde(skip_serializing_if = "Option::is_none")]
     unfinished: Option<String>,
 }

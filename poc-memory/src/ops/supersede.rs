@@ -9,8 +9,8 @@ use poc_notes::{resolve, supersede};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Replace a note by another. The old one leaves retrieval but keeps its history; the new one takes over its
-/// explicit links.
+/// Replace a note by another. Searches no longer find the old one, but it keeps its history; the new one takes over
+/// its explicit links.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Supersede")]

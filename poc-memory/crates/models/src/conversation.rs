@@ -90,7 +90,7 @@ pub(super) fn max_reply_tokens(
             "the prompt of about {prompt} tokens does not fit the {context} tokens of `{}`; lower `max-tokens` in the agent's `[prompt]`",
             model.id
         ))),
-        room => Ok(room),
+        max_tokens => Ok(max_tokens),
     }
 }
 

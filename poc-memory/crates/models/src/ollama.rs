@@ -44,12 +44,12 @@ impl Model for Ollama {
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let progress = CallProgress::start(request.timeout);
-        let room = max_reply_tokens(&self.model, &self.calls, request)?;
-        let context = self.context_of(request, room);
+        let max_tokens = max_reply_tokens(&self.model, &self.calls, request)?;
+        let context = self.context_of(request, max_tokens);
         let message = HttpRequest::post(
             self.url("api/chat"),
             self.http.bearer_headers(),
-            &self.body(request, room, context),
+            &self.body(request, max_tokens, context),
         );
         let answer = self.http.post(&message, request, &progress);
         let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
@@ -108,13 +108,13 @@ impl Ollama {
     /// The context length in tokens for prompt and reply: `context` of the settings, or the length that this call
     /// needs, with a third added to the estimate of the prompt. That is limited to the length that the model was
     /// trained with. The server would reduce a greater one, and then it could not be recognised that a prompt was cut.
-    fn context_of(&self, request: &Request<'_>, room: usize) -> usize {
+    fn context_of(&self, request: &Request<'_>, max_tokens: usize) -> usize {
         let max = self.trained.get().copied().unwrap_or(usize::MAX);
-        let need = || (estimated_tokens(request) * 4 / 3 + room).next_multiple_of(STEP).min(max);
+        let need = || (estimated_tokens(request) * 4 / 3 + max_tokens).next_multiple_of(STEP).min(max);
         self.model.context.unwrap_or_else(need)
     }
 
-    fn body(&self, request: &Request<'_>, room: usize, context: usize) -> Value {
+    fn body(&self, request: &Request<'_>, max_tokens: usize, context: usize) -> Value {
         let mut turns = messages(request, "");
         if !request.system.is_empty() {
             turns.insert(0, json!({"role": "system", "content": request.system}));
@@ -127,7 +127,7 @@ impl Ollama {
             // Versions that know these fields reject a prompt that is too long; older ones truncate it.
             "truncate": false,
             "shift": false,
-            "options": {"num_ctx": context, "num_predict": room},
+            "options": {"num_ctx": context, "num_predict": max_tokens},
         })
     }
 

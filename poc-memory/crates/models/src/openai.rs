@@ -39,8 +39,8 @@ const COMMON_MODES: &[SchemaMode] = &[SchemaMode::Schema, SchemaMode::Object, Sc
 const LLAMA_CPP_MODES: &[SchemaMode] =
     &[SchemaMode::Grammar, SchemaMode::Schema, SchemaMode::Object, SchemaMode::Prompt];
 
-/// The names of the field that limits the length of a reply, in the order to try them. OpenAI no longer takes the older
-/// name; most other servers know only that one.
+/// The names of the field that limits the length of a reply, in the order to try them. OpenAI no longer accepts
+/// `max_tokens`, and most other servers accept only that.
 const OPENAI_LIMITS: &[Option<&str>] = &[Some("max_completion_tokens"), Some("max_tokens"), None];
 const COMMON_LIMITS: &[Option<&str>] = &[Some("max_tokens"), Some("max_completion_tokens"), None];
 
@@ -78,10 +78,10 @@ impl Model for OpenAi {
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let progress = CallProgress::start(request.timeout);
-        let room = max_reply_tokens(&self.model, &self.calls, request)?;
+        let max_tokens = max_reply_tokens(&self.model, &self.calls, request)?;
         let mut dialect = *self.dialect.lock();
         let answer = loop {
-            let answer = self.ask(request, dialect, room, &progress);
+            let answer = self.ask(request, dialect, max_tokens, &progress);
             let lower = match &answer {
                 Err(HttpError::Unsupported(feature, ..)) => self.fallback(dialect, *feature),
                 _ => None,
@@ -145,7 +145,7 @@ impl OpenAi {
         &self,
         request: &Request<'_>,
         dialect: Dialect,
-        room: usize,
+        max_tokens: usize,
         progress: &CallProgress,
     ) -> Result<Value, HttpError> {
         let mode = self.modes.get(dialect.mode).copied().unwrap_or(SchemaMode::Prompt);
@@ -159,7 +159,7 @@ impl OpenAi {
         if let Some(body) = body.as_object_mut() {
             mode.put(body, request.schema);
             if let Some(Some(limit)) = self.limits.get(dialect.limit) {
-                body.insert((*limit).to_owned(), json!(room));
+                body.insert((*limit).to_owned(), json!(max_tokens));
             }
         }
         let message = HttpRequest::post(self.http.url("chat/completions"), self.http.bearer_headers(), &body);

@@ -21,7 +21,7 @@ pub(super) fn upper_bound(
     request: &Request<'_>,
 ) -> CallCost {
     let input = (prompt_bytes(request) as u64).saturating_add(FRAMING_TOKENS);
-    let output = max_reply_tokens(model, calls, request).map_or(0, |room| room as u64);
+    let output = max_reply_tokens(model, calls, request).map_or(0, |tokens| tokens as u64);
     let read = Usage { input, output, ..Usage::default() }.cost(model, 1.0, 1.0);
     let cached =
         Usage { cache_written: input, output, ..Usage::default() }.cost(model, MAX_CACHE_WRITE_FACTOR, 1.0);

@@ -137,8 +137,8 @@ pub(super) fn changes(node: &Node, draft: &Draft, now: Timestamp) -> bool {
     next_version(node, draft, now).version != node.version
 }
 
-/// Whether two states of a node differ at most in the other names, which are no part of its text: a change of them
-/// makes no version.
+/// Whether two states of a node differ at most in the other names. These are not part of the text, so a change of them
+/// makes no new version.
 pub(super) fn is_same_version(before: &Node, after: &Node) -> bool {
     Node { other_names: after.other_names.clone(), ..before.clone() } == *after
 }

@@ -1,5 +1,5 @@
 //! The maximum strength of a link by the trust of its writer. Search passes score along a link in proportion to its
-//! strength, so this is also how far the trust of the writer limits what the link passes on.
+//! strength, so the trust of the writer also limits how much score the link passes on.
 
 use poc_graph::Trust;
 

@@ -4,7 +4,7 @@ use super::*;
 use poc_config::Config;
 
 #[test]
-fn query_returns_strong_weak_or_miss() {
+fn query_returns_strong_or_miss() {
     let memory = filled();
     let known = json(&memory, "query 'b-tree splits'");
     assert_eq!((&known["hit"], &known["key"]), (&"STRONG".into(), &"btree".into()));
@@ -66,7 +66,7 @@ fn query_is_not_certain_about_another_subject_of_the_same_kind() {
             "{question}: {known}"
         );
     }
-    // The store knows the word `mail`, or not.
+    // The notes contain the word `mail`, but not `upload` and `queue`.
     for (question, missing) in [
         ("which port does the mail worker listen on?", "mail worker"),
         ("which port does the upload worker listen on?", "upload worker"),

@@ -280,7 +280,7 @@ fn changes_say_which_of_them_are_undone() {
 }
 
 #[test]
-fn a_change_that_is_undone_already_names_the_undo() {
+fn the_error_for_a_change_that_is_already_undone_names_the_undo() {
     let memory = filled();
     import_in_parts(&memory, 450);
     let import = last(&memory);
@@ -294,7 +294,7 @@ fn a_change_that_is_undone_already_names_the_undo() {
     assert_eq!(last(&memory), undo);
     let number = json(&memory, "changes --limit 1")["changes"][0]["seq"].clone();
     assert_eq!(number, json!(undo));
-    // In effect again.
+    // Now the import is in effect again and can be undone.
     json(&memory, &format!("undo {undo}"));
     assert_eq!(json(&memory, &format!("undo {import}"))["refused"], json!([]));
 }
@@ -482,7 +482,7 @@ fn an_import_in_parts_is_one_change() {
 }
 
 #[test]
-fn a_past_state_within_an_import_is_named() {
+fn a_past_state_that_ends_within_an_import_is_reported() {
     let memory = filled();
     let first = last(&memory) + 1;
     import_in_parts(&memory, 450);
@@ -571,7 +571,7 @@ fn an_undo_of_an_import_leaves_a_link_that_changed_since_with_both_notes() {
     edges.retain(|edge| edge.kind == EdgeKind::Link);
     let [link] = edges.as_slice() else { panic!("{edges:?}") };
     assert_eq!((link.src, link.dst, link.strength), (n7.id, n8.id, 0.9));
-    // What is undone already is not listed when it is repeated.
+    // A repetition does not list what is already undone.
     let again = json(&memory, &format!("undo {import}"));
     assert_eq!((&again["undone"], &again["refused"]), (&json!([]), &answer["refused"]));
 }

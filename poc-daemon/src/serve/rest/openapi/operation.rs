@@ -26,7 +26,7 @@ pub(super) fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schem
     let token = match op.access {
         Access::Read => "The read-only token is enough.",
         Access::Person => "No token is enough: only a person decides, on the page or on the command line.",
-        _ => "Needs the token of a person's programs, or that of models where a model may call it.",
+        _ => "Needs `token`, or `token-model` if models may call this op.",
     };
     let operation = json!({
         "operationId": op.name.replace([' ', '-'], "_"),
@@ -61,8 +61,8 @@ fn summary(description: &str) -> &str {
     first.unwrap_or(description).trim_end_matches('.')
 }
 
-/// The parameters of an operation: fields in the path, and without a body all others in the query. A
-/// field that becomes a parameter is removed from the request.
+/// The parameters of an operation: the fields in the path and, if the request has no body, all other fields in the
+/// query. A field that becomes a parameter is removed from the request.
 fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
     let required: Vec<Value> = request.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let in_path = |name: &str| route.path.contains(&format!("{{{name}}}"));
@@ -79,11 +79,11 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
             // Without a body, the header is the only place for it.
             properties.shift_remove(precondition::FIELD);
         }
-        let taken = |name: &str| in_path(name) || route.method != Method::Post;
-        let names: Vec<String> = properties.keys().filter(|name| taken(name)).cloned().collect();
+        let is_parameter = |name: &str| in_path(name) || route.method != Method::Post;
+        let names: Vec<String> = properties.keys().filter(|name| is_parameter(name)).cloned().collect();
         for name in names {
             let Some(mut schema) = properties.shift_remove(&name) else { continue };
-            let about = schema.as_object_mut().and_then(|schema| {
+            let description = schema.as_object_mut().and_then(|schema| {
                 // Text cannot express `null`.
                 remove_null_type(schema);
                 schema.remove("description")
@@ -95,8 +95,8 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
                 // `tenant[key]=value`, once for each key.
                 parameter = with(with(parameter, "style", "deepObject".into()), "explode", true.into());
             }
-            parameters.push(match about {
-                Some(about) => with(parameter, "description", about),
+            parameters.push(match description {
+                Some(description) => with(parameter, "description", description),
                 None => parameter,
             });
         }

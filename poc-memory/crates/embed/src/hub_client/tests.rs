@@ -88,7 +88,7 @@ impl TestCache {
         self.fetch(address, model).unwrap_err().to_string().replace(address, "HUB")
     }
 
-    fn incomplete(&self) -> bool {
+    fn has_incomplete_files(&self) -> bool {
         let mut folders = vec![self.folder.path().to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
@@ -113,7 +113,7 @@ fn a_model_is_fetched_once_and_found_by_its_name() {
     assert_eq!(test.cache().find(&"o/n".parse().unwrap()), Some(first.folder.clone()));
     assert_eq!(fs::read(first.folder.join("model.safetensors")).unwrap(), b"weights");
     assert!(first.folder.join("1_Pooling/config.json").is_file());
-    assert!(!first.folder.join("pytorch_model.bin").exists() && !test.incomplete());
+    assert!(!first.folder.join("pytorch_model.bin").exists() && !test.has_incomplete_files());
     assert!(
         requests.lock().iter().all(|head| head.to_lowercase().contains("authorization: bearer hf_secret"))
     );
@@ -160,7 +160,10 @@ fn failed_fetches_are_reported_and_leave_no_files() {
     let report = |answer: fn(&str) -> Response, model: &str| {
         let (address, _) = serve(answer);
         let report = test.report(&address, model);
-        assert!(!test.incomplete() && test.cache().find(&model.parse().unwrap()).is_none(), "{report}");
+        assert!(
+            !test.has_incomplete_files() && test.cache().find(&model.parse().unwrap()).is_none(),
+            "{report}"
+        );
         report
     };
     let report = [
@@ -224,8 +227,9 @@ fn failed_fetches_are_reported_and_leave_no_files() {
     no model can be downloaded from `HUB/`: the download of `vocab.txt` ended early: request or response body error
     no model can be downloaded from `HUB/`: `model.safetensors` has the SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, but the hub announced abababababababababababababababababababababababababababababababab
     ");
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = test.fetch(&format!("http://{nobody}"), "o/n").unwrap_err();
+    // Nothing listens at the address once the listener is dropped.
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = test.fetch(&format!("http://{unused}"), "o/n").unwrap_err();
     assert_eq!(error.code, poc_graph::error::Code::Unavailable);
     insta::assert_snapshot!(
         test.fetch("ftp://hub", "o/n").unwrap_err(),

@@ -242,7 +242,7 @@ fn add_judgments(
         }
         let grade: f64 =
             grade.parse().ok().filter(|grade: &f64| grade.is_finite() && *grade >= 0.0).ok_or_else(|| {
-                line_error(file, number, format!("the grade `{grade}` is not a number from 0"))
+                line_error(file, number, format!("the grade `{grade}` is not a number of at least 0"))
                     .hint("write 1 for relevant and 0 for irrelevant; greater numbers are more relevant")
             })?;
         let question = indexes.get(*asked).and_then(|index| questions.get_mut(*index)).ok_or_else(|| {

@@ -1,8 +1,8 @@
 //! Reads the blocks of a table whose index or footer is damaged.
 //!
 //! The blocks follow one another from the beginning of the file, and the structure of a compressed block shows where it
-//! ends. The lengths and checksums of the blocks are in the index, which is decompressed up to the damage. After it,
-//! the compressed bytes contain most lengths and checksums unchanged, because these cannot be compressed. A block
+//! ends. The lengths and checksums of the blocks are in the index, which is decompressed up to the damage. After the
+//! damage, the compressed bytes contain most lengths and checksums unchanged, because these cannot be compressed. A block
 //! counts as intact if its length and its checksum are found together. A checksum without the length counts only near
 //! the previous one, because a long index may contain any four bytes by chance.
 
@@ -73,7 +73,7 @@ fn each_intact_block(file: &[u8], each: &mut dyn FnMut(Watermark, Range<usize>, 
     }
 }
 
-/// The end of the first blocks whose keys ascend. Those of the index begin with the smallest key again.
+/// The end of the blocks of records, whose keys ascend. The index follows, and begins with the smallest key again.
 fn end_of_blocks(file: &[u8]) -> usize {
     let (mut end, mut last) = (0, Vec::new());
     while let Some((block, _)) =
@@ -202,11 +202,11 @@ mod tests {
                 fs::write(&path, &flipped).unwrap();
                 assert!(SortedTable::open(&path).is_err());
                 let (_, found) = salvaged(&path);
-                let most = records.len() * 4 / 10..records.len();
-                assert!(most.contains(&found.len()), "byte {at}: {} records", found.len());
+                let expected = records.len() * 4 / 10..records.len();
+                assert!(expected.contains(&found.len()), "byte {at}: {} records", found.len());
                 assert!(found.iter().all(|record| records.binary_search(record).is_ok()), "byte {at}");
             }
-            // The file ends somewhere: without an index, no block can be checked.
+            // The file ends after the blocks. Without an index, no block can be checked.
             fs::write(&path, &original[..end]).unwrap();
             assert_eq!(salvaged(&path).1.len(), 0);
         }

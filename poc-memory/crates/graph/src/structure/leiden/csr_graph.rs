@@ -24,9 +24,9 @@ impl CsrGraph {
     {
         let nodes = rows.len();
         let starts = row_starts(nodes, rows.clone().flatten().map(|(target, _)| target));
-        let sum = starts.last().copied().unwrap_or(0);
+        let length = starts.last().copied().unwrap_or(0);
         // The edges are visited by their other ends in ascending order, so the targets of each node are ascending.
-        let (mut targets, mut weights) = (vec![0; sum], vec![0.0; sum]);
+        let (mut targets, mut weights) = (vec![0; length], vec![0.0; length]);
         let mut next = starts.clone();
         for (node, row) in (0..).zip(rows) {
             for (target, weight) in row {
