@@ -2,9 +2,9 @@
 //!
 //! The blocks follow one another from the beginning of the file, and the structure of a compressed block shows where it
 //! ends. The lengths and checksums of the blocks are in the index, which is decompressed up to the damage. After the
-//! damage, the compressed bytes contain most lengths and checksums unchanged, because these cannot be compressed. A block
-//! counts as intact if its length and its checksum are found together. A checksum without the length counts only near
-//! the previous one, because a long index may contain any four bytes by chance.
+//! damage, the compressed bytes contain most lengths and checksums unchanged, because these cannot be compressed. A
+//! block counts as intact if its length and its checksum are found together. A checksum without the length counts only
+//! near the previous one, because a long index may contain any four bytes by chance.
 
 use super::Watermark;
 use super::block::Block;

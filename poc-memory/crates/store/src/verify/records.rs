@@ -102,8 +102,8 @@ impl Verifier<'_> {
         Ok(DamagedPart { is_rebuilt, ..self.finding(StorePart::Records, FOLDER, error.message) })
     }
 
-    /// The hashes of the records after transaction `seq`, according to the log. `belongs` selects records by the hash of
-    /// their key.
+    /// The hashes of the records after transaction `seq`, according to the log. `belongs` selects records by the hash
+    /// of their key.
     fn expected_hashes(&self, belongs: impl Fn(u64) -> bool, seq: u64) -> Result<ExpectedHashes> {
         let mut expected = ExpectedHashes::default();
         self.store.shared.log.replay(1, seq, &mut |txn, _| {
