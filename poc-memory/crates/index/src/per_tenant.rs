@@ -1,4 +1,4 @@
-//! The indexes of all tenants, which follow the log together.
+//! The indexes of all tenants, which are kept up to date with the log together.
 //!
 //! Each tenant has its own index with its own files. The files of the default tenant are in the directory itself, and
 //! those of other tenants in subdirectories of `tenants`. A manifest records the transaction up to which all of them

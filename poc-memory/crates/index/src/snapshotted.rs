@@ -1,4 +1,4 @@
-//! An index that is held in memory, follows the log, and is saved as a single file with a checksum.
+//! An index that is held in memory, kept up to date with the log, and saved as a single file with a checksum.
 
 use super::latch::Latch;
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -199,7 +199,7 @@ impl ConsolidationPlan {
 
     /// The report of a dry run.
     fn forecast(&self, view: &View) -> ConsolidationReport {
-        // Number of live notes that leave retrieval, by keyword; 0 for keywords that only have dangling
+        // The number of live notes that will expire or be deleted, by keyword; 0 for keywords that only have dangling
         // entries.
         let mut leaving: HashMap<&str, u32> = HashMap::new();
         for &id in self.to_expire.iter().chain(&self.ended_notes).chain(&self.to_delete) {

@@ -64,7 +64,7 @@ impl TestMemory {
     /// A memory whose store has `notes` notes and an additional index.
     pub fn with_index(index: Arc<dyn DerivedIndex>, notes: u64) -> TestMemory {
         let mut scratch = TestMemory::new();
-        let directory = scratch.folder.path().join("followed");
+        let directory = scratch.folder.path().join("with-index");
         let embedder = scratch.embedder.name();
         let store = Store::open(&directory, embedder, Vec::new()).unwrap();
         let fill =

@@ -26,7 +26,7 @@ impl<I: Index> DerivedIndex for PerTenant<I> {
     }
 
     fn connect(&self, source: Weak<dyn TenantSource>) {
-        // A set of indexes follows one store.
+        // A set of indexes belongs to one store.
         let _ = self.source.set(source);
     }
 
