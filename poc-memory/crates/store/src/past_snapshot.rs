@@ -118,7 +118,7 @@ impl BeforeImages {
     }
 
     /// Whether transactions that were not read yet have been deleted from the log.
-    fn is_deleted(&self, log: &Log) -> bool {
+    fn has_gap(&self, log: &Log) -> bool {
         log.base().is_some_and(|base| self.last < base.seq)
     }
 
@@ -127,7 +127,7 @@ impl BeforeImages {
         if log.last() == self.last {
             return Ok(());
         }
-        if self.is_deleted(log) {
+        if self.has_gap(log) {
             return Err(NoStateError::Deleted.into());
         }
         log.replay(self.last + 1, log.last(), &mut |txn, _| {
@@ -232,7 +232,7 @@ impl PastSnapshot {
     /// Whether the snapshot is a past state, given the transactions logged since it was opened.
     pub fn is_as_of(&self, state: impl Into<PastState>) -> Result<bool> {
         let mut later = self.later.lock();
-        if later.is_dropped(&self.log) {
+        if later.has_gap(&self.log) {
             return Ok(false);
         }
         later.catch_up(&self.log, self.tenant)?;
