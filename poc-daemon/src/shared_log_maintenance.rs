@@ -73,7 +73,7 @@ fn drop_history(state: &DaemonState) -> Result<Option<u64>> {
         return Ok(None);
     }
     let every = memory.config.store.snapshot_every;
-    state.with_compaction_callbacks(|callbacks| memory.store.drop_shared_history(before, every, callbacks))
+    state.with_compaction_callbacks(|callbacks| memory.store.delete_shared_history(before, every, callbacks))
 }
 
 fn erase(state: &DaemonState) -> Result<Option<u64>> {

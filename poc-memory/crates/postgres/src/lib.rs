@@ -33,7 +33,7 @@ use notifier::Notifier;
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
 use poc_store::{
-    AppendOutcome, DroppedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId,
+    AppendOutcome, DeletedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -278,12 +278,12 @@ impl SharedLog for PostgresLog {
         Ok(())
     }
 
-    fn begin_after(&self, dropped: DroppedHistory) -> Result<bool> {
+    fn begin_after(&self, deleted: DeletedHistory) -> Result<bool> {
         let begun = self.with(move |connection| {
             connection.client.execute(
                 "UPDATE poc_memory_store SET head = $2::INT8, dropped = $2::INT8, origin = $3::BYTEA \
                  WHERE id = $1 AND head = 0",
-                &[&connection.store, &(dropped.last as i64), &dropped.origin.as_slice()],
+                &[&connection.store, &(deleted.last as i64), &deleted.origin.as_slice()],
             )
         })?;
         Ok(begun > 0)
@@ -299,14 +299,14 @@ impl SharedLog for PostgresLog {
         Ok(())
     }
 
-    fn dropped(&self) -> Result<DroppedHistory> {
+    fn deleted(&self) -> Result<DeletedHistory> {
         self.with(|connection| {
             let row = connection.client.query_one(
                 "SELECT dropped, erased, origin FROM poc_memory_store WHERE id = $1",
                 &[&connection.store],
             )?;
             let origin: Option<&[u8]> = row.try_get(2)?;
-            Ok(DroppedHistory {
+            Ok(DeletedHistory {
                 last: row.try_get::<_, i64>(0)? as u64,
                 erased: row.try_get::<_, i64>(1)? as u64,
                 origin: origin.and_then(|origin| origin.try_into().ok()).unwrap_or_default(),
@@ -314,15 +314,15 @@ impl SharedLog for PostgresLog {
         })
     }
 
-    fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
-        let [last, erased] = [dropped.last, dropped.erased].map(|number| number as i64);
+    fn delete_until(&self, deleted: DeletedHistory) -> Result<bool> {
+        let [last, erased] = [deleted.last, deleted.erased].map(|number| number as i64);
         let noted = self.maintain(move |connection| {
             connection.client.execute(
                 "UPDATE poc_memory_store \
                  SET dropped = greatest(dropped, $2::INT8), erased = greatest(erased, $3::INT8), origin = $4::BYTEA \
                  WHERE id = $1 AND head > $2::INT8 AND EXISTS ( \
                    SELECT 1 FROM poc_memory_snapshot WHERE store = $1 AND seq > $2::INT8)",
-                &[&connection.store, &last, &erased, &dropped.origin.as_slice()],
+                &[&connection.store, &last, &erased, &deleted.origin.as_slice()],
             )
         })?;
         if noted == 0 {

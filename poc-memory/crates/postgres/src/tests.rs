@@ -343,7 +343,7 @@ fn tables_of_the_first_version_are_upgraded() {
     let done = init(&location(&server, "a")).unwrap();
     assert_eq!(done, InitReport { from: 1, to: 3, is_new: false, head: 1 });
     assert_eq!(log(&server, 1).newest().unwrap(), None);
-    assert_eq!(log(&server, 1).dropped().unwrap(), DroppedHistory::default());
+    assert_eq!(log(&server, 1).deleted().unwrap(), DeletedHistory::default());
 }
 
 #[test]
@@ -371,13 +371,13 @@ fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
     assert_eq!(append(&copier, 1, 0), AppendOutcome::Appended);
     copier.end_copy().unwrap();
     assert_eq!(append(&early, 1, 1), AppendOutcome::Appended);
-    // The log of a store that has dropped its history begins later.
+    // The log of a store that has deleted its history begins later.
     init(&location(&server, "b")).unwrap();
     let later = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
-    let dropped = DroppedHistory { last: 70, erased: 0, origin: [9; 16] };
+    let deleted = DeletedHistory { last: 70, erased: 0, origin: [9; 16] };
     later.begin_copy().unwrap();
-    assert!(later.begin_after(dropped).unwrap() && !later.begin_after(dropped).unwrap());
-    assert_eq!((later.head().unwrap(), later.dropped().unwrap()), (70, dropped));
+    assert!(later.begin_after(deleted).unwrap() && !later.begin_after(deleted).unwrap());
+    assert_eq!((later.head().unwrap(), later.deleted().unwrap()), (70, deleted));
     assert_eq!(append(&later, 1, 70), AppendOutcome::Appended);
     assert_eq!(later.read(0, 9).unwrap()[0].seq, 71);
     // A log that has records is complete.
@@ -402,9 +402,9 @@ fn deleted_records_cannot_be_read_and_others_stay() {
         assert!(log.write_part(seq, 0, b"one", MINUTE).unwrap());
         assert!(log.complete(SharedSnapshot { seq, parts: 1, bytes: 3 }).unwrap());
     }
-    let dropped = DroppedHistory { last: 2100, erased: 0, origin: [9; 16] };
-    assert!(log.drop_until(dropped).unwrap());
-    assert_eq!(log.dropped().unwrap(), dropped);
+    let deleted = DeletedHistory { last: 2100, erased: 0, origin: [9; 16] };
+    assert!(log.delete_until(deleted).unwrap());
+    assert_eq!(log.deleted().unwrap(), deleted);
     log.delete_unneeded(2101).unwrap();
     let found = |seq| log.find(seq).unwrap().is_some();
     assert_eq!([7, 2101, 2400, 2450].map(found), [false, true, true, true]);
@@ -414,15 +414,15 @@ fn deleted_records_cannot_be_read_and_others_stay() {
     );
     let read = log.read(0, 10_000).unwrap();
     assert_eq!((read[0].seq, read.len(), log.head().unwrap()), (2101, 400, 2500));
-    assert!(!log.drop_until(DroppedHistory { last: 2500, ..dropped }).unwrap(), "a record must stay");
-    let erased = DroppedHistory { last: 2200, erased: 2200, ..dropped };
-    assert!(log.drop_until(erased).unwrap());
-    assert!(log.drop_until(DroppedHistory { last: 2150, erased: 0, ..dropped }).unwrap());
-    assert_eq!(log.dropped().unwrap(), erased, "the numbers never decrease");
+    assert!(!log.delete_until(DeletedHistory { last: 2500, ..deleted }).unwrap(), "a record must stay");
+    let erased = DeletedHistory { last: 2200, erased: 2200, ..deleted };
+    assert!(log.delete_until(erased).unwrap());
+    assert!(log.delete_until(DeletedHistory { last: 2150, erased: 0, ..deleted }).unwrap());
+    assert_eq!(log.deleted().unwrap(), erased, "the numbers never decrease");
     log.delete_unneeded(2201).unwrap();
     assert_eq!([2101, 2400, 2450].map(found), [false, true, true]);
-    assert!(!log.drop_until(DroppedHistory { last: 2450, ..erased }).unwrap(), "no snapshot has the state");
-    assert_eq!(log.dropped().unwrap(), erased);
+    assert!(!log.delete_until(DeletedHistory { last: 2450, ..erased }).unwrap(), "no snapshot has the state");
+    assert_eq!(log.deleted().unwrap(), erased);
     // A writer that was suspended for a long time cannot complete a snapshot that may contain erased texts or lacks a
     // part.
     assert!(!log.write_part(2200, 0, b"one", MINUTE).unwrap());
@@ -439,7 +439,7 @@ fn deleted_records_cannot_be_read_and_others_stay() {
     assert!(log.complete(last).unwrap(), "only the writer with the claim deletes these parts");
     assert_eq!(append(&log, 2501, 2500), AppendOutcome::Appended);
     assert_eq!(other.read(0, 10).unwrap().len(), 3, "another store of the database");
-    assert_eq!(other.dropped().unwrap(), DroppedHistory::default());
+    assert_eq!(other.deleted().unwrap(), DeletedHistory::default());
 }
 
 #[test]

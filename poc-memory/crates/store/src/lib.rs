@@ -104,7 +104,7 @@ pub use repair::{
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{
-    AppendOutcome, DroppedHistory, FIRST_FILE_PART, NewSharedRecord, PEER_HEARTBEAT, Peer, SharedLog,
+    AppendOutcome, DeletedHistory, FIRST_FILE_PART, NewSharedRecord, PEER_HEARTBEAT, Peer, SharedLog,
     SharedRecord, SharedSnapshot, SnapshotStore, WriterId,
 };
 pub use shared_log_status::SharedLogStatus;

@@ -3,7 +3,7 @@
 use super::log::{self, Log, frame};
 use super::log_head;
 use super::logged_transaction::LogBase;
-use super::shared_log::{AppendOutcome, DroppedHistory, NewSharedRecord, SharedLog, SharedSnapshot};
+use super::shared_log::{AppendOutcome, DeletedHistory, NewSharedRecord, SharedLog, SharedSnapshot};
 use super::shared_snapshot;
 use poc_graph::error::{Error, Result};
 use std::path::Path;
@@ -90,7 +90,7 @@ fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
             return Err(LogCopyError::Damaged.into());
         }
         if let Some(LogBase { seq: last, origin, .. }) = log.base() {
-            if copied == 0 && to.begin_after(DroppedHistory { last, erased: 0, origin })? {
+            if copied == 0 && to.begin_after(DeletedHistory { last, erased: 0, origin })? {
                 copied = last;
             }
             if copied < last {
@@ -131,7 +131,7 @@ fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
 pub fn require_continued(directory: &Path, shared: &dyn SharedLog) -> Result<()> {
     let (log, _) = log::inspect(&directory.join("log"), false)?;
     let last = log.last();
-    if last > 0 && shared.dropped()?.last >= last {
+    if last > 0 && shared.deleted()?.last >= last {
         return Err(LogCopyError::Shortened { address: shared.address(), last }.into());
     }
     Ok(())
@@ -146,8 +146,8 @@ pub fn may_have_own_changes(directory: &Path) -> bool {
 /// If the shared log begins after records that it never had, stores the state before its first record as a snapshot.
 fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
     let Some(base) = log.base() else { return Ok(()) };
-    let (snapshots, dropped) = (to.snapshots(), to.dropped()?);
-    if dropped.last == 0 || snapshots.newest()?.is_some() {
+    let (snapshots, deleted) = (to.snapshots(), to.deleted()?);
+    if deleted.last == 0 || snapshots.newest()?.is_some() {
         return Ok(());
     }
     let other_writer = || LogCopyError::OtherWriter { address: to.address() };
@@ -161,9 +161,9 @@ fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
         Ok(())
     })?;
     snapshots.complete(snapshot)?.then_some(()).ok_or_else(other_writer)?;
-    if base.seq > dropped.last {
+    if base.seq > deleted.last {
         // The source was compacted again after an interrupted copy.
-        to.drop_until(DroppedHistory { last: base.seq, ..dropped })?;
+        to.delete_until(DeletedHistory { last: base.seq, ..deleted })?;
     }
     snapshots.release()
 }
@@ -173,9 +173,9 @@ fn require_same_memory(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<(
     if head == 0 {
         return Ok(());
     }
-    let dropped = shared.dropped()?;
+    let deleted = shared.deleted()?;
     // The shared log has no record yet.
-    if dropped.last == head && log.origin()? == Some(dropped.origin) {
+    if deleted.last == head && log.origin()? == Some(deleted.origin) {
         return Ok(());
     }
     let of_shared = shared.read(head - 1, 1)?.into_iter().next();

@@ -260,11 +260,11 @@ impl ResumedLog {
             return Err(copy.own_changes());
         }
         let last = copy.last();
-        let fetched = shared.dropped().and_then(|dropped| {
+        let fetched = shared.deleted().and_then(|deleted| {
             let disk = options.disk.as_ref();
             let snapshot = shared_snapshot::fetch(directory, disk, shared.as_ref(), *start)?;
             Ok(match snapshot {
-                CopyBeginning::Snapshot(files) => Some((files, dropped.erased)),
+                CopyBeginning::Snapshot(files) => Some((files, deleted.erased)),
                 CopyBeginning::FirstRecord(_) => None,
             })
         });

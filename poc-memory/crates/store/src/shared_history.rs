@@ -6,7 +6,7 @@
 
 use super::Store;
 use super::compact::CompactionCallbacks;
-use super::shared_log::DroppedHistory;
+use super::shared_log::DeletedHistory;
 use super::shared_log_copy::SharedLogCopy;
 use super::shared_snapshot::{delete_unneeded, upload};
 use poc_graph::error::{Error, Result};
@@ -51,7 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// Like [`Store::make_snapshot`].
-    pub fn drop_shared_history(
+    pub fn delete_shared_history(
         &self,
         before: Timestamp,
         min_records: u64,
@@ -59,9 +59,9 @@ impl Store {
     ) -> Result<Option<u64>> {
         let Some(copy) = &self.shared.shared_log else { return Ok(None) };
         let log = self.shared.log.as_ref();
-        let dropped = copy.dropped()?;
+        let deleted = copy.deleted()?;
         // One record shows whether the deletion is due, so that the history is not read every time.
-        let due = dropped.last.saturating_add(min_records.max(1));
+        let due = deleted.last.saturating_add(min_records.max(1));
         if log.last() <= due
             || due > log.base_seq() && log.read(due)?.is_none_or(|(txn, _)| txn.cause.at >= before)
         {
@@ -77,10 +77,10 @@ impl Store {
         }
         let live = copy.peers()?.into_iter().filter(|peer| peer.is_alive() && peer.head > 0);
         let last = live.map(|peer| peer.head - 1).fold(seq, u64::min);
-        if last < dropped.last.saturating_add(min_records).max(log.base_seq()).max(1) {
+        if last < deleted.last.saturating_add(min_records).max(log.base_seq()).max(1) {
             return Ok(None);
         }
-        let done = self.replace_shared_beginning(copy, DroppedHistory { last, ..dropped }, callbacks)?;
+        let done = self.replace_shared_beginning(copy, DeletedHistory { last, ..deleted }, callbacks)?;
         Ok((done == Some(true)).then_some(last))
     }
 
@@ -101,7 +101,7 @@ impl Store {
             (callbacks.check_cancelled)()?;
             copy.wait(READERS_INTERVAL)?;
         }
-        let erased = DroppedHistory { last: base.seq, erased: base.seq, ..copy.dropped()? };
+        let erased = DeletedHistory { last: base.seq, erased: base.seq, ..copy.deleted()? };
         match self.replace_shared_beginning(copy, erased, callbacks)? {
             Some(true) => Ok(()),
             Some(false) => Err(SharedHistoryError::NoState(base.seq).into()),
@@ -116,7 +116,7 @@ impl Store {
     /// Those of the shared log.
     pub fn first_shared(&self) -> Result<Option<u64>> {
         let Some(copy) = &self.shared.shared_log else { return Ok(None) };
-        let last = copy.dropped()?.last;
+        let last = copy.deleted()?.last;
         Ok((last > 0).then_some(last + 1))
     }
 
@@ -127,23 +127,23 @@ impl Store {
     /// Those of the shared log.
     pub fn erased_elsewhere(&self) -> Result<Option<u64>> {
         let Some(copy) = &self.shared.shared_log else { return Ok(None) };
-        let erased = copy.dropped()?.erased;
+        let erased = copy.deleted()?.erased;
         let (base, last) = (self.shared.log.base_seq(), self.published_seq());
         Ok((base < erased && erased < last).then_some(erased))
     }
 
-    /// Stores a snapshot of the state after record `dropped.last`, and deletes the records up to it. Returns `false` if
+    /// Stores a snapshot of the state after record `deleted.last`, and deletes the records up to it. Returns `false` if
     /// the state needs as many records as it would replace, and `None` if another writer is storing a snapshot.
     fn replace_shared_beginning(
         &self,
         copy: &SharedLogCopy,
-        dropped: DroppedHistory,
+        deleted: DeletedHistory,
         callbacks: &CompactionCallbacks<'_>,
     ) -> Result<Option<bool>> {
-        let last = dropped.last;
+        let last = deleted.last;
         self.with_claim(callbacks, &|work, folder| {
             // Another writer may have deleted more in the meantime, or have stored the same state.
-            if copy.dropped()?.last < last && copy.snapshots(|snapshots| snapshots.find(last + 1))?.is_none()
+            if copy.deleted()?.last < last && copy.snapshots(|snapshots| snapshots.find(last + 1))?.is_none()
             {
                 // Nearly all new copies begin with the newest snapshot.
                 let newest = copy.snapshots(|snapshots| snapshots.newest())?;
@@ -154,8 +154,8 @@ impl Store {
                 upload(&prepared, copy, callbacks)?;
             }
             let origin = self.shared.log.origin()?.unwrap_or_default();
-            let deleted = copy.drop_until(DroppedHistory { origin, ..dropped })?;
-            deleted.then_some(()).ok_or(SharedHistoryError::Replaced)?;
+            let is_deleted = copy.delete_until(DeletedHistory { origin, ..deleted })?;
+            is_deleted.then_some(()).ok_or(SharedHistoryError::Replaced)?;
             // Earlier snapshots may have erased texts.
             delete_unneeded(copy)?;
             Ok(Some(true))

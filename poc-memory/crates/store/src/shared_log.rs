@@ -92,7 +92,7 @@ pub const FIRST_FILE_PART: u64 = 1 << 32;
 
 /// The beginning of a shared log that was deleted. A snapshot contains the state that it led to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DroppedHistory {
+pub struct DeletedHistory {
     /// The number of the last deleted record; 0 for a complete log.
     pub last: u64,
     /// The number of the last record that was deleted by an erasure; 0 without any. No copy may keep history up to it.
@@ -171,21 +171,21 @@ pub trait SharedLog: Send + Sync {
     /// the copy ends, because the log is not complete. Any writer can continue a copy that was interrupted.
     fn begin_copy(&self) -> Result<()>;
 
-    /// Makes an empty log begin after `dropped.last`, because the log that is copied has no earlier records. Returns
+    /// Makes an empty log begin after `deleted.last`, because the log that is copied has no earlier records. Returns
     /// `false` and changes nothing if it is not empty. A snapshot whose last record is the first one must follow.
-    fn begin_after(&self, dropped: DroppedHistory) -> Result<bool>;
+    fn begin_after(&self, deleted: DeletedHistory) -> Result<bool>;
 
     /// Ends a copy, also one that another writer has begun.
     fn end_copy(&self) -> Result<()>;
 
     /// Which records were deleted.
-    fn dropped(&self) -> Result<DroppedHistory>;
+    fn deleted(&self) -> Result<DeletedHistory>;
 
-    /// Deletes the records up to `dropped.last` for good, and remembers `dropped`. The caller has the claim to write
+    /// Deletes the records up to `deleted.last` for good, and remembers `deleted`. The caller has the claim to write
     /// snapshots, and there is a snapshot whose last record is the next one. Returns `false` and deletes nothing if the
     /// log does not have a later record or no later snapshot. After an error, some of the records may be deleted; the
     /// next call deletes the others.
-    fn drop_until(&self, dropped: DroppedHistory) -> Result<bool>;
+    fn delete_until(&self, deleted: DeletedHistory) -> Result<bool>;
 
     /// The storage for snapshots of this log.
     fn snapshots(&self) -> &dyn SnapshotStore;

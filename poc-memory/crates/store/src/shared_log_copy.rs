@@ -5,7 +5,7 @@ use super::logged_transaction::LoggedTransaction;
 use super::pending_transaction::PendingTransaction;
 use super::read_only::ReadOnlyReason;
 use super::shared_log::{
-    AppendOutcome, DEAD_AFTER, DroppedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore,
+    AppendOutcome, DEAD_AFTER, DeletedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore,
 };
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
@@ -190,13 +190,13 @@ impl SharedLogCopy {
     }
 
     /// Which records of the shared log were deleted.
-    pub(super) fn dropped(&self) -> Result<DroppedHistory> {
-        self.track_failure(self.shared.dropped())
+    pub(super) fn deleted(&self) -> Result<DeletedHistory> {
+        self.track_failure(self.shared.deleted())
     }
 
-    /// Deletes records of the shared log; see [`SharedLog::drop_until`].
-    pub(super) fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
-        self.track_failure(self.shared.drop_until(dropped))
+    /// Deletes records of the shared log; see [`SharedLog::delete_until`].
+    pub(super) fn delete_until(&self, deleted: DeletedHistory) -> Result<bool> {
+        self.track_failure(self.shared.delete_until(deleted))
     }
 
     /// The other writers that were seen recently.
@@ -232,7 +232,7 @@ impl SharedLogCopy {
         self.check()?;
         let last = self.log.last();
         let records = self.track_failure(self.shared.read(last, PART_RECORDS))?;
-        if records.first().is_some_and(|next| next.seq > last + 1) && self.dropped()?.last > last {
+        if records.first().is_some_and(|next| next.seq > last + 1) && self.deleted()?.last > last {
             return Err(self.outdated(last));
         }
         let copied: Vec<CopiedRecord> = (last + 1..)
@@ -299,11 +299,11 @@ impl SharedLogCopy {
             let first = self.shared.read(0, 1)?.into_iter().next();
             let has_origin = match first {
                 Some(record) if record.seq > 1 => {
-                    let dropped = self.shared.dropped()?;
-                    if dropped.origin == origin && dropped.last >= last {
+                    let deleted = self.shared.deleted()?;
+                    if deleted.origin == origin && deleted.last >= last {
                         return Err(self.outdated(last));
                     }
-                    dropped.origin == origin
+                    deleted.origin == origin
                 }
                 first => first.is_some_and(|record| Log::origin_of(&record.payload) == origin),
             };

@@ -41,12 +41,12 @@ enum SharedSnapshotError {
     Read { path: PathBuf, source: io::Error },
     #[error("the snapshot cannot be written into `{}`: {source}", directory.display())]
     Write { directory: PathBuf, source: io::Error },
-    /// `dropped` is the number of the last deleted record, and `tried` are the snapshots that cannot be used.
+    /// `deleted` is the number of the last deleted record, and `tried` are the snapshots that cannot be used.
     #[error(
-        "the shared log `{address}` cannot be copied: its changes up to {dropped} were deleted, and {}",
+        "the shared log `{address}` cannot be copied: its changes up to {deleted} were deleted, and {}",
         unusable(tried)
     )]
-    NoUsableSnapshot { address: String, dropped: u64, tried: BTreeSet<u64> },
+    NoUsableSnapshot { address: String, deleted: u64, tried: BTreeSet<u64> },
 }
 
 /// Says that these snapshots, which end with these records, cannot be used.
@@ -308,7 +308,7 @@ fn write_part(
 
 /// Deletes the snapshots that are not needed. Those that cannot be deleted now are deleted with the next one.
 pub(super) fn delete_unneeded(copy: &SharedLogCopy) -> Result<()> {
-    let first = copy.dropped()?.last + 1;
+    let first = copy.deleted()?.last + 1;
     copy.snapshots(|snapshots| snapshots.delete_unneeded(first))
 }
 
@@ -318,7 +318,7 @@ fn snapshot_to_start(shared: &dyn SharedLog, start: CopyStart) -> Result<Option<
     if start == CopyStart::Snapshot {
         return snapshots.newest();
     }
-    match shared.dropped()?.last {
+    match shared.deleted()?.last {
         0 => Ok(None),
         last => Ok(snapshots.find(last + 1)?.or(snapshots.newest()?)),
     }
@@ -378,10 +378,10 @@ pub(super) fn fetch(
         // A log whose beginning was deleted also has a snapshot of the other kind.
         start = start.other();
     }
-    let dropped = shared.dropped()?.last;
-    if dropped > 0 {
+    let deleted = shared.deleted()?.last;
+    if deleted > 0 {
         let address = shared.address();
-        return Err(SharedSnapshotError::NoUsableSnapshot { address, dropped, tried }.into());
+        return Err(SharedSnapshotError::NoUsableSnapshot { address, deleted, tried }.into());
     }
     let message = last_tried.map(|SharedSnapshot { seq, .. }| {
         format!(

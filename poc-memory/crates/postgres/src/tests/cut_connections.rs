@@ -169,9 +169,9 @@ fn run_calls(server: &TestServer, store: &str, cut: Option<Cut>, retries: bool) 
     assert_eq!(retry_once(|| writer.log.newest()), Some(snapshot), "{cut:?}");
     assert_eq!(retry_once(|| writer.log.read_part(seq, 1)), Some(b"two".to_vec()), "{cut:?}");
 
-    let dropped = DroppedHistory { last: seq - 1, erased: 0, origin: [9; 16] };
-    assert!(retry_once(|| writer.log.drop_until(dropped)), "{cut:?}");
-    assert_eq!(retry_once(|| writer.log.dropped()), dropped, "{cut:?}");
+    let deleted = DeletedHistory { last: seq - 1, erased: 0, origin: [9; 16] };
+    assert!(retry_once(|| writer.log.delete_until(deleted)), "{cut:?}");
+    assert_eq!(retry_once(|| writer.log.deleted()), deleted, "{cut:?}");
     retry_once(|| writer.log.delete_unneeded(seq));
     retry_once(|| writer.log.release());
     let kept: Vec<u64> = other.read(0, 1000).unwrap().iter().map(|record| record.seq).collect();
@@ -352,10 +352,10 @@ fn run_stores(server: &TestServer, name: &str, cut: Option<Cut>, _: bool) -> u64
     wait_until_writable(&other, head(), cut);
     // As many records as notes: none was applied twice.
     assert_eq!(written.check(&other, cut), head(), "{cut:?}");
-    let dropped =
-        retry_until_recovered(&first, cut, || first.drop_shared_history(Timestamp::LATEST, 1, &callbacks));
+    let deleted =
+        retry_until_recovered(&first, cut, || first.delete_shared_history(Timestamp::LATEST, 1, &callbacks));
     let begins = retry_until_recovered(&first, cut, || first.first_shared());
-    assert!(dropped.is_some() || begins.is_some(), "{cut:?}: no history was deleted");
+    assert!(deleted.is_some() || begins.is_some(), "{cut:?}: no history was deleted");
     written.write(&first, 10..=10);
     wait_until_writable(&first, head(), cut);
     wait_until_writable(&other, head(), cut);

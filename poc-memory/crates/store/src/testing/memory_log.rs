@@ -2,7 +2,7 @@
 
 use super::{segment_contains, transaction_contains};
 use crate::shared_log::{
-    AppendOutcome, DroppedHistory, FIRST_FILE_PART, NewSharedRecord, Peer, SharedLog, SharedRecord,
+    AppendOutcome, DeletedHistory, FIRST_FILE_PART, NewSharedRecord, Peer, SharedLog, SharedRecord,
     SharedSnapshot, SnapshotStore, WriterId,
 };
 use parking_lot::{Condvar, Mutex};
@@ -38,14 +38,14 @@ struct LogContents {
     /// The writer that has claimed to write a snapshot.
     claim: Option<WriterId>,
     /// The records that were deleted from the beginning of `records`.
-    dropped: DroppedHistory,
+    deleted: DeletedHistory,
     /// Whether another log is being copied into it, which was empty.
     is_copying: bool,
 }
 
 impl LogContents {
     fn head(&self) -> u64 {
-        self.dropped.last + self.records.len() as u64
+        self.deleted.last + self.records.len() as u64
     }
 }
 
@@ -74,7 +74,7 @@ impl MemoryLog {
     /// Removes the records after a number, like the failover to a replica that had not received them.
     pub fn remove_after(&self, seq: u64) {
         let mut contents = self.contents.lock();
-        let kept = seq.saturating_sub(contents.dropped.last);
+        let kept = seq.saturating_sub(contents.deleted.last);
         contents.records.truncate(kept as usize);
     }
 
@@ -229,7 +229,7 @@ impl SharedLog for MemoryLogWriter {
 
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {
         self.call(|contents| {
-            let skipped = after.saturating_sub(contents.dropped.last) as usize;
+            let skipped = after.saturating_sub(contents.deleted.last) as usize;
             contents.records.iter().skip(skipped).take(limit).cloned().collect()
         })
     }
@@ -277,11 +277,11 @@ impl SharedLog for MemoryLogWriter {
         self.call(|contents| contents.is_copying |= contents.records.is_empty())
     }
 
-    fn begin_after(&self, dropped: DroppedHistory) -> Result<bool> {
+    fn begin_after(&self, deleted: DeletedHistory) -> Result<bool> {
         self.call(|contents| {
             let is_empty = contents.head() == 0;
             if is_empty {
-                contents.dropped = dropped;
+                contents.deleted = deleted;
             }
             is_empty
         })
@@ -291,22 +291,22 @@ impl SharedLog for MemoryLogWriter {
         self.call(|contents| contents.is_copying = false)
     }
 
-    fn dropped(&self) -> Result<DroppedHistory> {
-        self.call(|contents| contents.dropped)
+    fn deleted(&self) -> Result<DeletedHistory> {
+        self.call(|contents| contents.deleted)
     }
 
-    fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
+    fn delete_until(&self, deleted: DeletedHistory) -> Result<bool> {
         self.call(|contents| {
-            let mut later = contents.snapshots.iter().filter(|(seq, _)| **seq > dropped.last);
-            if contents.head() <= dropped.last || !later.any(|(_, (_, complete))| complete.is_some()) {
+            let mut later = contents.snapshots.iter().filter(|(seq, _)| **seq > deleted.last);
+            if contents.head() <= deleted.last || !later.any(|(_, (_, complete))| complete.is_some()) {
                 return false;
             }
-            let count = dropped.last.saturating_sub(contents.dropped.last);
+            let count = deleted.last.saturating_sub(contents.deleted.last);
             contents.records.drain(..count as usize);
-            contents.dropped = DroppedHistory {
-                last: dropped.last.max(contents.dropped.last),
-                erased: dropped.erased.max(contents.dropped.erased),
-                origin: dropped.origin,
+            contents.deleted = DeletedHistory {
+                last: deleted.last.max(contents.deleted.last),
+                erased: deleted.erased.max(contents.deleted.erased),
+                origin: deleted.origin,
             };
             true
         })
@@ -343,7 +343,7 @@ impl SnapshotStore for MemoryLogWriter {
 
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], _: Duration) -> Result<bool> {
         self.call(|contents| {
-            if contents.claim != Some(self.id) || seq <= contents.dropped.last {
+            if contents.claim != Some(self.id) || seq <= contents.deleted.last {
                 return false;
             }
             let (parts, complete) = contents.snapshots.entry(seq).or_default();
@@ -359,7 +359,7 @@ impl SnapshotStore for MemoryLogWriter {
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
         self.call(|contents| {
-            let is_in_log = snapshot.seq > contents.dropped.last && snapshot.seq <= contents.head();
+            let is_in_log = snapshot.seq > contents.deleted.last && snapshot.seq <= contents.head();
             if contents.claim != Some(self.id) || !is_in_log {
                 return false;
             }

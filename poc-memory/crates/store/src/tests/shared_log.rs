@@ -86,7 +86,7 @@ pub(super) fn snapshot(store: &Store, every: u64) -> Result<Option<SharedSnapsho
 
 /// Deletes the records that were made before a time from the shared log, if they are at least `min_records`.
 pub(super) fn drop_history(store: &Store, before: i64, min_records: u64) -> Result<Option<u64>> {
-    store.drop_shared_history(Timestamp(before), min_records, &QUIET_COMPACTION)
+    store.delete_shared_history(Timestamp(before), min_records, &QUIET_COMPACTION)
 }
 
 pub(super) fn daemons(log: &Arc<MemoryLog>, count: u8) -> Vec<Daemon> {
