@@ -50,7 +50,7 @@ async fn maintain(state: &Arc<DaemonState>) {
         tracing::info!(change = made.seq, bytes = made.bytes, "a snapshot was stored in the database");
     }
     let failure = "old history was not deleted from the database";
-    if let Some(last) = state.in_background(failure, drop_history).await.flatten() {
+    if let Some(last) = state.in_background(failure, delete_history).await.flatten() {
         tracing::info!(change = last, "old history was deleted from the database");
     }
 }
@@ -64,7 +64,7 @@ fn make(state: &DaemonState) -> Result<Option<SharedSnapshot>> {
 }
 
 /// Deletes the changes from the shared log that `[history] keep` does not keep.
-fn drop_history(state: &DaemonState) -> Result<Option<u64>> {
+fn delete_history(state: &DaemonState) -> Result<Option<u64>> {
     let memory = &state.memory;
     let horizon = compaction::horizon(memory.config.history.keep, memory.now());
     // An unfinished erasure reads its texts from the history.

@@ -1,7 +1,7 @@
 //! Tests the deletion of the beginning of a shared log: old history and erased texts. All copies stay equal, including
 //! those that had not read the deleted records.
 
-use super::shared_log::{Daemon, drop_history, snapshot, truncate_log};
+use super::shared_log::{Daemon, delete_history, snapshot, truncate_log};
 use super::*;
 use crate::testing::{LogFault, MemoryLog, segment_contains};
 
@@ -33,10 +33,14 @@ fn erase(store: &Store) -> Result<()> {
 #[test]
 fn old_history_is_deleted_and_new_copies_begin_after_it() {
     let (log, first) = written(20);
-    assert_eq!(drop_history(first.store(), 11, 11).unwrap(), None, "ten records are fewer than the minimum");
-    assert_eq!(drop_history(first.store(), 1, 1).unwrap(), None, "nothing is old enough");
+    assert_eq!(
+        delete_history(first.store(), 11, 11).unwrap(),
+        None,
+        "ten records are fewer than the minimum"
+    );
+    assert_eq!(delete_history(first.store(), 1, 1).unwrap(), None, "nothing is old enough");
     assert_eq!(first_seq(&log), 1);
-    assert_eq!(drop_history(first.store(), 11, 10).unwrap(), Some(10));
+    assert_eq!(delete_history(first.store(), 11, 10).unwrap(), Some(10));
     assert_eq!((first_seq(&log), log.head(), log.snapshots()), (11, 20, vec![11]));
     assert_eq!((first.store().history_base(), log.is_claimed()), (None, false));
     assert_eq!(first.store().first_shared().unwrap(), Some(11));
@@ -50,13 +54,13 @@ fn old_history_is_deleted_and_new_copies_begin_after_it() {
         assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
         assert_eq!(store.log_origin().unwrap(), first.store().log_origin().unwrap());
     }
-    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), None, "it is deleted already");
+    assert_eq!(delete_history(first.store(), 11, 1).unwrap(), None, "it is deleted already");
     put_at(first.store(), 22);
     snapshot(first.store(), 1).unwrap().unwrap();
     assert_eq!(log.snapshots(), [11, 21, 22]);
-    assert_eq!(drop_history(first.store(), 16, 5).unwrap(), Some(15));
+    assert_eq!(delete_history(first.store(), 16, 5).unwrap(), Some(15));
     assert_eq!((first_seq(&log), log.snapshots()), (16, vec![16, 21, 22]));
-    assert_eq!(drop_history(first.store(), 100, 1).unwrap(), Some(21), "the last record stays");
+    assert_eq!(delete_history(first.store(), 100, 1).unwrap(), Some(21), "the last record stays");
     assert_eq!((first_seq(&log), log.snapshots()), (22, vec![22]));
     let mut second = Daemon::new(&log);
     put_at(second.store(), 23);
@@ -73,9 +77,9 @@ fn a_copy_without_the_old_history_does_not_delete_what_may_be_newer() {
     snapshot(first.store(), 1).unwrap().unwrap();
     let second = Daemon::new(&log);
     assert_eq!(second.store().history_base().unwrap().seq, 19);
-    assert_eq!(drop_history(second.store(), 11, 1).unwrap(), None);
+    assert_eq!(delete_history(second.store(), 11, 1).unwrap(), None);
     assert_eq!(first_seq(&log), 1);
-    assert_eq!(drop_history(second.store(), 20, 1).unwrap(), Some(19));
+    assert_eq!(delete_history(second.store(), 20, 1).unwrap(), Some(19));
     assert_eq!(first_seq(&log), 20);
 }
 
@@ -101,7 +105,7 @@ fn a_copy_that_lacks_deleted_records_begins_anew_when_it_is_opened() {
             truncate_log(&folder);
         }
         (4..=20).for_each(|number| put_at(first.store(), number));
-        assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+        assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
         // Without a connection, it shows what it has.
         if !is_torn {
             let store = open(vec![Some(LogFault::Unreachable); 2000]);
@@ -125,7 +129,7 @@ fn a_copy_without_a_whole_record_begins_anew_when_it_is_opened() {
     let mut second = Daemon::new(&log);
     second.close();
     (2..=20).for_each(|number| put_at(first.store(), number));
-    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
     truncate_log(&second.folder);
     let unreachable = vec![Some(LogFault::Unreachable); 2000];
     assert_eq!(second.open_with(unreachable).unwrap_err().code, Code::Unavailable);
@@ -139,7 +143,7 @@ fn the_snapshot_that_a_log_begins_with_replaces_a_damaged_one() {
     let (log, first) = written(20);
     snapshot(first.store(), 1).unwrap().unwrap();
     log.damage_snapshots(60);
-    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
     assert_eq!(log.snapshots(), [11, 20]);
     let second = Daemon::new(&log);
     assert_eq!(second.store().history_base().unwrap().seq, 10);
@@ -149,7 +153,7 @@ fn the_snapshot_that_a_log_begins_with_replaces_a_damaged_one() {
 #[test]
 fn the_newest_snapshot_replaces_a_damaged_one_that_a_log_begins_with() {
     let (log, first) = written(20);
-    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
     log.damage_snapshots(60);
     put_at(first.store(), 21);
     snapshot(first.store(), 1).unwrap().unwrap();
@@ -167,7 +171,7 @@ fn without_an_intact_snapshot_a_log_whose_beginning_was_deleted_cannot_be_copied
     let mut second = Daemon::new(&log);
     second.close();
     (4..=20).for_each(|number| put_at(first.store(), number));
-    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
     log.damage_snapshots(60);
     let folder = tempfile::tempdir().unwrap();
     let open = || {
@@ -195,7 +199,7 @@ fn an_open_copy_that_lacks_deleted_records_accepts_no_writes() {
     let mut second = Daemon::new(&log);
     second.writer.silence(true);
     (4..=20).for_each(|number| put_at(first.store(), number));
-    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
     let error = second.store().transact(cause(), |tx| tx.put_node(&node(30))).unwrap_err();
     assert_eq!(error.code, Code::ReadOnly, "{error}");
     assert!(error.message.contains("begins after change 3"), "{error}");
@@ -209,7 +213,7 @@ fn an_open_copy_that_lacks_deleted_records_accepts_no_writes() {
 #[test]
 fn another_memory_is_refused_although_its_records_were_deleted() {
     let (log, first) = written(20);
-    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
     let other = Arc::new(MemoryLog::default());
     for count in [3, 15] {
         let folder = tempfile::tempdir().unwrap();
@@ -252,7 +256,7 @@ fn a_folder_with_changes_of_its_own_is_not_replaced() {
         require_continued(folder.path(), log.writer().as_ref()).unwrap();
         let first = Daemon::new(&log);
         (4..=20).for_each(|number| put_at(first.store(), number));
-        assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+        assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
         let error = require_continued(folder.path(), log.writer().as_ref()).unwrap_err();
         assert_eq!(error.code, Code::Conflict, "{error}");
         if is_own {
@@ -302,7 +306,7 @@ fn an_interrupted_deletion_leaves_a_log_that_can_be_read() {
             faults.resize(failing + 1, None);
             first.writer.plan(faults);
             let before = first_seq(&log) as i64 + 1;
-            if let Err(error) = drop_history(first.store(), before, 1) {
+            if let Err(error) = delete_history(first.store(), before, 1) {
                 assert_eq!(error.code, Code::Unavailable, "{failing}: {error}");
             }
             first.writer.plan(Vec::new());
@@ -311,7 +315,7 @@ fn an_interrupted_deletion_leaves_a_log_that_can_be_read() {
         }
     }
     log.expire_claim();
-    assert_eq!(drop_history(first.store(), 21, 1).unwrap(), Some(19));
+    assert_eq!(delete_history(first.store(), 21, 1).unwrap(), Some(19));
     assert_eq!(log.snapshots(), [20]);
 }
 

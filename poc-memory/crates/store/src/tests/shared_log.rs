@@ -85,7 +85,7 @@ pub(super) fn snapshot(store: &Store, every: u64) -> Result<Option<SharedSnapsho
 }
 
 /// Deletes the records that were made before a time from the shared log, if they are at least `min_records`.
-pub(super) fn drop_history(store: &Store, before: i64, min_records: u64) -> Result<Option<u64>> {
+pub(super) fn delete_history(store: &Store, before: i64, min_records: u64) -> Result<Option<u64>> {
     store.delete_shared_history(Timestamp(before), min_records, &QUIET_COMPACTION)
 }
 
@@ -578,7 +578,7 @@ proptest! {
                     log.expire_claim();
                     all[at].writer.plan(faults);
                     let done = match is_drop {
-                        true => drop_history(all[at].store(), i64::MAX, 1).map(drop),
+                        true => delete_history(all[at].store(), i64::MAX, 1).map(drop),
                         false => snapshot(all[at].store(), 1).map(drop),
                     };
                     if let Err(error) = done {

@@ -1,7 +1,7 @@
 //! The derived files of a snapshot: a store that begins with them equals one that builds them, and what is damaged,
 //! missing or of another log is built.
 
-use super::shared_log::{drop_history, snapshot};
+use super::shared_log::{delete_history, snapshot};
 use super::shared_snapshot::fill;
 use super::verify::QUIET;
 use super::*;
@@ -159,7 +159,7 @@ fn files_with_changes_of_a_log_that_was_replaced_are_not_used() {
         let cause = Cause::new(Timestamp(number as i64), "manual", "test");
         first.transact(cause, |tx| tx.put_node(&node(number))).unwrap();
     }
-    assert_eq!(drop_history(&first, 11, 1).unwrap(), Some(10));
+    assert_eq!(delete_history(&first, 11, 1).unwrap(), Some(10));
     let (copied, second) = new(&log);
     require_equal(&second, &first);
     assert!(exists(&copied, "view"));
@@ -191,7 +191,7 @@ fn a_copy_that_is_replaced_gets_the_files() {
     (2..=20).for_each(|number| {
         put(&first, number);
     });
-    assert_eq!(drop_history(&first, i64::MAX, 1).unwrap(), Some(19));
+    assert_eq!(delete_history(&first, i64::MAX, 1).unwrap(), Some(19));
     let second = open(&folder, &log);
     assert_eq!((second.read_only(), second.history_base().unwrap().seq), (None, 19));
     assert!(exists(&folder, "view") && !exists(&folder, "snapshot"));
