@@ -259,9 +259,9 @@ async fn receives_bytes(
     }
 }
 
-/// Waits until a connection can be closed although the daemon has begun to stop: until every request is answered or,
-/// after the daemon has abandoned the remaining requests, until every response has begun. Work on such responses has
-/// ended by then, so if one is not complete, the client does not read it.
+/// Waits, while the daemon stops, until a connection can be closed: until every request is answered or, after the daemon
+/// has abandoned the remaining requests, until every response has begun. Work on such responses has ended by then, so
+/// if one is not complete, the client does not read it.
 async fn until_answered(state: &DaemonState, mut requests: watch::Receiver<Requests>) {
     let mut responses = requests.clone();
     let sent = async { drop(requests.wait_for(Requests::is_idle).await) };

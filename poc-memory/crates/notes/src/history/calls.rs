@@ -7,8 +7,8 @@ use poc_store::Cause;
 use rustc_hash::FxHashMap;
 use std::fmt;
 
-/// Whether a transaction was made before the call of another one began. Then no earlier transaction belongs to that
-/// call.
+/// Whether a transaction was made before the call of another transaction began. Then no earlier transaction belongs to
+/// that call.
 pub(super) fn is_before(cause: &Cause, other: &Cause) -> bool {
     other.began.is_none_or(|began| cause.at < began)
 }

@@ -26,7 +26,7 @@ pub struct RecentChange {
     pub nodes: Vec<String>,
     /// Number of these nodes, including those beyond [`MAX_KEYS`].
     pub count: usize,
-    /// The keys that it changed: the key before it, by the key after it.
+    /// The keys that it changed: the former key, by the new key.
     pub renamed: BTreeMap<String, String>,
     /// What it did to the nodes whose records it wrote, each kind once.
     pub kinds: Vec<ChangeKind>,
@@ -112,16 +112,16 @@ pub fn latest_among(
     found.into_iter().map(with_nodes).collect()
 }
 
-/// The nodes that a call changed, of its transactions that were added so far.
+/// The nodes that the transactions of a call changed, as far as these were added.
 #[derive(Default)]
 struct CallNodes {
     /// The keys of the nodes whose records it wrote.
     written: FxHashSet<String>,
     /// The first [`MAX_KEYS`] of these keys.
     written_keys: Vec<String>,
-    /// The keys before it of nodes whose keys it changed, by their keys after it.
+    /// The former keys of the nodes whose keys it changed, by the new keys.
     renamed: BTreeMap<String, String>,
-    /// The nodes of which some transaction wrote only edges, weight or visits.
+    /// The nodes whose edges, weight or visits were written by a transaction that wrote no record of a node.
     linked: FxHashSet<NodeId>,
     /// The first [`MAX_KEYS`] of these nodes.
     linked_ids: Vec<NodeId>,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 /// The nodes that a transaction changed.
 pub(super) enum TouchedNodes {
-    /// The keys of the nodes whose records it wrote, and the changed ones of them: after and before.
+    /// The keys of the nodes whose records it wrote, and for each changed key the new and the former one.
     Written { keys: Vec<String>, renamed: Vec<(String, String)> },
     /// If it wrote no record of a node: the nodes whose edges, weight or visits it wrote.
     Linked(Vec<NodeId>),
