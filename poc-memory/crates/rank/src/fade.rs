@@ -1,4 +1,4 @@
-//! Linear fading of a mark: notes written longer before it receive less.
+//! Linear fading of a mark: the longer before the mark a note was written, the less it receives.
 
 /// The share, 0–1, of a mark that a note receives if it was written `age` seconds before, for a mark that reaches back
 /// `reach` seconds: `1 − age / reach`, and 0 beyond.
