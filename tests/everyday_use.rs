@@ -330,6 +330,14 @@ fn settings_are_changed_one_at_a_time() {
         assert_eq!(unknown["error"]["code"], "invalid_argument", "{unknown:#}");
         assert_eq!(unknown["error"]["hint"], "did you mean `retrieve.top-k`?", "{unknown:#}");
     }
+    // Several mistakes are repaired one after the other.
+    world.write("config.toml", "[retrieve]\ntop-k = 0\n[list]\nlimit = \"ten\"\n");
+    let set = world.json(&["config", "set", "list.limit", "3"]);
+    assert_eq!((&set["value"], &set["mistakes"][0]["at"]["field"]), (&json!(3), &json!("retrieve.top-k")));
+    let shown = world.run(&["config", "unset", "list.limit"]).stdout;
+    assert!(shown.contains("mistakes are repaired:\n") && shown.contains("cannot be 0"), "{shown}");
+    let unset = world.json(&["config", "unset", "retrieve.top-k"]);
+    assert_eq!((&unset["value"], &unset["mistakes"]), (&json!(8), &json!(null)));
 }
 
 #[test]

@@ -5,10 +5,10 @@ use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
 use super::settings;
 use crate::dispatch;
-use poc_config::Config;
 use poc_config::endpoint::{self, EndpointError};
 use poc_config::files;
 use poc_config::paths::create_private;
+use poc_config::{Config, SettingsWithMistakes};
 use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_index::TextIndex;
 use poc_search::query::Names;
@@ -19,7 +19,8 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 /// Change one setting in config.toml
 ///
 /// Comments and the order of the file stay. The value is TOML: a number, `true`, `["a", "b"]` or a text, with
-/// or without quotes. A setting that would be invalid is refused, and the file stays as it is.
+/// or without quotes. A setting that would be invalid is refused, and the file stays as it is. Mistakes in other
+/// settings of the file are named and stay.
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfigSet {
     /// The setting, such as `retrieve.top-k`
@@ -37,7 +38,7 @@ pub(super) struct ConfigSet {
 #[derive(Debug, Serialize)]
 pub(super) struct ConfigSetOutput {
     key: String,
-    /// The value that is in effect now; missing if a key without a default was removed.
+    /// The value that applies now; missing if a key without a default was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<toml::Value>,
     /// Where the value comes from: the file, an environment variable, or the default; missing with the value.
@@ -47,8 +48,11 @@ pub(super) struct ConfigSetOutput {
     file: PathBuf,
     /// Whether the file changed.
     changed: bool,
-    /// Whether a daemon is running that was started with other settings.
+    /// Whether a daemon is running that was started with other settings; false if the settings still have mistakes.
     daemon_differs: bool,
+    /// The mistakes that the settings still have; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mistakes: Vec<Error>,
 }
 
 impl LocalCommand for ConfigSet {
@@ -72,22 +76,18 @@ impl LocalCommand for ConfigSet {
             create_private(file.parent().unwrap_or(&file))?;
             files::write(&file, &after)?;
         }
-        let setting = match settings::find(poc_config::settings(&file)?, &self.key) {
+        let setting = match settings::find(poc_config::settings_with_mistakes(&file)?, &self.key) {
             Err(error) if !changed => return Err(error),
             found => found.ok(),
         };
         let (value, origin) = setting.map(|setting| (setting.value, setting.origin)).unzip();
-        let config = context.config()?;
-        // An unreachable daemon is not an error of the settings.
-        let running = daemon_client::connect_with_status(&context.paths, Some(&config)).ok().flatten();
-        // The daemon applies settings that requests read as soon as it notices the change of the file.
-        let follows = |settings: &str| {
-            let old = old.as_ref().filter(|old| old.fingerprint() == settings);
-            old.is_some_and(|old| old.reloaded(&config).differences(&config).is_empty())
+        let (daemon_differs, mistakes) = match context.config() {
+            Ok(config) => (daemon_differs(context, old.as_ref(), &config), Vec::new()),
+            Err(error) => {
+                (false, error.each().map(|one| Error { others: Vec::new(), ..one.clone() }).collect())
+            }
         };
-        let daemon_differs = running
-            .is_some_and(|(_, status)| status.settings != config.fingerprint() && !follows(&status.settings));
-        Ok(ConfigSetOutput { key: self.key, value, origin, file, changed, daemon_differs })
+        Ok(ConfigSetOutput { key: self.key, value, origin, file, changed, daemon_differs, mistakes })
     }
 
     fn show(output: &ConfigSetOutput) -> String {
@@ -110,8 +110,25 @@ impl LocalCommand for ConfigSet {
             let what = if *changed { format!("`{key}`") } else { "changed settings".to_owned() };
             text.push_str(&format!("restart the daemon for {what} to take effect: {RESTART}\n"));
         }
+        if !output.mistakes.is_empty() {
+            text.push_str("the settings cannot be used until these mistakes are repaired:\n");
+            output.mistakes.iter().for_each(|mistake| text.push_str(&format!("  {}\n", mistake.line())));
+        }
         text
     }
+}
+
+/// Whether a daemon is running that was started with other settings. `old` are the settings before the change, if they
+/// were valid.
+fn daemon_differs(context: &CommandContext, old: Option<&Config>, config: &Config) -> bool {
+    // An unreachable daemon is not an error of the settings.
+    let running = daemon_client::connect_with_status(&context.paths, Some(config)).ok().flatten();
+    // The daemon applies settings that requests read as soon as it notices the change of the file.
+    let follows = |settings: &str| {
+        let old = old.filter(|old| old.fingerprint() == settings);
+        old.is_some_and(|old| old.reloaded(config).differences(config).is_empty())
+    };
+    running.is_some_and(|(_, status)| status.settings != config.fingerprint() && !follows(&status.settings))
 }
 
 /// Remove a setting from config.toml, so that its default applies
@@ -149,21 +166,23 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
             .hint("name the section and the key: `retrieve.top-k`; `poc-memory config show` lists all")
             .field("key"));
     }
-    // A change that repairs an invalid file is made. Any other change of such a file is refused because of the earlier
-    // errors.
-    let invalid_before = Config::layered(Some((name, before)), std::iter::empty()).err();
-    let document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| {
+    let read = |text: &str| Config::with_mistakes(Some((name, text)), std::iter::empty());
+    let old = read(before);
+    let document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| match &old {
         // The error of the settings has the line and a hint.
-        let unreadable = || Error::config(format!("`{name}` cannot be read: {}", error.message()));
-        invalid_before.clone().unwrap_or_else(unreadable)
+        Err(error) => error.clone(),
+        Ok(_) => Error::config(format!("`{name}` cannot be read: {}", error.message())),
     })?;
+    let (old, known) = match old {
+        Ok(SettingsWithMistakes { config, mistakes }) => (config, mistakes),
+        Err(error) => (None, error.each().cloned().collect()),
+    };
     let Some(value) = value else {
         let mut document = document;
         remove(document.as_table_mut(), &path);
         let text = document.to_string();
-        let loaded = Config::layered(Some((name, &text)), std::iter::empty());
-        let after = loaded.map_err(|error| invalid_before.clone().unwrap_or(error))?;
-        if let Ok(before) = Config::layered(Some((name, before)), std::iter::empty()) {
+        let after = checked(read(&text)?, &known, key)?;
+        if let Some(before) = old {
             check_removal(&before, &after).map_err(|error| {
                 Error::invalid(error.message).hint("change what uses it first").field(key)
             })?;
@@ -179,7 +198,7 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
         let mut document = document.clone();
         put(document.as_table_mut(), &path, value).map_err(|error| error.field("key"))?;
         let text = document.to_string();
-        let config = Config::layered(Some((name, &text)), std::iter::empty());
+        let config = read(&text).and_then(|after| checked(after, &known, key));
         match config.and_then(|config| check_value(&config, &path)) {
             Ok(()) => return Ok(text),
             Err(_) if attempt == 0 && skip_first_error => {}
@@ -189,9 +208,8 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
         }
     }
     let error = refused.unwrap_or_else(|| Error::internal("no value was tried"));
-    let was_there = |before: &Error| before.each().any(|before| before.message == error.message);
-    if let Some(before) = invalid_before.filter(was_there) {
-        return Err(before);
+    if is_among(&error, &known) && !is_about(&error, key) {
+        return Err(error);
     }
     let pipelines = error.at.map(|at| at.pipelines).unwrap_or_default();
     let at = ErrorLocation { pipelines, ..ErrorLocation::default() };
@@ -200,6 +218,42 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
         Some(hint) => invalid.hint(hint),
         None => invalid.hint("`poc-memory config show` lists the settings with their values"),
     })
+}
+
+/// The settings after a change of `key`. Mistakes of other settings that were there before, `known`, do not prevent the
+/// change.
+///
+/// # Errors
+/// The first mistake of the changed setting, or the first new one. All mistakes if they are too many to tell whether
+/// one of them is new.
+fn checked(after: SettingsWithMistakes, known: &[Error], key: &str) -> Result<Config> {
+    let SettingsWithMistakes { config, mistakes } = after;
+    let Some(config) = config else {
+        let without_reason = || Error::internal("the settings cannot be decoded");
+        return Err(Error::combined(mistakes).unwrap_or_else(without_reason));
+    };
+    match mistakes.into_iter().find(|mistake| is_about(mistake, key) || !is_among(mistake, known)) {
+        Some(mistake) => Err(mistake),
+        None => Ok(config),
+    }
+}
+
+/// Whether a mistake is one of those that are known. Its position may have changed.
+fn is_among(mistake: &Error, known: &[Error]) -> bool {
+    known.iter().any(|known| known.message == mistake.message && field(known) == field(mistake))
+}
+
+/// Whether a mistake is about a setting, about one of its values, or about a section that contains it.
+fn is_about(mistake: &Error, key: &str) -> bool {
+    let continues = |long: &str, short: &str| {
+        long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    field(mistake).is_some_and(|field| continues(field, key) || continues(key, field))
+}
+
+/// The setting that a mistake is about.
+fn field(mistake: &Error) -> Option<&str> {
+    mistake.at.as_ref()?.field.as_deref()
 }
 
 /// Whether the default of a setting is a text.
@@ -419,17 +473,37 @@ top-k = 5
         let change = |key: &str, value: Option<&str>| edited("config.toml", &wrong, key, value);
         assert!(change("retrieve.top-k", Some("7")).unwrap().contains("top-k = 7"));
         assert!(!change("retrieve.top-k", None).unwrap().contains("top-k"));
-        // Any other change is refused for the value that is wrong, and not for the new one.
-        for value in [Some("1.5"), None] {
-            let error = change("text.k1", value).unwrap_err();
-            let at = error.at.unwrap();
-            assert_eq!((at.field.as_deref(), at.line), (Some("retrieve.top-k"), Some(7)));
+    }
+
+    #[test]
+    fn a_change_may_leave_mistakes_in_other_settings() {
+        let wrong = FILE.replace("top-k = 5", "top-k = 0").replace("k1 = 1.2", "k1 = -1.0");
+        let wrong = format!("[retreive]\nlimit = 5\n{wrong}");
+        let change = |key: &str, value: Option<&str>| edited("config.toml", &wrong, key, value);
+        assert!(change("text.k1", Some("1.5")).unwrap().contains("k1 = 1.5 # was 0.9"));
+        assert!(!change("text.k1", None).unwrap().contains("k1"));
+        assert!(!change("retreive.limit", None).unwrap().contains("retreive"));
+        assert!(change("list.limit", Some("3")).unwrap().contains("[list]\nlimit = 3"));
+        // No change may add a mistake, or keep that of its own setting.
+        for (key, value) in
+            [("text.k1", "-2"), ("text.k1", "-1.0"), ("list.limit", "0"), ("retreive.more", "5")]
+        {
+            let error = change(key, Some(value)).unwrap_err();
+            assert_eq!(error.code, poc_graph::error::Code::InvalidArgument, "{error}");
+            assert_eq!(field(&error), Some(key), "{error}");
         }
-        // Nor is a change that repairs only one of two mistakes.
-        let wrong = wrong.replace("k1 = 1.2", "k1 = -1.0");
-        let error = edited("config.toml", &wrong, "text.k1", Some("1.5")).unwrap_err();
-        let fields: Vec<_> = error.each().filter_map(|error| error.at.as_ref()?.field.clone()).collect();
-        assert_eq!(fields, ["text.k1", "retrieve.top-k"]);
+        // What loading the settings does not check is checked, too.
+        assert!(change("search.pipeline", Some("hybrd")).is_err());
+        assert!(change("search.pipeline", Some("hybrid | limit:3")).is_ok());
+    }
+
+    #[test]
+    fn a_change_of_a_file_with_too_many_mistakes_is_refused_for_all_of_them() {
+        let unknown = |number| format!("a{number} = 1\n");
+        let many: String = (0..200).map(unknown).collect();
+        let error = edited("config.toml", &many, "text.k1", Some("1.5")).unwrap_err();
+        assert_eq!(error.code, poc_graph::error::Code::InvalidConfig, "{error}");
+        assert!(error.each().count() >= 100);
     }
 
     #[test]

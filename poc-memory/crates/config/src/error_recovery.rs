@@ -19,11 +19,9 @@ impl ReplacedValues {
         self.0.insert(keys.to_vec());
     }
 
-    /// Whether the value with these keys, or a table that contained it, was replaced.
-    pub(super) fn contains(&self, keys: &[&str]) -> bool {
-        self.0.iter().any(|replaced| {
-            replaced.len() <= keys.len() && replaced.iter().zip(keys).all(|(replaced, key)| replaced == key)
-        })
+    /// Whether the value with these keys, a table that contained it, or a value in it was replaced.
+    pub(super) fn overlaps(&self, keys: &[&str]) -> bool {
+        self.0.iter().any(|replaced| replaced.iter().zip(keys).all(|(replaced, key)| replaced == key))
     }
 
     /// Whether a value directly in the table with these keys was replaced.
@@ -169,6 +167,12 @@ id = \"m\"
             let error = Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap_err();
             assert!(error.others.is_empty(), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_provider_with_a_mistake_in_a_variable_is_not_missing() {
+        let text = "[models.x]\nprovider = \"p\"\nid = \"m\"\n";
+        insta::assert_snapshot!(mistakes(Some(text), &[("POC_MEMORY__PROVIDERS__P__KIND", "openia")]), @"`POC_MEMORY__PROVIDERS__P__KIND`: unknown value `openia`; did you mean `openai`?");
     }
 
     #[test]

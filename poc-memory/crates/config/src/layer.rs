@@ -58,7 +58,7 @@ pub(super) fn read(file: &Path) -> Result<Option<String>> {
 }
 
 /// The environment variables that are valid Unicode.
-pub(super) fn variables() -> impl Iterator<Item = (String, String)> + Clone {
+pub(super) fn variables() -> impl Iterator<Item = (String, String)> {
     let variables: Vec<_> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();

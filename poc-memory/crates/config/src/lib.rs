@@ -44,8 +44,9 @@ pub use learning::{
     CategoryDecayConfig, EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig,
     WriteConfig,
 };
+pub use load::SettingsWithMistakes;
 pub use models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig, ProviderKind};
-pub use origin::{DEFAULT_ORIGIN, Setting, settings};
+pub use origin::{DEFAULT_ORIGIN, Setting, settings, settings_with_mistakes};
 pub use page::PageConfig;
 pub use pattern::Pattern;
 pub use rest::RestConfig;

@@ -11,6 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use toml::{Table, Value};
 
+/// Settings that may have mistakes.
+#[derive(Debug)]
+pub struct SettingsWithMistakes {
+    /// The settings, with the defaults of values that cannot be decoded. `None` if too many values are wrong.
+    pub config: Option<Config>,
+    /// The mistakes, as [`Config::layered`] orders them.
+    pub mistakes: Vec<Error>,
+}
+
 impl Config {
     /// Loads only the built-in defaults.
     pub fn defaults() -> Result<Config> {
@@ -33,6 +42,22 @@ impl Config {
         file: Option<(&str, &str)>,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Config> {
+        let SettingsWithMistakes { config, mistakes } = Config::with_mistakes(file, variables)?;
+        match (config, Error::combined(mistakes)) {
+            (Some(config), None) => Ok(config),
+            (_, Some(error)) => Err(error),
+            (None, None) => Err(Error::internal("the settings cannot be decoded")),
+        }
+    }
+
+    /// Like [`Config::layered`], for settings that may have mistakes.
+    ///
+    /// # Errors
+    /// All syntax errors.
+    pub fn with_mistakes(
+        file: Option<(&str, &str)>,
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<SettingsWithMistakes> {
         let mut layers = Layers::of_defaults()?;
         if let Some((name, text)) = file {
             layers.add_file(name, text)?;
@@ -40,7 +65,7 @@ impl Config {
         for (variable, value) in variables {
             layers.add_variable(variable, &value);
         }
-        layers.into_config(file)
+        layers.into_settings(file)
     }
 
     /// A hash of all settings that a daemon reads only at start. Two configurations with equal hashes need no restart.
@@ -74,7 +99,7 @@ impl Config {
         let mut errors = bounds::out_of_bounds(self);
         errors.extend(self.models.iter().filter_map(|(name, model)| {
             let provider = model.provider.as_str();
-            if self.providers.contains_key(provider) || replaced.contains(&["providers", provider]) {
+            if self.providers.contains_key(provider) || replaced.overlaps(&["providers", provider]) {
                 return None;
             }
             let message = format!("model `{name}` names the provider `{provider}`, which is not configured");
@@ -199,9 +224,9 @@ impl Layers {
     /// The settings, with the places where pipelines are defined. `file` has the name and the text of the file.
     ///
     /// # Errors
-    /// All mistakes, as [`Config::layered`] orders them.
-    fn into_config(mut self, file: Option<(&str, &str)>) -> Result<Config> {
-        let config = match self.settings.take() {
+    /// Fails if the defaults cannot be decoded.
+    fn into_settings(mut self, file: Option<(&str, &str)>) -> Result<SettingsWithMistakes> {
+        let mut config = match self.settings.take() {
             Some(config) => Some(config),
             None if self.is_undecodable => None,
             None => {
@@ -215,16 +240,13 @@ impl Layers {
             None => error,
         }));
         self.errors.sort_by_key(position);
-        let mut config = match (config, Error::combined(self.errors)) {
-            (Some(config), None) => config,
-            (_, Some(error)) => return Err(error),
-            (None, None) => return Err(Error::internal("the settings cannot be decoded")),
-        };
-        for (name, saved) in &mut config.pipelines {
-            saved.at = self.pipelines.remove(name).unwrap_or_default();
+        if let Some(config) = &mut config {
+            for (name, saved) in &mut config.pipelines {
+                saved.at = self.pipelines.remove(name).unwrap_or_default();
+            }
+            config.search.pipeline.at = self.search;
         }
-        config.search.pipeline.at = self.search;
-        Ok(config)
+        Ok(SettingsWithMistakes { config, mistakes: self.errors })
     }
 }
 

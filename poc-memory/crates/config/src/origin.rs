@@ -26,6 +26,13 @@ pub struct Setting {
 
 /// All effective settings, sorted by key. Fails if the settings cannot be loaded.
 pub fn settings(file: &Path) -> Result<Vec<Setting>> {
+    Config::load(file)?;
+    settings_with_mistakes(file)
+}
+
+/// Like [`settings`], for settings that may have mistakes other than syntax errors. Wrong values are those that are
+/// written.
+pub fn settings_with_mistakes(file: &Path) -> Result<Vec<Setting>> {
     let text = read(file)?;
     let name = file.display().to_string();
     layered(text.as_deref().map(|text| (name.as_str(), text)), variables())
@@ -33,9 +40,8 @@ pub fn settings(file: &Path) -> Result<Vec<Setting>> {
 
 fn layered(
     file: Option<(&str, &str)>,
-    variables: impl Iterator<Item = (String, String)> + Clone,
+    variables: impl Iterator<Item = (String, String)>,
 ) -> Result<Vec<Setting>> {
-    Config::layered(file, variables.clone())?;
     let mut settings = Settings::default();
     settings.layer("", Value::Table(default_table()?.clone()), DEFAULT_ORIGIN);
     if let Some((name, text)) = file {
