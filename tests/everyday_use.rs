@@ -30,8 +30,13 @@ fn the_number_of_hits_is_set_with_n_or_limit() {
     }
     assert_eq!(world.json(&["search", "-p", "all", "-n", "2"])["left_out"], 2);
     // The former options of other commands stay aliases.
-    let former =
-        [("retrieve", "--top-k"), ("retrieve", "-k"), ("recall", "-k"), ("explore", "--target-count")];
+    let former = [
+        ("retrieve", "--top-k"),
+        ("retrieve", "-k"),
+        ("recall", "-k"),
+        ("recall", "--k"),
+        ("explore", "--target-count"),
+    ];
     for (command, former) in former {
         for option in ["-n", "--limit", former] {
             let found = world.json(&[command, "the harbour", option, "1"]);

@@ -59,7 +59,7 @@ pub fn confirmed(memory: &Memory) -> Result<Vec<LiveQuestion>> {
         .collect();
     if questions.is_empty() {
         return Err(Error::invalid("no question is confirmed in this memory").hint(
-            "confirm which note answered with `poc-memory reinforce KEY --for \"the question\"`, or give a file of \
+            "confirm which note answered with `poc-memory reinforce NOTE --for \"the question\"`, or give a file of \
              questions: `poc-memory eval --live FILE`",
         ));
     }
@@ -105,7 +105,7 @@ pub fn read(memory: &Memory, file: &Path) -> Result<Vec<LiveQuestion>> {
         let kind = string_field(&fields, "type").unwrap_or_else(|| NO_TYPE.to_owned());
         let question = LiveQuestion::new(&view, id, text, kind, answers).ok_or_else(|| {
             line_error(file, number, "none of the notes is active")
-                .hint("`poc-memory get KEY` shows the state of a note")
+                .hint("`poc-memory get NOTE` shows the state of a note")
         })?;
         questions.push(question);
     }
