@@ -65,6 +65,11 @@ pub struct Draft {
     // Not serialized: a proposal names its keywords itself.
     #[serde(skip)]
     pub ignores_labels: bool,
+    /// If `title` was made from the text: the title that earlier releases made from it. A stored note with that title
+    /// keeps it as long as its text stays the same.
+    // Not serialized: only notes that are read from a source again have it.
+    #[serde(skip)]
+    pub former_title: Option<String>,
 }
 
 impl Draft {
@@ -92,6 +97,7 @@ impl Draft {
             must_exist: false,
             other_names: None,
             ignores_labels: false,
+            former_title: None,
         }
     }
 

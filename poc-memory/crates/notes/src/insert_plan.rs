@@ -152,9 +152,13 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
         }
     };
     replace(&mut node.body, &draft.body);
-    // A title that was derived from the body changes with it.
-    let follows = draft.body.is_some() && is_title_of(&stored.title, &stored.body);
-    let title = draft.title.clone().or_else(|| title_of(&node.body).filter(|_| follows));
+    // A title that was derived from the body changes with it, and only with it: an earlier release may have derived
+    // another one.
+    let has_same_body = node.body == stored.body;
+    let is_former = has_same_body && draft.former_title.as_ref() == Some(&stored.title);
+    let follows = !has_same_body && is_title_of(&stored.title, &stored.body);
+    let given = draft.title.clone().filter(|_| !is_former);
+    let title = given.or_else(|| title_of(&node.body).filter(|_| follows));
     replace(&mut node.title, &title);
     replace(&mut node.node_type.0, &draft.node_type);
     if let Some(keywords) = &draft.keywords {

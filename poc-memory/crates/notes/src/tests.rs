@@ -9,7 +9,7 @@ use super::{Draft, delete, history, insert, supersede, visit};
 use poc_config::Config;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Span;
-use poc_graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome, former_title_of};
+use poc_graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome, former_title_of, title_of};
 use poc_store::Transaction;
 
 fn describe(error: Error) -> String {
@@ -66,6 +66,16 @@ fn a_note_with_the_title_that_an_earlier_release_derived_is_stored_once() {
     let former = memory.insert(Draft { title: former_title_of(body), ..draft(body) }).unwrap();
     let again = memory.insert(draft(body)).unwrap();
     assert_eq!((again.id, again.duplicate), (former.id, true));
+    // It is read again from a source that has not changed.
+    let title = title_of(body);
+    let update = Draft { key: Some(former.key.clone()), update: true, title: title.clone(), ..draft(body) };
+    let again = memory.insert(Draft { former_title: former_title_of(body), ..update.clone() }).unwrap();
+    assert_eq!((again.id, again.duplicate), (former.id, true));
+    let again = memory.insert(Draft { title: None, ..update.clone() }).unwrap();
+    assert!(again.duplicate, "the text is the same");
+    // A title that is given replaces it.
+    assert!(memory.insert(update).unwrap().updated);
+    assert_eq!(Some(node(&memory, former.id).title), title);
     // The next text gives the note its title.
     let update = Draft { key: Some(former.key), update: true, ..draft("# The *next* text") };
     memory.insert(update).unwrap();

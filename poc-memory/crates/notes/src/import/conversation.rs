@@ -10,7 +10,7 @@ use crate::Draft;
 use crate::project::Project;
 use crate::secrets::{self, SecretCounts};
 use poc_graph::time::Timestamp;
-use poc_graph::{NodeType, Trust, title_of};
+use poc_graph::{NodeType, Trust, former_title_of, title_of};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -137,7 +137,7 @@ impl Conversation {
         };
         let mut body = String::new();
         let mut speakers: Vec<&str> = Vec::new();
-        let mut title = None;
+        let (mut title, mut former_title) = (None, None);
         let mut last: Option<Speaker> = None;
         for message in turn.messages.iter().filter(|message| !message.text.is_empty()) {
             let text = scrub(&message.text);
@@ -154,6 +154,7 @@ impl Conversation {
                 body.push_str(if starts_block(&text) { ":\n\n" } else { ": " });
             }
             title = title.or_else(|| title_of(&text));
+            former_title = former_title.or_else(|| former_title_of(&text));
             body.push_str(&text);
             last = Some(message.speaker);
             if !speakers.contains(&name.as_str()) {
@@ -163,6 +164,7 @@ impl Conversation {
         let times = || turn.messages.iter().filter_map(|message| message.at);
         let mut draft = Draft::new(provenance, Trust::External);
         draft.title = title;
+        draft.former_title = former_title;
         draft.body = Some(body);
         draft.key = Some(self.key(&turn.id));
         draft.update = true;

@@ -5,7 +5,7 @@ use super::foreign::ForeignNote;
 use super::run::Import;
 use super::source_file::SourceFile;
 use poc_graph::error::{Error, Result};
-use poc_graph::title_of;
+use poc_graph::{former_title_of, title_of};
 use serde_json::Map;
 
 /// Maximum length of the text of one note in bytes. An embedding describes a section well, but a whole book
@@ -14,6 +14,9 @@ const MAX_PART_BYTES: usize = 6_000;
 
 /// Maximum length of a document in bytes.
 const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
+
+/// Makes a title from a text, as this release or as earlier ones.
+type TitleDerivation = fn(&str) -> Option<String>;
 
 /// A document.
 pub(super) struct Document {
@@ -38,16 +41,23 @@ impl Import<'_> {
             return self.add_note(file.location(), 0, Err(error));
         }
         let is_divided = parts.len() > 1;
-        let name = title.or_else(|| title_of(&text)).unwrap_or_else(|| file.name.clone());
+        let named = |derive: TitleDerivation| {
+            title.clone().or_else(|| derive(&text)).unwrap_or_else(|| file.name.clone())
+        };
+        let (name, former_name) = (named(title_of), named(former_title_of));
         for (number, part) in (1u64..).zip(&parts) {
             let key = file.key().map(|key| if is_divided { format!("{key}#{number}") } else { key });
             let mut note = ForeignNote::read(Map::new(), Some(part), key, self.options, self.provenance())?;
-            let heading = part.starts_with('#').then(|| title_of(part)).flatten();
-            note.draft.title = Some(match heading.filter(|heading| is_divided && *heading != name) {
-                Some(heading) => format!("{name}: {heading}"),
-                None if is_divided => format!("{name} ({number})"),
-                None => name.clone(),
-            });
+            let titled = |name: &str, derive: TitleDerivation| {
+                let heading = part.starts_with('#').then(|| derive(part)).flatten();
+                match heading.filter(|heading| is_divided && heading != name) {
+                    Some(heading) => format!("{name}: {heading}"),
+                    None if is_divided => format!("{name} ({number})"),
+                    None => name.to_owned(),
+                }
+            };
+            note.draft.title = Some(titled(&name, title_of));
+            note.draft.former_title = Some(titled(&former_name, former_title_of));
             note.draft.source = Some(file.name.clone());
             if is_divided {
                 note.session = file.key().map(|key| format!("document: {key}"));

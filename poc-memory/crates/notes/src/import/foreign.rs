@@ -7,7 +7,7 @@ use crate::Draft;
 use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, NodeType, Trust, title_of};
+use poc_graph::{Category, NodeType, Trust, former_title_of, title_of};
 use serde_json::{Map, Value};
 
 /// A field of a note of another tool.
@@ -155,6 +155,7 @@ impl ForeignNote {
             let by_key = || draft.key.as_deref().and_then(|key| key.rsplit('/').next()).map(str::to_owned);
             // An update takes its title from the new text, too.
             draft.title = title_of(body).or_else(by_key);
+            draft.former_title = former_title_of(body);
         }
         Ok(note)
     }

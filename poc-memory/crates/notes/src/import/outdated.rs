@@ -4,7 +4,7 @@ use super::run::{CAPTURE_OP, IMPORT_OP};
 use crate::draft::Draft;
 use crate::{Memory, insert_plan};
 use poc_graph::error::Result;
-use poc_graph::{Node, former_title_of, is_title_of, normal_key};
+use poc_graph::normal_key;
 use poc_store::LoggedChangeKind;
 
 /// Whether an earlier import or capture wrote the same draft, and somebody else has changed the note since.
@@ -32,13 +32,5 @@ pub(super) fn is_outdated(memory: &Memory, draft: &Draft) -> Result<bool> {
         }
         is_imported = [IMPORT_OP, CAPTURE_OP].contains(&change.cause.op.as_str());
     }
-    // An earlier release may have derived another title from the same text.
-    let body = draft.body.as_deref().unwrap_or_default();
-    let is_derived = draft.title.as_deref().is_some_and(|title| is_title_of(title, body));
-    let former_title = former_title_of(body).filter(|_| is_derived).or_else(|| draft.title.clone());
-    let former = Draft { title: former_title, ..draft.clone() };
-    let is_same = |imported: &Node| {
-        [&draft, &former].into_iter().any(|draft| !insert_plan::changes(imported, draft, now))
-    };
-    Ok(!is_imported && imported.is_some_and(|imported| is_same(&imported)))
+    Ok(!is_imported && imported.is_some_and(|imported| !insert_plan::changes(&imported, &draft, now)))
 }

@@ -15,7 +15,8 @@ use std::path::Path;
 pub(super) struct FileDigest {
     /// BLAKE3 of the bytes.
     pub(super) bytes: [u8; 32],
-    /// The hash of title, text and keywords, as of a note. Files with the same hash are names of one note.
+    /// The hash of title, text and keywords. Files with the same hash are names of one note. A title that is made from
+    /// the text is the one that earlier releases made, so that the hashes in their records are the same.
     pub(super) content: [u8; 32],
     /// The key in the front matter, if there is one.
     pub(super) own_key: Option<String>,
@@ -51,6 +52,8 @@ pub(super) struct FileProperties {
 /// A file that was read: its digest, and the note.
 pub(super) struct ReadFile {
     pub(super) digest: FileDigest,
+    /// The content hash of the note.
+    pub(super) note_content: [u8; 32],
     pub(super) note: VaultNote,
 }
 
@@ -79,6 +82,8 @@ pub(super) fn read(
     let body = draft::tidy(note.draft.body.as_deref().unwrap_or_default());
     let title = note.draft.title.as_deref().map(one_line).filter(|title| !title.is_empty());
     let title = title.or_else(|| title_of(&body)).unwrap_or_default();
+    let former_title = note.draft.former_title.as_ref().unwrap_or(&title);
+    let note_content = content_hash(&title, &body, &words);
     let limit = memory.config.insert.max_node_bytes;
     draft::check_size(&title, &body, &words, limit)?;
     note.draft.keywords = Some(words.clone());
@@ -88,7 +93,7 @@ pub(super) fn read(
     let path_key = crate::import::references::without_extension(name);
     let digest = FileDigest {
         bytes: *blake3::hash(bytes).as_bytes(),
-        content: content_hash(&title, &body, &words),
+        content: content_hash(former_title, &body, &words),
         own_key: note.has_own_key.then_some(key),
         path_key: crate::key::checked(&normal_key(path_key))?,
         names: note.names.clone(),
@@ -106,7 +111,7 @@ pub(super) fn read(
         written,
         sketch: sketch::of(&format!("{title} {body}")),
     };
-    Ok(ReadFile { digest, note })
+    Ok(ReadFile { digest, note_content, note })
 }
 
 /// Removes the links that write-back has added, because they are edges already.

@@ -96,11 +96,11 @@ impl VaultSync<'_> {
         let mut read_groups = Vec::new();
         let mut drafts = Vec::new();
         for group in groups {
-            let group = self.with_same_note(group)?;
-            let Some(read) = self.read_group(&group) else {
+            let Some(read) = self.read_group(group) else {
                 self.report.busy += 1;
                 continue;
             };
+            let group = self.with_same_note(group, &read)?;
             let before = group.node.and_then(|node| self.before.get(&node).cloned());
             let known = group.node.map(|id| self.memory.store.node(id)).transpose()?.flatten();
             let is_kept = group.node.is_some()
@@ -130,15 +130,20 @@ impl VaultSync<'_> {
 
     /// The group as it is stored. If its files now have the text of a note outside this vault, that note replaces their
     /// own note. New files with such a text get that note, too.
-    fn with_same_note(&self, group: &FileGroup) -> Result<FileGroup> {
+    fn with_same_note(&self, group: &FileGroup, read: &[(String, ReadFile)]) -> Result<FileGroup> {
         let mut group = group.clone();
-        let digest = group.paths.first().and_then(|path| self.files.get(path));
-        let (Some(digest), Some(own)) = (digest, group.node.filter(|_| group.is_own)) else {
+        let (Some((_, file)), Some(own)) = (read.first(), group.node.filter(|_| group.is_own)) else {
             return Ok(group);
         };
-        let is_edited = self.before.get(&own).is_some_and(|before| before.content != digest.content);
-        if is_edited
-            && let Some(same) = self.memory.store.find_hash(&digest.content)?
+        let is_edited = self.before.get(&own).is_some_and(|before| before.content != file.digest.content);
+        if !is_edited {
+            return Ok(group);
+        }
+        let store = &self.memory.store;
+        let with_title = store.find_hash(&file.note_content)?;
+        // An earlier release may have stored the note.
+        let same = with_title.map_or_else(|| store.find_hash(&file.digest.content), |same| Ok(Some(same)))?;
+        if let Some(same) = same
             && same != own
             && !self.records.values().any(|record| record.node == same)
         {

@@ -136,6 +136,49 @@ fn a_note_that_was_changed_stays_until_its_file_changes() {
     }
 }
 
+/// Gives all notes the titles that an earlier release would have made, with some of the markup.
+fn give_former_titles(memory: &TestMemory, former: impl Fn(&Node) -> String) {
+    let notes = memory.store.range::<Node>(&[]).unwrap();
+    let notes = notes.into_iter().map(|(_, node)| Node { title: former(&node), ..node });
+    let notes: Vec<Node> = notes.map(|node| Node { content_hash: node.hash(), ..node }).collect();
+    let cause = memory.cause("import:docs", "import");
+    memory.store.transact(cause, |tx| notes.iter().try_for_each(|node| tx.put_node(node))).unwrap();
+}
+
+#[test]
+fn an_import_leaves_the_titles_of_earlier_releases_until_the_text_changes() {
+    let memory = TestMemory::new();
+    let folder = memory.folder().join("docs");
+    let take = || take(&memory, ImportSource::Path(folder.clone()));
+    put(&folder, "heck.md", "# **heck** converts cases\n\nIt knows eight of them.\n");
+    take();
+    assert_eq!(find(&memory, "heck").title, "heck converts cases");
+    give_former_titles(&memory, |node| poc_graph::former_title_of(&node.body).unwrap());
+    assert_eq!(find(&memory, "heck").title, "heck** converts cases");
+    let before = exported(&memory);
+    let again = take();
+    assert_eq!((counts(&again), again.warnings.len()), ([0, 0, 1, 0], 0));
+    assert_eq!(exported(&memory), before, "nothing has changed");
+    put(&folder, "heck.md", "# **heck** converts cases\n\nIt knows nine of them.\n");
+    assert_eq!(counts(&take()), [0, 1, 0, 0]);
+    assert_eq!(find(&memory, "heck").title, "heck converts cases");
+}
+
+#[test]
+fn an_import_leaves_the_titles_of_parts_of_documents() {
+    let memory = TestMemory::new();
+    let folder = memory.folder().join("docs");
+    let text: String = (0..900).map(|number| format!("## *Part* {number}\n\nIt is short.\n\n")).collect();
+    put(&folder, "parts.txt", &text);
+    let first = take(&memory, ImportSource::Path(folder.clone()));
+    assert!(first.inserted > 1, "{}", first.inserted);
+    let titles = exported(&memory);
+    assert!(titles.contains("\"Part 0 (1)\"") && titles.contains("\"Part 0: Part "), "{titles}");
+    give_former_titles(&memory, |node| node.title.replace("Part ", "Part* "));
+    let again = take(&memory, ImportSource::Path(folder));
+    assert_eq!((again.updated, again.duplicates), (0, first.inserted));
+}
+
 #[test]
 fn invalid_files_are_reported_and_the_others_are_imported() {
     let memory = TestMemory::new();

@@ -34,6 +34,37 @@ fn files_become_notes_and_follow_their_edits() {
     assert_eq!(world.note("journal").version, 2);
 }
 
+/// Earlier releases kept the markup in titles that they made from the text.
+#[test]
+fn a_title_of_an_earlier_release_stays_until_the_text_changes() {
+    const TEXT: &str = "# **heck** converts cases\n\nIt knows eight of them.\n";
+    let world = World::new(&[("heck.md", TEXT)]);
+    world.sync();
+    let note = world.note("heck");
+    assert_eq!(note.title, "heck converts cases");
+    let title = poc_graph::former_title_of(&note.body).unwrap();
+    assert_eq!(title, "heck** converts cases");
+    let former = Node { title, ..note };
+    let former = Node { content_hash: former.hash(), ..former };
+    let cause = world.memory.cause("import:vault", "vault sync");
+    world.memory.store.transact(cause, |tx| tx.put_node(&former)).unwrap();
+    // The record that an earlier release wrote has the same hash.
+    let vault = named(&world.memory, "vault").unwrap();
+    let record =
+        crate::vault::binding::files(&world.memory.store, &vault).unwrap().remove("heck.md").unwrap();
+    assert_eq!(record.digest.content, former.content_hash);
+
+    for (front, version) in [("author: Ann", 2), ("author: Ann\ntags: [case]", 3)] {
+        world.put("heck.md", &format!("---\n{front}\n---\n{TEXT}"));
+        assert_eq!(counts(&world.sync()), [0, 1, 0, 0, 0, 0], "{front}");
+        let stored = world.note("heck");
+        assert_eq!((stored.title, stored.version), (former.title.clone(), version), "{front}");
+    }
+    world.put("heck.md", "# **heck** converts cases\n\nIt knows nine of them.\n");
+    world.sync();
+    assert_eq!(world.note("heck").title, "heck converts cases");
+}
+
 #[test]
 fn a_moved_file_is_the_same_note() {
     let world =
