@@ -183,14 +183,16 @@ fn html(rest: &str) -> Option<(Visible<'_>, &str)> {
     is_address.then_some((Visible::Text(inner), after))
 }
 
-/// The element of the tag at the start of a text.
+/// The element of the tag at the start of a text. A tag that the text does not end has attributes or nothing after its
+/// name, unlike `a <b and c`.
 fn element(text: &str) -> Option<&'static str> {
     let tag = text.strip_prefix('<')?;
     let tag = tag.strip_prefix('/').unwrap_or(tag);
     let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
-    let after = tag.get(name.len()..)?.chars().next();
-    let ends = after.is_none_or(|c| c.is_whitespace() || matches!(c, '>' | '/'));
-    ELEMENTS.split(' ').find(|known| ends && known.eq_ignore_ascii_case(name))
+    let after = tag.get(name.len()..)?;
+    let ends = after.chars().next().is_none_or(|c| c.is_whitespace() || matches!(c, '>' | '/'));
+    let is_tag = ends && (after.contains(['>', '=']) || after.trim().is_empty());
+    ELEMENTS.split(' ').find(|known| is_tag && known.eq_ignore_ascii_case(name))
 }
 
 /// The character of an entity such as `&amp;`, and what follows the entity.
@@ -243,6 +245,7 @@ mod tests {
             "`**code** [a](b)` and ``a ` *b*``",
             "[ ] call Ann [x] [[journal|the journal]] ![[picture.png]]",
             "Vec<Item> & HashMap<K, V>; a < b > c &unknown;",
+            "a <b and c",
             "\\*no emphasis\\* ** open",
             "the file __init__.py",
         ] {
