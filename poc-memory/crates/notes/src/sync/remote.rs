@@ -143,5 +143,6 @@ fn missing(memory: &Memory, location: &RemoteLocation, paths: &Paths) -> Result<
 }
 
 fn of_remote(name: &str, error: Error) -> Error {
-    Error { message: format!("{name}: {}", error.message), ..error }
+    let others = error.others.into_iter().map(|other| of_remote(name, other)).collect();
+    Error { message: format!("{name}: {}", error.message), others, ..error }
 }
