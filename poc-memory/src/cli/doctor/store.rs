@@ -186,7 +186,7 @@ fn check_erasures(paths: &Paths) -> Vec<CheckResult> {
         );
         CheckResult::new(CHECK, CheckState::Warning, message).hint(format!(
             "unless it is running or its deletion was undone, `{}` completes it; if it was undone, the next \
-                 open of the memory removes this entry",
+             open of the memory or the next erasure removes this entry",
             erasure.command()
         ))
     };
