@@ -144,7 +144,7 @@ fn gate(all: &[AnswerSet]) -> Result<GateConfig> {
         let of = few.set.as_ref().map(|set| format!(" of `{set}`")).unwrap_or_default();
         let (questions, are) = (plural(count as u64, "question"), if count == 1 { "is" } else { "are" });
         return Err(Error::invalid(format!("{questions}{of} {are} too few to calibrate thresholds"))
-            .hint(format!("at least {MIN_QUESTIONS} are needed; `poc-memory calibrate --from DIR` takes those of a folder")));
+            .hint(format!("at least {MIN_QUESTIONS} are needed; `poc-memory calibrate --from FOLDER` takes those of a folder")));
     }
     let at = |of: fn(&AnswerSet) -> &[GateAnswer], value: fn(&GateAnswer) -> f64, share| {
         let groups: Vec<Vec<f64>> =
