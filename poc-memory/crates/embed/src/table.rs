@@ -73,7 +73,7 @@ impl From<TableError> for Error {
         let message = error.to_string();
         match error {
             TableError::Read { .. } | TableError::NotATable { .. } => {
-                Error::config(message).hint("`poc-memory embed distill --from DIR` creates one")
+                Error::config(message).hint("`poc-memory embed distill --from FOLDER` creates one")
             }
             TableError::Bundled(_) | TableError::Encode(_) => Error::internal(message),
         }

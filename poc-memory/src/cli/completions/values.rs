@@ -210,6 +210,7 @@ mod tests {
         vault status vault: Vault
         vault sync vault: Vault
         vault write-back vault: Vault
+        view around: Key
         view pipeline: Pipeline
         visit agent: Agent
         visit nodes: Key
