@@ -152,7 +152,10 @@ impl Appender {
             && let Some(open) = &mut self.open
         {
             let path = segment_path(&self.log.directory, open.first);
-            self.disk.truncate(&path, open.length)?;
+            // This syncs the file, too, and the new file handle would not learn that it has failed.
+            self.disk
+                .truncate(&path, open.length)
+                .inspect_err(|_| self.cleanup.must_rewrite |= !open.unsynced.is_empty())?;
             open.file = self.disk.append(&path)?;
             self.cleanup.is_torn = false;
         }

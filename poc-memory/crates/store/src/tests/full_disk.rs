@@ -101,8 +101,13 @@ impl Disk for FailingDisk {
                 from < to
             });
         }
-        self.0.synced.lock().insert(path.to_owned(), length);
-        self.0.next()
+        // A truncation syncs what is left.
+        let synced = self.0.synced.lock().insert(path.to_owned(), length).unwrap_or(0);
+        self.0.next().inspect_err(|_| {
+            if synced < length {
+                self.0.dropped.lock().entry(path.to_owned()).or_default().push((synced, length));
+            }
+        })
     }
     fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.0.next()?;
@@ -393,6 +398,36 @@ proptest! {
         prop_assert_eq!(store.damage(), None);
         prop_assert_eq!(&numbers(&store), &acknowledged);
     }
+}
+
+#[test]
+fn records_that_a_failed_truncation_drops_are_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (disk, log) = (FailingDisk::default(), Arc::new(MemoryLog::default()));
+    let open = || {
+        let options = StoreOptions {
+            limits: LogLimits { segment: 1 << 20, reserve: 64, ..LogLimits::default() },
+            buffer: 1 << 20,
+            shared_log: Some((log.writer(), CopyStart::Snapshot)),
+            ..options(&disk)
+        };
+        open_in(&folder, options).unwrap()
+    };
+    let store = open();
+    (1..=3).for_each(|number| {
+        put(&store, number);
+    });
+    // A write fails, and then the sync of the truncation that removes a part of it.
+    disk.fail(&[Some(0), None, Some(2)]);
+    put(&store, 4);
+    assert_eq!(store.read_only().unwrap().name(), "disk");
+    assert_eq!(disk.0.dropped.lock().len(), 1);
+    put(&store, 5);
+    store.checkpoint().unwrap();
+    drop(store);
+    disk.0.cut_power_before_sync();
+    let store = open();
+    assert_eq!((store.damage(), numbers(&store)), (None, (1..=5).collect()));
 }
 
 proptest! {
