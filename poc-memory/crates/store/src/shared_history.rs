@@ -153,6 +153,9 @@ impl Store {
                 };
                 upload(&prepared, copy, callbacks)?;
             }
+            // A power failure may remove what is not synced. If this copy then had no later record than the deleted ones, a
+            // snapshot would replace it at the next open.
+            self.shared.log.sync(last + 1)?;
             let origin = self.shared.log.origin()?.unwrap_or_default();
             let is_deleted = copy.delete_until(DeletedHistory { origin, ..deleted })?;
             is_deleted.then_some(()).ok_or(SharedHistoryError::Replaced)?;

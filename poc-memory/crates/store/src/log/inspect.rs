@@ -168,9 +168,9 @@ impl PrefixEnd {
     }
 
     /// Whether the bytes after the prefix may never have been synced, if syncs are deferred: a segment is synced before
-    /// the next one begins, and a state before it becomes part of the log.
+    /// the next one begins, its header before the first record, and a state before it becomes part of the log.
     pub(crate) fn may_be_unsynced(&self) -> bool {
-        self.later.is_empty() && !self.is_in_state
+        self.later.is_empty() && self.offset > 0 && !self.is_in_state
     }
 
     /// The bytes of the segment after the prefix. Parts that the disk cannot read become zeros.

@@ -70,6 +70,32 @@ fn old_history_is_deleted_and_new_copies_begin_after_it() {
     assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
 }
 
+/// Otherwise a power failure could leave a copy that ends within the deleted history.
+#[test]
+fn the_own_copy_is_synced_before_history_is_deleted() {
+    let log = Arc::new(MemoryLog::default());
+    let second = Daemon::new(&log);
+    let (folder, faults) = (tempfile::tempdir().unwrap(), Arc::new(Faults::default()));
+    let options = StoreOptions {
+        disk: Arc::new(FaultyDisk(faults.clone())),
+        buffer: 1 << 20,
+        shared_log: Some((log.writer(), CopyStart::Snapshot)),
+        ..in_memory()
+    };
+    let store = open_in(&folder, options).unwrap();
+    (1..=11).for_each(|number| put_at(&store, number));
+    second.catch_up(&log);
+    // With this snapshot, the deletion needs no other one, whose preparation would sync the copy.
+    assert_eq!(snapshot(second.store(), 1).unwrap().unwrap().seq, 11);
+    (12..=20).for_each(|number| put_at(&store, number));
+    faults.fail_syncs.store(true, Ordering::SeqCst);
+    assert_eq!(drop_history(&store, 11, 1).unwrap_err().code, Code::ReadOnly);
+    assert_eq!(first_seq(&log), 1);
+    faults.end();
+    assert_eq!(drop_history(&store, 11, 1).unwrap(), Some(10));
+    assert_eq!(first_seq(&log), 11);
+}
+
 /// A copy that begins with a snapshot knows the time of its beginning, but not of the changes before.
 #[test]
 fn a_copy_without_the_old_history_does_not_delete_what_may_be_newer() {

@@ -375,6 +375,23 @@ fn a_hole_in_the_end_of_a_copy_is_read_again() {
     }
 }
 
+/// The header of a segment is synced before its first record is written.
+#[test]
+fn a_wrong_header_before_intact_records_of_a_copy_is_damage() {
+    let log = Arc::new(MemoryLog::default());
+    let mut daemon = Daemon::new(&log);
+    (1..=2).for_each(|number| {
+        put(daemon.store(), number);
+    });
+    daemon.close();
+    let segment = segment_files(&daemon.folder).pop().unwrap();
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[0] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    daemon.open().unwrap();
+    assert!(daemon.store().damage().is_some());
+}
+
 #[test]
 fn changes_of_all_tenants_are_applied() {
     let log = Arc::new(MemoryLog::default());
