@@ -8,8 +8,9 @@ use crate::error::failure;
 use crate::location::LogLocation;
 use crate::statements::NOTIFY;
 use crate::store_row;
+use crate::time_limit::{Call, CallCount};
 use parking_lot::{Condvar, Mutex};
-use poc_graph::error::Result;
+use poc_graph::error::{Code, Result};
 use postgres::{Client, Statement};
 use std::sync::Arc;
 use std::thread;
@@ -17,12 +18,17 @@ use std::time::{Duration, Instant};
 
 /// Maximum time that the end of a writer waits for its last notification.
 const LAST_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time between a failure and the next notification. Without it, a database that has no connection left would get a
+/// request for one after every append.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Notifies the readers of a store.
 #[derive(Default)]
 pub(crate) struct Notifier {
     /// The thread that sends notifications; `None` before the first append.
     thread: Mutex<Option<Arc<NotifierThread>>>,
+    /// Counts the threads, of which all but one wait for answers that do not come.
+    threads: CallCount,
 }
 
 /// The state that a [`Notifier`] shares with its thread.
@@ -57,15 +63,18 @@ impl Notifier {
             hanging.close();
         }
         if thread.is_none() {
-            match NotifierThread::start(location.clone()) {
-                Ok(started) => *thread = Some(started),
-                Err(error) => tracing::debug!("readers are not notified: {error}"),
-            }
+            *thread = self.start(location);
         }
         if let Some(thread) = thread.as_ref() {
             thread.work.lock().pending = Some((store, head));
             thread.changed.notify_all();
         }
+    }
+
+    /// Starts a thread; `None` if that is impossible, or if too many earlier ones have not ended.
+    fn start(&self, location: &LogLocation) -> Option<Arc<NotifierThread>> {
+        let started = NotifierThread::start(location.clone(), self.threads.start()?);
+        started.inspect_err(|error| tracing::debug!("readers are not notified: {error}")).ok()
     }
 }
 
@@ -81,10 +90,13 @@ impl Drop for Notifier {
 }
 
 impl NotifierThread {
-    fn start(location: LogLocation) -> std::io::Result<Arc<NotifierThread>> {
+    fn start(location: LogLocation, call: Call) -> std::io::Result<Arc<NotifierThread>> {
         let shared = Arc::new(NotifierThread::default());
         let own = shared.clone();
-        thread::Builder::new().name("notify".into()).spawn(move || own.run(&location))?;
+        thread::Builder::new().name("notify".into()).spawn(move || {
+            let _call = call;
+            own.run(&location);
+        })?;
         Ok(shared)
     }
 
@@ -104,28 +116,43 @@ impl NotifierThread {
                 work.sending = Some(Instant::now());
                 pending
             };
-            if let Err(error) = send(&mut connection, location, store, head) {
-                tracing::debug!("readers were not notified of record {head}: {error}");
-            }
-            self.work.lock().sending = None;
+            let sent = send(&mut connection, location, store, head);
+            let mut work = self.work.lock();
+            work.sending = None;
             self.changed.notify_all();
+            if let Err(error) = sent {
+                tracing::debug!("readers were not notified of record {head}: {error}");
+                self.changed.wait_while_for(&mut work, |work| !work.is_closed, RETRY_DELAY);
+            }
         }
     }
 }
 
 /// Sends a notification on a connection, which is opened if necessary.
 fn send(kept: &mut Option<NotifierConnection>, location: &LogLocation, store: i64, head: u64) -> Result<()> {
-    if let Some(mut connection) = kept.take().filter(|connection| !connection.client.is_closed())
-        && connection.send(store, head).is_ok()
-    {
-        *kept = Some(connection);
-        return Ok(());
+    if let Some(connection) = kept.take_if(|connection| !connection.client.is_closed()) {
+        match send_on(connection, kept, location, store, head) {
+            // The connection may have ended while it was not used.
+            Err(error) if error.code == Code::Unavailable => {}
+            sent => return sent,
+        }
     }
-    // The connection may have ended while it was not used.
-    let mut connection = NotifierConnection::open(location)?;
-    connection.send(store, head).map_err(|error| failure(location, &error))?;
-    *kept = Some(connection);
-    Ok(())
+    send_on(NotifierConnection::open(location)?, kept, location, store, head)
+}
+
+/// Sends a notification on a connection, and keeps it unless it is of no use any more.
+fn send_on(
+    mut connection: NotifierConnection,
+    kept: &mut Option<NotifierConnection>,
+    location: &LogLocation,
+    store: i64,
+    head: u64,
+) -> Result<()> {
+    let sent = connection.send(store, head).map_err(|error| failure(location, &error));
+    // The database may also refuse a notification, for example because its queue is full.
+    let is_usable = !matches!(&sent, Err(error) if error.code == Code::Unavailable);
+    *kept = is_usable.then_some(connection);
+    sent
 }
 
 /// A connection that sends notifications.
@@ -138,10 +165,9 @@ struct NotifierConnection {
 impl NotifierConnection {
     fn open(location: &LogLocation) -> Result<NotifierConnection> {
         let mut client = location.connect()?;
-        let has_notify = client
-            .query("SELECT 1 FROM pg_proc WHERE proname = 'pg_notify'", &[])
-            .is_ok_and(|rows| !rows.is_empty());
-        let notify = if has_notify { client.prepare(NOTIFY).ok() } else { None };
+        let found = client.query("SELECT 1 FROM pg_proc WHERE proname = 'pg_notify'", &[]);
+        let has_notify = if_supported(found, location)?.is_some_and(|rows| !rows.is_empty());
+        let notify = if has_notify { if_supported(client.prepare(NOTIFY), location)? } else { None };
         Ok(NotifierConnection { client, notify })
     }
 
@@ -150,5 +176,55 @@ impl NotifierConnection {
         let (channel, head) = (store_row::channel(store), head.to_string());
         self.client.execute(notify, &[&channel, &head])?;
         Ok(())
+    }
+}
+
+/// The result of a call; `None` if the database does not support it.
+///
+/// # Errors
+/// `unavailable` if the database did not answer.
+fn if_supported<T>(result: Result<T, postgres::Error>, location: &LogLocation) -> Result<Option<T>> {
+    match result.map_err(|error| failure(location, &error)) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.code == Code::Unavailable => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LogSettings;
+    use crate::testing::{Cut, CutPoint, CuttingProxy, TestServer};
+
+    /// Otherwise a connection that was cut would count as one to a database without notifications, and the client
+    /// library does not say that it is closed.
+    #[test]
+    fn a_connection_that_is_cut_while_it_is_opened_is_not_kept() {
+        let Some(server) = TestServer::start() else { return };
+        let settings = LogSettings {
+            address: String::new(),
+            store: "a".into(),
+            password: None,
+            ca_file: None,
+            connect_timeout: Duration::from_secs(10),
+            timeout: Duration::from_secs(10),
+            poll: Duration::from_secs(3600),
+        };
+        let mut cuts = (1..).flat_map(|message| CutPoint::ALL.map(|point| Cut { message, point }));
+        let uncut = cuts.find(|cut| {
+            // A proxy of its own, which does not count the last messages of the previous connection.
+            let proxy = CuttingProxy::start(&server);
+            proxy.plan(Some(*cut));
+            let location =
+                LogLocation::new(LogSettings { address: proxy.address(), ..settings.clone() }).unwrap();
+            let opened = NotifierConnection::open(&location);
+            match &opened {
+                Ok(connection) => assert!(connection.notify.is_some(), "{cut:?}"),
+                Err(error) => assert_eq!(error.code, Code::Unavailable, "{cut:?}: {error}"),
+            }
+            proxy.is_pending()
+        });
+        assert!(uncut.is_some_and(|cut| cut.message > 10));
     }
 }

@@ -165,6 +165,25 @@ fn a_waiting_writer_is_woken_and_seen_by_others() {
     assert_eq!(rights(), [(false, false)]);
 }
 
+/// The reader does not poll, so it would wait in vain without a notification.
+#[test]
+fn readers_are_notified_after_the_connection_for_notifications_was_cut() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let settings = LogSettings { poll: Duration::from_secs(3600), ..settings(&server, "a") };
+    let waiting = PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "waiting".into());
+    assert_eq!(waiting.wait(0, Duration::ZERO).unwrap(), 0);
+    let writing = log(&server, 2);
+    for number in 1..=4 {
+        assert_eq!(append(&writing, number, number - 1), AppendOutcome::Appended);
+        assert_eq!(waiting.wait(number - 1, WAIT_TIMEOUT).unwrap(), number);
+        server.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE query LIKE '%pg_notify(%' AND pid <> pg_backend_pid()",
+        );
+    }
+}
+
 #[test]
 fn writers_that_compete_leave_no_gap_and_lose_nothing() {
     let Some(server) = TestServer::start() else { return };

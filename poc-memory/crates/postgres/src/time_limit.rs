@@ -20,11 +20,11 @@ const MAX_CALLS: usize = 16;
 pub(crate) struct CallCount(Arc<AtomicUsize>);
 
 /// Counts one call until it is dropped.
-struct Call(CallCount);
+pub(crate) struct Call(CallCount);
 
 impl CallCount {
     /// Counts a further call; `None` if there are already [`MAX_CALLS`].
-    fn start(&self) -> Option<Call> {
+    pub(crate) fn start(&self) -> Option<Call> {
         let call = Call(self.clone());
         (self.0.fetch_add(1, Ordering::Relaxed) < MAX_CALLS).then_some(call)
     }
