@@ -34,8 +34,8 @@ pub(crate) struct SuspectLog<'a> {
     /// Where the prefix ends, if further bytes follow it.
     pub(crate) prefix_end: Option<&'a PrefixEnd>,
     pub(crate) last: u64,
-    /// Whether it is a copy of a shared log. A copy reads what it has lost from the shared log again, so only records
-    /// and a view that are newer than it count as damage, and damage before its last segment.
+    /// Whether it is a copy of a shared log. A copy reads what it has lost from the shared log again. It counts as
+    /// damaged only if the records or a view are newer, or if it has wrong bytes that a power failure does not explain.
     pub(crate) is_copy: bool,
     /// Maximum time between two heartbeats of the record engine.
     pub(crate) heartbeat_timeout: Duration,

@@ -60,8 +60,6 @@ pub(crate) struct Appender {
     cleanup: PendingCleanup,
     /// Receives the number of the last record after every sync, if the log has such a file.
     head: Option<LogHead>,
-    /// Whether the records of an append need not be durable when it ends.
-    defers_syncs: bool,
 }
 
 struct OpenSegment {
@@ -100,12 +98,12 @@ impl Appender {
         tail: Option<(PrefixEnd, Arc<QuarantineFolder>)>,
     ) -> Self {
         let cleanup = PendingCleanup { is_closed: true, tail, ..PendingCleanup::default() };
-        Appender { log, disk, limits, open: None, cleanup, head: None, defers_syncs: false }
+        Appender { log, disk, limits, open: None, cleanup, head: None }
     }
 
     /// Lets appends end before their records are durable, because the shared log has them.
-    pub(crate) fn defer_syncs(&mut self) {
-        self.defers_syncs = true;
+    pub(crate) fn defer_syncs(&self) {
+        self.log.defer_syncs();
     }
 
     /// Shares the appender with the threads that need its records to be durable; see [`Log::sync`].
@@ -286,7 +284,7 @@ impl Appender {
             self.open = Some(self.start_segment(first)?);
         }
         self.cleanup.is_unsynced = false;
-        let must_sync = !self.defers_syncs || self.log.is_kept_synced();
+        let must_sync = self.log.must_sync();
         let Some(open) = &mut self.open else { return Ok(()) };
         let bytes = records.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>().concat();
         self.cleanup.is_torn = true;

@@ -17,6 +17,8 @@ use std::sync::{OnceLock, Weak};
 pub(super) struct SyncState {
     /// Whether everything that earlier processes have written is on disk.
     is_recovered: AtomicBool,
+    /// Whether appends may end before their records are on disk.
+    is_deferred: AtomicBool,
     /// The number of the last record that is known to be on disk.
     last: AtomicU64,
     /// The number of [`SyncedLog`]s that exist.
@@ -70,6 +72,10 @@ impl Log {
     }
 
     fn sync_all(&self) -> Result<()> {
+        // Without a shared log, readers see only records that are on disk, so nobody waits for an append.
+        if !self.defers_syncs() && self.is_recovered() {
+            return Ok(());
+        }
         let synced = match self.synced.appender.get().and_then(Weak::upgrade) {
             // Even if all records seem to be synced, this waits for an append that has not ended.
             Some(appender) => appender.lock().sync(),
@@ -84,9 +90,18 @@ impl Log {
         self.synced.last.load(Ordering::Acquire)
     }
 
-    /// Whether an append must sync its records, because files may be derived from them.
-    pub(super) fn is_kept_synced(&self) -> bool {
-        self.synced.kept.load(Ordering::SeqCst) > 0
+    /// Lets appends end before their records are on disk, unless a [`SyncedLog`] exists.
+    pub(super) fn defer_syncs(&self) {
+        self.synced.is_deferred.store(true, Ordering::Release);
+    }
+
+    fn defers_syncs(&self) -> bool {
+        self.synced.is_deferred.load(Ordering::Acquire)
+    }
+
+    /// Whether an append must sync its records: syncs are not deferred, or files may be derived from the records now.
+    pub(super) fn must_sync(&self) -> bool {
+        !self.defers_syncs() || self.synced.kept.load(Ordering::SeqCst) > 0
     }
 
     /// Notes that all records are on disk.
