@@ -194,7 +194,7 @@ fn if_supported<T>(result: Result<T, postgres::Error>, location: &LogLocation) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LogSettings;
+    use crate::location::LogSettings;
     use crate::testing::{Cut, CutPoint, CuttingProxy, TestServer};
 
     /// Otherwise a connection that was cut would count as one to a database without notifications, and the client

@@ -296,7 +296,7 @@ impl Store {
         self.shared.commits.published_seq()
     }
 
-    /// The sequence number of the last durable transaction of any tenant; 0 if there is none.
+    /// The sequence number of the last transaction of any tenant in the log; 0 if there is none.
     pub fn last_seq(&self) -> u64 {
         self.shared.log.last()
     }
@@ -306,7 +306,7 @@ impl Store {
         directory.join("log").exists() || suspect_log::has_parts(directory)
     }
 
-    /// The files of the log and their durable lengths. Records appended later are not included.
+    /// The files of the log and their lengths. Records appended later are not included.
     pub fn log_snapshot(&self) -> LogSnapshot {
         self.shared.log.snapshot()
     }

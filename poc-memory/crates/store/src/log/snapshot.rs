@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The files of the log as of one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSnapshot {
-    /// The sequence number of the last durable transaction; 0 for an empty log.
+    /// The sequence number of the last transaction; 0 for an empty log.
     pub seq: u64,
     /// The sequence number of the last transaction that a compaction has deleted; 0 if there is none.
     pub base: u64,
