@@ -89,10 +89,10 @@ fn the_own_copy_is_synced_before_history_is_deleted() {
     assert_eq!(snapshot(second.store(), 1).unwrap().unwrap().seq, 11);
     (12..=20).for_each(|number| put_at(&store, number));
     faults.fail_syncs.store(true, Ordering::SeqCst);
-    assert_eq!(drop_history(&store, 11, 1).unwrap_err().code, Code::ReadOnly);
+    assert_eq!(delete_history(&store, 11, 1).unwrap_err().code, Code::ReadOnly);
     assert_eq!(first_seq(&log), 1);
     faults.end();
-    assert_eq!(drop_history(&store, 11, 1).unwrap(), Some(10));
+    assert_eq!(delete_history(&store, 11, 1).unwrap(), Some(10));
     assert_eq!(first_seq(&log), 11);
 }
 
