@@ -8,7 +8,7 @@ use crate::error::failure;
 use crate::location::LogLocation;
 use crate::statements::NOTIFY;
 use crate::store_row;
-use crate::time_limit::{Call, CallCount};
+use crate::time_limit::{CallCount, CountedCall};
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Code, Result};
 use postgres::{Client, Statement};
@@ -90,7 +90,7 @@ impl Drop for Notifier {
 }
 
 impl NotifierThread {
-    fn start(location: LogLocation, call: Call) -> std::io::Result<Arc<NotifierThread>> {
+    fn start(location: LogLocation, call: CountedCall) -> std::io::Result<Arc<NotifierThread>> {
         let shared = Arc::new(NotifierThread::default());
         let own = shared.clone();
         thread::Builder::new().name("notify".into()).spawn(move || {

@@ -20,17 +20,17 @@ const MAX_CALLS: usize = 16;
 pub(crate) struct CallCount(Arc<AtomicUsize>);
 
 /// Counts one call until it is dropped.
-pub(crate) struct Call(CallCount);
+pub(crate) struct CountedCall(CallCount);
 
 impl CallCount {
     /// Counts a further call; `None` if there are already [`MAX_CALLS`].
-    pub(crate) fn start(&self) -> Option<Call> {
-        let call = Call(self.clone());
+    pub(crate) fn start(&self) -> Option<CountedCall> {
+        let call = CountedCall(self.clone());
         (self.0.fetch_add(1, Ordering::Relaxed) < MAX_CALLS).then_some(call)
     }
 }
 
-impl Drop for Call {
+impl Drop for CountedCall {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }

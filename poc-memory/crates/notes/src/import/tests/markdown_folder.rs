@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::history;
+use crate::markdown_frame::MarkdownFrame;
 use crate::testing::draft;
 use crate::undo::{self, UndoItem};
 use poc_graph::time::Span;
 use poc_graph::{State, Trust};
+use poc_store::Transaction;
 
 #[test]
 fn a_folder_of_markdown_becomes_linked_notes() {
@@ -142,7 +144,15 @@ fn give_former_titles(memory: &TestMemory, former: impl Fn(&Node) -> String) {
     let notes = notes.into_iter().map(|(_, node)| Node { title: former(&node), ..node });
     let notes: Vec<Node> = notes.map(|node| Node { content_hash: node.hash(), ..node }).collect();
     let cause = memory.cause("import:docs", "import");
-    memory.store.transact(cause, |tx| notes.iter().try_for_each(|node| tx.put_node(node))).unwrap();
+    let put = |tx: &mut Transaction<'_>, node: &Node| {
+        tx.put_node(node)?;
+        for mut frame in MarkdownFrame::all(tx, node.id)? {
+            frame.imported.title.clone_from(&node.title);
+            frame.put(tx, node.id)?;
+        }
+        Ok(())
+    };
+    memory.store.transact(cause, |tx| notes.iter().try_for_each(|node| put(tx, node))).unwrap();
 }
 
 #[test]
