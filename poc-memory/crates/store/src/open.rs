@@ -2,6 +2,7 @@
 //! background, and callers that need them wait.
 
 mod damaged;
+mod damaged_copy;
 mod record_folder;
 
 use super::catch_up::{self, CatchUpSources};
@@ -112,7 +113,7 @@ pub(super) fn open(
     let mut saved = start_reading_views(directory)?;
     let folder = directory.join("records");
     // Without records, the whole log is replayed anyway, so all of it is checked.
-    let (log, prefix_end) = log::inspect(&log_directory, !folder.exists())?;
+    let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
     let suspect = SuspectLog {
         directory,
         prefix_end: prefix_end.as_ref(),
@@ -120,10 +121,31 @@ pub(super) fn open(
         is_copy,
         heartbeat_timeout,
     };
+    let mut restored = None;
     if suspect.is_damaged()? {
-        let saved = saved.join().ok().flatten();
-        let damaged = damaged::DamagedStore { directory, embedder, is_copy, heartbeat_timeout, saved, lock };
-        return damaged.open(indexes);
+        let copied = options.shared_log.as_ref();
+        let outcome =
+            copied.map(|(shared, start)| damaged_copy::restore(directory, (shared.as_ref(), *start), &options));
+        match outcome.transpose()? {
+            Some(Ok(copy)) => {
+                (log, prefix_end) = (copy.log, copy.prefix_end);
+                restored = Some((copy.message, copy.files));
+            }
+            failed => {
+                let saved = saved.join().ok().flatten();
+                let not_restored = failed.and_then(|outcome| outcome.err());
+                let damaged = damaged::DamagedStore {
+                    directory,
+                    embedder,
+                    is_copy,
+                    not_restored,
+                    heartbeat_timeout,
+                    saved,
+                    lock,
+                };
+                return damaged.open(indexes);
+            }
+        }
     }
     let rebuilt = Arc::new(damaged_files(directory, is_copy));
     create_log_directory(&log_directory, directory, options.disk.as_ref())?;
@@ -137,6 +159,10 @@ pub(super) fn open(
             ResumedLog::resume(directory, Arc::new(log), tail, &options)?
         }
     };
+    if let Some((message, files)) = restored {
+        resumed.messages.insert(0, message);
+        resumed.files = resumed.files.or(files);
+    }
     resumed = resumed.replace_if_outdated(directory, &options)?;
     let files = resumed.files.take();
     // The copy of the log now has all changes that the files have.
@@ -232,7 +258,7 @@ impl ResumedLog {
         quarantine: &Arc<QuarantineFolder>,
         options: &StoreOptions,
     ) -> Result<ResumedLog> {
-        match shared_snapshot::fetch(directory, options.disk.as_ref(), shared, start)? {
+        match shared_snapshot::fetch(directory, options.disk.as_ref(), shared, start, &|| Ok(()))? {
             CopyBeginning::Snapshot(files) => {
                 let (log, prefix_end) = log::inspect(&directory.join("log"), true)?;
                 let tail = prefix_end.map(|end| (end, quarantine.clone()));
@@ -262,7 +288,7 @@ impl ResumedLog {
         let last = copy.last();
         let fetched = shared.deleted().and_then(|deleted| {
             let disk = options.disk.as_ref();
-            let snapshot = shared_snapshot::fetch(directory, disk, shared.as_ref(), *start)?;
+            let snapshot = shared_snapshot::fetch(directory, disk, shared.as_ref(), *start, &|| Ok(()))?;
             Ok(match snapshot {
                 CopyBeginning::Snapshot(files) => Some((files, deleted.erased)),
                 CopyBeginning::FirstRecord(_) => None,

@@ -404,6 +404,16 @@ fn check_exists(directory: &Path) -> Result<()> {
     Err(Error::not_found(format!("there is no store in `{}`", directory.display())))
 }
 
+/// Moves the log of a store, its records and its saved view to a folder in the quarantine, because the shared log that
+/// they are a copy of replaces them. The caller holds the lock of the store. An interrupted move is completed by the
+/// next open. Returns the name of the folder.
+pub(crate) fn put_copy_aside(directory: &Path) -> Result<String> {
+    let journal = Journal::put_aside(directory)
+        .map_err(|error| Error::unavailable(format!("the folder of the log cannot be read: {error}")))?;
+    journal.save(directory, &[])?;
+    journal.run(directory)
+}
+
 /// Whether [`undo_repair`] finds a repair that it can undo.
 pub fn has_undoable_repair(directory: &Path) -> bool {
     Journal::undo(directory).is_ok()

@@ -333,7 +333,8 @@ pub(super) enum CopyBeginning {
 }
 
 /// Downloads a snapshot into the folder of a store whose log is empty or is replaced by it. If there is no snapshot that
-/// is intact and belongs to the shared log, and that can be read from its beginning, nothing has changed.
+/// is intact and belongs to the shared log, and that can be read from its beginning, nothing has changed. `put_aside` is
+/// called when the snapshot is on disk, before what it replaces is deleted.
 ///
 /// # Errors
 /// `damaged` if there is no such snapshot and the beginning of the shared log was deleted, and errors of the shared log
@@ -343,6 +344,7 @@ pub(super) fn fetch(
     disk: &dyn Disk,
     shared: &dyn SharedLog,
     start: CopyStart,
+    put_aside: &dyn Fn() -> Result<()>,
 ) -> Result<CopyBeginning> {
     let folder = directory.join("log");
     let (mut start, mut last_tried, mut tried) = (start, None, BTreeSet::new());
@@ -367,6 +369,7 @@ pub(super) fn fetch(
             let files = SnapshotFiles::download(&staged, shared.snapshots(), snapshot.seq)?;
             // Files derived from the replaced copy do not match the new one. They are deleted first, so that the copy
             // is empty after an interruption.
+            put_aside()?;
             remove_derived(directory)?;
             log::remove_segments(&folder).map_err(CompactionError::Write)?;
             let is_published = segment.publish(snapshot.seq, checksum, disk)?;

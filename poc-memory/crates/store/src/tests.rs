@@ -28,6 +28,7 @@ mod compact;
 mod concurrency;
 mod counts;
 mod damage;
+mod damaged_copy;
 mod derived_files;
 mod derived_indexes;
 mod equivalence;

@@ -68,6 +68,11 @@ impl SavedViews {
         self.seq
     }
 
+    /// The number of the last transaction that is included, and the checksum of its record.
+    pub(super) fn last_record(&self) -> (u64, u32) {
+        (self.seq, self.checksum)
+    }
+
     /// The view of the default tenant.
     pub(super) fn main(&self) -> &View {
         &self.views.main

@@ -173,6 +173,11 @@ impl PrefixEnd {
         self.later.is_empty() && self.offset > 0 && !self.is_in_state
     }
 
+    /// Whether the prefix ends within the state with which a compacted log begins, so that it is no state of the log.
+    pub(crate) fn is_in_state(&self) -> bool {
+        self.is_in_state
+    }
+
     /// The bytes of the segment after the prefix. Parts that the disk cannot read become zeros.
     pub(super) fn readable_tail(&self) -> io::Result<Vec<u8>> {
         read_or_zero(&segment_path(&self.directory, self.number), self.offset)

@@ -13,6 +13,7 @@ use crate::group_commit::{CommitQueue, TenantMemory};
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
 use crate::log::{self, Log};
+use crate::log_head;
 use crate::read_only::ReadOnlyReason;
 use crate::rebuilt_files::RebuiltFiles;
 use crate::salvaged_records::SalvagedRecords;
@@ -24,7 +25,7 @@ use crate::views::Views;
 use crate::writer_state::WriterState;
 use parking_lot::Mutex;
 use poc_graph::Tenant;
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -37,6 +38,8 @@ pub(super) struct DamagedStore<'a> {
     pub(super) embedder: &'a str,
     /// Whether its log is a copy of a shared log.
     pub(super) is_copy: bool,
+    /// Why a copy of a shared log could not be restored from it.
+    pub(super) not_restored: Option<Error>,
     pub(super) heartbeat_timeout: Duration,
     pub(super) saved: Option<SavedViews>,
     pub(super) lock: Arc<Lock>,
@@ -45,7 +48,13 @@ pub(super) struct DamagedStore<'a> {
 impl DamagedStore<'_> {
     /// Opens the store for reading.
     pub(super) fn open(mut self, indexes: Vec<Arc<dyn DerivedIndex>>) -> Result<StoreState> {
-        let IntactParts { log, records, views, usable, damage } = self.intact_parts()?;
+        let IntactParts { log, records, views, usable, mut damage } = self.intact_parts()?;
+        if let Some(error) = &self.not_restored {
+            damage += &format!("; it was not restored from the shared log: {}", error.message);
+            if !log_head::exists(self.directory) {
+                damage += "; a restart tries that again, and this folder, which is only a copy, can also be moved away";
+            }
+        }
         let DamagedStore { directory, embedder, lock, .. } = self;
         let seq = log.last();
         let opened = OpenedEngine::new(records, None);

@@ -4,6 +4,7 @@ use super::lost_notes;
 use crate::atomic_file;
 use crate::derived_files;
 use crate::disk;
+use crate::log::PARTIAL_SEGMENT;
 use crate::log_head;
 use crate::tenant_view_files;
 use poc_graph::error::{Code, Error, Result};
@@ -18,11 +19,13 @@ const JOURNAL: &str = "repair.json";
 pub(super) const MANIFEST: &str = "manifest.json";
 /// The parts of a store that a repair replaces.
 const PARTS: [&str; 4] = ["log", "records", "view", log_head::NAME];
+/// The source in the journal, and the kind of folder, when the damaged copy of a shared log is replaced.
+const COPY: &str = "copy";
 
 /// The moves of a repair, or of undoing one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Journal {
-    /// The source of the repair, or `undo`.
+    /// The source of the repair, or `undo`, or `copy` if a copy of a shared log was replaced.
     source: String,
     /// The name of the folder in the quarantine.
     folder: String,
@@ -46,12 +49,31 @@ impl Journal {
         Ok(Journal { source: source.to_owned(), folder, undoes: None, moves })
     }
 
+    /// Moves the log and everything derived from it away. The files of the log are moved one by one, because the
+    /// segment that replaces them is prepared in the same folder.
+    pub(super) fn put_aside(store: &Path) -> io::Result<Journal> {
+        let (folder, log) = (free_name(store, COPY), Path::new("log"));
+        let mut moves = moves_to_quarantine(store, &folder);
+        moves.retain(|(from, _)| from != log);
+        if store.join(log).is_dir() {
+            for entry in fs::read_dir(store.join(log))? {
+                let name = entry?.file_name();
+                if name != PARTIAL_SEGMENT {
+                    moves.push((log.join(&name), quarantine_path(&folder).join(log).join(&name)));
+                }
+            }
+        }
+        Ok(Journal { source: COPY.to_owned(), folder, undoes: None, moves })
+    }
+
     /// Undoes the last repair that was not yet undone.
     pub(super) fn undo(store: &Path) -> Result<Journal> {
         let manifests = manifests(store);
         let is_undone = |name: &str| manifests.iter().any(|other| other.undoes.as_deref() == Some(name));
+        // A copy that was replaced by what the shared log has is not brought back.
+        let is_repair = |journal: &Journal| journal.undoes.is_none() && journal.source != COPY;
         let last =
-            manifests.iter().rev().find(|journal| journal.undoes.is_none() && !is_undone(&journal.folder));
+            manifests.iter().rev().find(|journal| is_repair(journal) && !is_undone(&journal.folder));
         let Some(last) = last else {
             return Err(match unreadable_manifest(store) {
                 Some(file) => {
@@ -114,6 +136,9 @@ impl Journal {
             let (from, to) = (store.join(from), store.join(to));
             // If a move was made before an interruption, its target exists and its source may have been created anew.
             if from.exists() && !to.exists() {
+                if let Some(parent) = to.parent() {
+                    fs::create_dir_all(parent)?;
+                }
                 fs::rename(from, to)?;
             }
         }
@@ -124,7 +149,8 @@ impl Journal {
                 _ => {}
             }
         }
-        for directory in [folder.as_path(), &store.join("quarantine"), store] {
+        let logs = [folder.join("log"), store.join("log")].into_iter().filter(|log| log.is_dir());
+        for directory in logs.chain([folder.clone(), store.join("quarantine"), store.to_owned()]) {
             File::open(directory)?.sync_all()?;
         }
         fs::rename(store.join(JOURNAL), folder.join(MANIFEST))?;
@@ -181,6 +207,12 @@ fn number(folder: &str) -> Option<u64> {
 /// The names of the quarantine folders with files replaced by repairs and by undoing them.
 pub fn repair_folders(store: &Path) -> Vec<String> {
     manifests(store).into_iter().map(|journal| journal.folder).collect()
+}
+
+/// Whether a folder of the quarantine has the damaged copy of a shared log that was replaced by what the shared log has.
+pub(super) fn is_replaced_copy(folder: &Path) -> bool {
+    let bytes = fs::read(folder.join(MANIFEST)).unwrap_or_default();
+    serde_json::from_slice::<Journal>(&bytes).is_ok_and(|journal| journal.source == COPY)
 }
 
 /// A manifest that is damaged.

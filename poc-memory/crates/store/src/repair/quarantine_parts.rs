@@ -1,6 +1,6 @@
 //! Reads what repairs and opens have moved to the quarantine.
 
-use super::journal::MANIFEST;
+use super::journal::{self, MANIFEST};
 use super::lost_notes;
 use super::part_files::{part_files, unreadable};
 use crate::engine::{Engine, lsm};
@@ -35,6 +35,8 @@ pub struct QuarantinePart {
     pub range: Option<(u64, u64)>,
     /// Whether this is a piece of a log without any readable change, such as an interrupted write leaves at the end.
     pub is_unreadable_piece: bool,
+    /// Whether this is a damaged copy of a shared log that was replaced by what the shared log has.
+    pub is_replaced_copy: bool,
 }
 
 /// The contents of the quarantine of the store in a directory, sorted by name. The store may be open.
@@ -44,7 +46,9 @@ pub struct QuarantinePart {
 pub fn quarantine_parts(directory: &Path) -> Result<Vec<QuarantinePart>> {
     let mut found = Vec::new();
     for (name, files) in named_files(directory)? {
-        let mut part = QuarantinePart { name, bytes: 0, changes: 0, range: None, is_unreadable_piece: false };
+        let is_replaced_copy = journal::is_replaced_copy(&directory.join("quarantine").join(&name));
+        let (bytes, changes, range, is_unreadable_piece) = (0, 0, None, false);
+        let mut part = QuarantinePart { name, bytes, changes, range, is_unreadable_piece, is_replaced_copy };
         let is_piece = !files.is_empty() && files.iter().all(|file| is_log(file));
         for file in files {
             part.bytes += fs::metadata(&file).map_or(0, |found| found.len());

@@ -388,8 +388,10 @@ fn a_wrong_header_before_intact_records_of_a_copy_is_damage() {
     let mut bytes = fs::read(&segment).unwrap();
     bytes[0] ^= 1;
     fs::write(&segment, bytes).unwrap();
-    daemon.open().unwrap();
+    daemon.open_with(vec![Some(LogFault::Unreachable); 2000]).unwrap();
     assert!(daemon.store().damage().is_some());
+    daemon.open().unwrap();
+    assert_eq!((daemon.store().damage(), numbers(daemon.store())), (None, vec![1, 2]));
 }
 
 #[test]

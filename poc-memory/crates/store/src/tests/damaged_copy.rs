@@ -1,0 +1,179 @@
+//! A damaged copy of a shared log is restored from that log, whatever is damaged. It stays as it is if the shared log
+//! cannot be reached, is another memory, or lacks what the copy has.
+
+use super::shared_log::{Daemon, delete_history, snapshot};
+use super::*;
+use crate::testing::{LogFault, MemoryLog};
+
+/// Number of records of the log.
+const RECORDS: u64 = 20;
+
+/// Opens the copy in a folder, with small segments and records on disk.
+fn open(folder: &TempDir, log: &Arc<MemoryLog>, faults: Vec<Option<LogFault>>) -> Result<Store> {
+    let writer = log.writer();
+    writer.plan(faults);
+    let options = StoreOptions {
+        limits: LogLimits { segment: 500, ..LogLimits::default() },
+        shared_log: Some((writer, CopyStart::Snapshot)),
+        ..StoreOptions::default()
+    };
+    open_in(folder, options)
+}
+
+/// A log, a store with all of its records, and the folder of the closed store that wrote them. That one has saved its
+/// view and its records.
+fn written() -> (Arc<MemoryLog>, Daemon, TempDir) {
+    let (log, folder) = (Arc::new(MemoryLog::default()), tempfile::tempdir().unwrap());
+    let first = Daemon::new(&log);
+    let store = open(&folder, &log, Vec::new()).unwrap();
+    (1..=RECORDS).for_each(|number| {
+        put(&store, number);
+    });
+    store.checkpoint().unwrap();
+    first.catch_up(&log);
+    (log, first, folder)
+}
+
+fn shorten(file: &Path) {
+    let length = fs::metadata(file).unwrap().len();
+    fs::OpenOptions::new().write(true).open(file).unwrap().set_len(length - 1).unwrap();
+}
+
+fn flip(file: &Path, at: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[at] ^= 1;
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn a_copy_is_restored_whatever_is_damaged() {
+    let shorten_last = |files: &[PathBuf]| shorten(&files[files.len() - 1]);
+    let flip_header = |files: &[PathBuf]| flip(&files[0], 0);
+    let flip_first = |files: &[PathBuf]| flip(&files[0], 60);
+    let flip_middle = |files: &[PathBuf]| flip(&files[1], 60);
+    let delete = |file: &PathBuf| fs::remove_file(file).unwrap();
+    let delete_first = |files: &[PathBuf]| delete(&files[0]);
+    let delete_middle = |files: &[PathBuf]| delete(&files[1]);
+    let delete_last = |files: &[PathBuf]| delete(&files[files.len() - 1]);
+    let delete_all = |files: &[PathBuf]| files.iter().for_each(delete);
+    let all: [(&str, &dyn Fn(&[PathBuf])); 8] = [
+        ("shorten last", &shorten_last),
+        ("flip header", &flip_header),
+        ("flip first", &flip_first),
+        ("flip middle", &flip_middle),
+        ("delete first", &delete_first),
+        ("delete middle", &delete_middle),
+        ("delete last", &delete_last),
+        ("delete all", &delete_all),
+    ];
+    for (name, damage) in all {
+        let (log, first, folder) = written();
+        let segments = segment_files(&folder);
+        assert!(segments.len() > 2, "{segments:?}");
+        damage(&segments);
+        let store = open(&folder, &log, Vec::new()).unwrap();
+        assert_eq!((store.damage(), store.read_only()), (None, None), "{name}");
+        let messages = store.recovery().messages;
+        assert!(messages[0].starts_with("the copy of the shared log was damaged: "), "{name}: {messages:?}");
+        assert_eq!(contents(&store), contents(first.store()), "{name}");
+        assert_eq!(store.history_base(), None, "{name}: all history is in the shared log");
+        drop(store);
+        let store = open(&folder, &log, Vec::new()).unwrap();
+        assert_eq!(store.recovery().messages, Vec::<String>::new(), "{name}");
+        assert_eq!(contents(&store), contents(first.store()), "{name}");
+        assert!(!has_undoable_repair(folder.path()), "{name}");
+    }
+}
+
+#[test]
+fn a_copy_that_cannot_be_continued_begins_with_a_snapshot_and_stays_in_the_quarantine() {
+    let (log, first, _) = written();
+    snapshot(first.store(), 1).unwrap().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(&folder, &log, Vec::new()).unwrap());
+    let copied = segment_files(&folder);
+    let before = fs::read(&copied[0]).unwrap();
+    // A byte of the state with which the copy begins.
+    flip(&copied[0], 60);
+    let damaged = fs::read(&copied[0]).unwrap();
+    let store = open(&folder, &log, Vec::new()).unwrap();
+    assert_eq!((store.damage(), store.history_base().unwrap().seq), (None, RECORDS - 1));
+    assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
+    assert_eq!(fs::read(&segment_files(&folder)[0]).unwrap(), before);
+    let parts = quarantine_parts(folder.path()).unwrap();
+    assert_eq!(
+        parts.iter().map(|part| (part.name.as_str(), part.is_replaced_copy)).collect::<Vec<_>>(),
+        [("copy-1", true)]
+    );
+    let kept = folder.path().join("quarantine/copy-1/log").join(copied[0].file_name().unwrap());
+    assert_eq!(fs::read(kept).unwrap(), damaged);
+    assert!(store.recovery().messages[0].contains("`quarantine/copy-1`"), "{:?}", store.recovery().messages);
+    put(&store, 30);
+}
+
+#[test]
+fn a_copy_before_deleted_history_begins_anew() {
+    let (log, first, folder) = written();
+    flip(&segment_files(&folder)[0], 60);
+    assert_eq!(delete_history(first.store(), 100, 1).unwrap(), Some(RECORDS - 1));
+    let store = open(&folder, &log, Vec::new()).unwrap();
+    assert_eq!((store.damage(), store.history_base().unwrap().seq), (None, RECORDS - 1));
+    assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
+}
+
+/// Checks that the damaged copy in a folder opens with all notes, for reading only, and does not change. Returns the
+/// description of the damage.
+#[track_caller]
+fn require_read_only(folder: &TempDir, log: &Arc<MemoryLog>, faults: Vec<Option<LogFault>>) -> String {
+    let before = bytes_of_files(folder.path());
+    let store = open(folder, log, faults).unwrap();
+    assert_eq!(numbers(&store), (1..=RECORDS).collect::<Vec<_>>());
+    assert_eq!(store.read_only().unwrap().name(), "damage");
+    let damage = store.damage().unwrap().to_owned();
+    drop(store);
+    assert!(bytes_of_files(folder.path()) == before, "a file has changed");
+    damage
+}
+
+#[test]
+fn a_copy_is_not_restored_from_a_log_that_cannot_be_reached_or_has_less() {
+    let (log, first, folder) = written();
+    let segments = segment_files(&folder);
+    shorten(&segments[segments.len() - 1]);
+    for failing in 0..3 {
+        let mut faults = vec![Some(LogFault::Unreachable)];
+        faults.resize(failing + 1, None);
+        let damage = require_read_only(&folder, &log, faults);
+        let expected = "; it was not restored from the shared log: the log cannot be reached; a restart tries that again, \
+                        and this folder, which is only a copy, can also be moved away";
+        assert!(damage.ends_with(expected), "{damage}");
+    }
+    let other = Arc::new(MemoryLog::default());
+    let second = Daemon::new(&other);
+    (1..=RECORDS + 1).for_each(|number| {
+        put(second.store(), 100 + number);
+    });
+    let damage = require_read_only(&folder, &other, Vec::new());
+    assert!(damage.contains("`memory` is another memory"), "{damage}");
+    // A replica that lacked the last records replaces the log.
+    drop(first);
+    log.remove_after(RECORDS - 2);
+    let damage = require_read_only(&folder, &log, Vec::new());
+    assert!(damage.contains("`memory` ends at change 18, but the folder has changes up to 20"), "{damage}");
+    crate::log_head::LogHead::new(folder.path()).write(RECORDS);
+    let damage = require_read_only(&folder, &log, Vec::new());
+    assert!(damage.ends_with("without the shared log, and may have changes of its own"), "{damage}");
+}
+
+/// The state before the first change that is left is only in snapshots.
+#[test]
+fn a_copy_is_not_moved_away_without_an_intact_snapshot() {
+    let (log, first, folder) = written();
+    flip(&segment_files(&folder)[0], 60);
+    assert_eq!(delete_history(first.store(), 100, 1).unwrap(), Some(RECORDS - 1));
+    log.damage_snapshots(60);
+    let damage = require_read_only(&folder, &log, Vec::new());
+    assert!(damage.contains("cannot be copied"), "{damage}");
+    log.damage_snapshots(60);
+    assert_eq!(open(&folder, &log, Vec::new()).unwrap().damage(), None);
+}
