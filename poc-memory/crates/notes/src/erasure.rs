@@ -82,6 +82,8 @@ const LAST_ERASURES: &[u8] = b"erasures";
 pub struct Erasure<'a> {
     memory: &'a Memory,
     entry: UnfinishedErasure,
+    /// Whether it continues an erasure that was interrupted, whose entry it has.
+    is_continued: bool,
     // Otherwise one erasure could remove the entry of another whose deletion it has not seen.
     _running: MutexGuard<'a, ()>,
 }
@@ -100,8 +102,8 @@ impl<'a> Erasure<'a> {
             }
             cancellation::check()?;
         };
-        let entry = unfinished::add(memory, target, at)?;
-        Ok(Erasure { memory, entry, _running: running })
+        let (entry, is_new) = unfinished::add(memory, target, at)?;
+        Ok(Erasure { memory, entry, is_continued: !is_new, _running: running })
     }
 
     /// What it deletes.
@@ -127,7 +129,8 @@ impl<'a> Erasure<'a> {
             Code::Unavailable => !cancellation::is_cancellation(error),
             code => code == Code::Internal,
         };
-        if is_uncertain || self.entry.has_deletion(self.memory)? {
+        // The interrupted erasure that it continues may have deleted something, even if the history lacks it by now.
+        if is_uncertain || self.is_continued || self.entry.has_deletion(self.memory)? {
             return Ok(());
         }
         self.abandon()
@@ -144,6 +147,7 @@ impl<'a> Erasure<'a> {
     /// # Errors
     /// As `Store::compact`. After an error the texts are deleted but not yet erased from log and records.
     pub fn run(self, texts: &ErasedTexts, callbacks: &CompactionCallbacks<'_>) -> Result<ErasureReport> {
+        unfinished::remove_repeated(self.memory, &self.entry)?;
         let mut all = unfinished::texts(self.memory)?;
         all.append(texts.clone());
         let report = erase(self.memory, &all, self.entry.target.op(), callbacks)?;

@@ -166,6 +166,24 @@ impl PostgresLog {
     }
 }
 
+impl Drop for PostgresLog {
+    /// Removes this writer from the list that others see. Without an open connection, its row expires by itself.
+    fn drop(&mut self) {
+        let kept = self.connection.get_mut().take();
+        let Some(mut connection) = kept.filter(|connection| !connection.client.is_closed()) else { return };
+        let writer = self.writer;
+        let left = self.location.within(Duration::ZERO, move || {
+            connection.client.execute(
+                "DELETE FROM poc_memory_writer WHERE store = $1 AND writer = $2",
+                &[&connection.store, &writer.as_slice()],
+            )
+        });
+        if let Ok(Err(error)) = left {
+            tracing::debug!("the database still lists this process: {error}");
+        }
+    }
+}
+
 impl SharedLog for PostgresLog {
     fn address(&self) -> String {
         self.location.to_string()

@@ -69,6 +69,32 @@ impl SnapshotStore for PostgresLog {
         Ok(is_claimed)
     }
 
+    fn renew(&self, duration: Duration) -> Result<bool> {
+        let writer = self.writer;
+        let renewed = self.maintain(move |connection| {
+            let (writer, seconds) = (writer.as_slice(), duration.as_secs_f64());
+            connection.client.execute(
+                "UPDATE poc_memory_snapshot_claim SET until = now() + $3::FLOAT8 * INTERVAL '1 second' \
+                 WHERE store = $1 AND writer = $2",
+                &[&connection.store, &writer, &seconds],
+            )
+        })?;
+        Ok(renewed > 0)
+    }
+
+    fn claimed_for(&self) -> Result<Option<Duration>> {
+        let writer = self.writer;
+        let seconds: Option<f64> = self.with(move |connection| {
+            let row = connection.client.query_opt(
+                "SELECT extract(epoch FROM until - now())::FLOAT8 FROM poc_memory_snapshot_claim \
+                 WHERE store = $1 AND writer <> $2 AND until >= now()",
+                &[&connection.store, &writer.as_slice()],
+            )?;
+            row.map(|row| row.try_get(0)).transpose()
+        })?;
+        Ok(seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()))
+    }
+
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool> {
         let (writer, bytes) = (self.writer, bytes.to_vec());
         self.maintain(move |connection| {

@@ -165,6 +165,18 @@ fn a_waiting_writer_is_woken_and_seen_by_others() {
     assert_eq!(rights(), [(false, false)]);
 }
 
+#[test]
+fn a_writer_that_ends_is_not_listed_any_more() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let (first, second) = (log(&server, 1), log(&server, 2));
+    assert_eq!((first.head().unwrap(), second.wait(0, Duration::ZERO).unwrap()), (0, 0));
+    assert_eq!(append(&second, 1, 0), AppendOutcome::Appended);
+    assert_eq!(first.peers().unwrap().len(), 1);
+    drop(second);
+    assert_eq!(first.peers().unwrap(), []);
+}
+
 /// The reader does not poll, so it would wait in vain without a notification.
 #[test]
 fn readers_are_notified_after_the_connection_for_notifications_was_cut() {
@@ -282,7 +294,16 @@ fn one_writer_writes_a_snapshot_at_a_time() {
     assert_eq!(second.newest().unwrap(), None);
     // The claim expires by the clock of the database, and each part extends it.
     assert!(first.write_part(4, 0, b"one", Duration::from_nanos(1)).unwrap());
+    assert_eq!(second.claimed_for().unwrap(), None, "it has ended");
+    assert!(first.renew(MINUTE).unwrap());
+    let left = second.claimed_for().unwrap().unwrap();
+    assert!(left <= MINUTE && left > MINUTE / 2, "{left:?}");
+    assert_eq!(first.claimed_for().unwrap(), None, "its own claim");
+    assert!(!second.claim(MINUTE).unwrap());
+    assert_eq!(first.read_part(4, 0).unwrap(), Some(b"one".to_vec()), "a renewal keeps what is stored");
+    assert!(first.renew(Duration::from_nanos(1)).unwrap());
     assert!(second.claim(MINUTE).unwrap());
+    assert!(!first.renew(MINUTE).unwrap());
     assert!(!write_snapshot(&first, 4), "the first one is too late");
     assert!(write_snapshot(&second, 4));
     assert!(!first.claim(MINUTE).unwrap());

@@ -16,8 +16,12 @@ use std::time::{Duration, Instant};
 /// Why history cannot be deleted from a shared log.
 #[derive(Debug, thiserror::Error)]
 enum SharedHistoryError {
-    #[error("another daemon is storing a snapshot, so the history cannot be deleted from the shared log now")]
-    Claimed,
+    /// The time after which the claim of the other writer ends, if it is known.
+    #[error(
+        "another daemon is storing a snapshot or deletes history, so the history cannot be deleted from the shared log now{}",
+        claim_clause(*.0)
+    )]
+    Claimed(Option<Duration>),
     /// The number is that of the last transaction that should be deleted.
     #[error(
         "the history up to change {0} cannot be deleted from the shared log: it has no more records than its state needs"
@@ -27,11 +31,20 @@ enum SharedHistoryError {
     Replaced,
 }
 
+/// When a claim ends if nobody renews it.
+fn claim_clause(left: Option<Duration>) -> String {
+    left.map_or_else(String::new, |left| {
+        format!("; if its process has ended, its claim ends within {} s", left.as_secs() + 1)
+    })
+}
+
 impl From<SharedHistoryError> for Error {
     fn from(error: SharedHistoryError) -> Error {
         let message = error.to_string();
         match error {
-            SharedHistoryError::Claimed => Error::unavailable(message).hint("repeat it in some minutes"),
+            SharedHistoryError::Claimed(_) => {
+                Error::unavailable(message).hint("repeat it when that claim has ended")
+            }
             SharedHistoryError::NoState(_) => Error::internal(message),
             SharedHistoryError::Replaced => Error::conflict(message),
         }
@@ -105,7 +118,11 @@ impl Store {
         match self.replace_shared_beginning(copy, erased, callbacks)? {
             Some(true) => Ok(()),
             Some(false) => Err(SharedHistoryError::NoState(base.seq).into()),
-            None => Err(SharedHistoryError::Claimed.into()),
+            // Without an answer, the error just does not say when the claim ends.
+            None => {
+                let left = copy.snapshots(|snapshots| snapshots.claimed_for()).ok().flatten();
+                Err(SharedHistoryError::Claimed(left).into())
+            }
         }
     }
 

@@ -117,6 +117,14 @@ pub trait SnapshotStore: Send + Sync {
     /// if another writer has the claim.
     fn claim(&self, duration: Duration) -> Result<bool>;
 
+    /// Extends the claim of this writer to `duration` from now. Returns `false` and changes nothing if it has none any
+    /// more.
+    fn renew(&self, duration: Duration) -> Result<bool>;
+
+    /// The time after which the claim of another writer ends unless that writer renews it, by the clock of the log;
+    /// `None` if no other writer has a claim.
+    fn claimed_for(&self) -> Result<Option<Duration>>;
+
     /// Writes the next part of the snapshot whose last record is `seq`, and extends the claim to `duration` from now.
     /// Returns `false` and writes nothing if this writer has lost the claim, the snapshot is complete, or the log has
     /// deleted its last record.

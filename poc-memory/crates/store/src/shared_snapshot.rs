@@ -4,6 +4,7 @@
 //! unchanged, because a copy is compared with the shared log by its last record. The files that are derived from the
 //! log are stored with it, so that a new store need not build them.
 
+mod claim;
 mod files;
 
 use super::Store;
@@ -18,16 +19,15 @@ use super::logged_transaction::LogBase;
 use super::shared_log::{SharedLog, SharedSnapshot, SnapshotStore};
 use super::shared_log_copy::SharedLogCopy;
 use super::{derived_files, tenant_view_files, view_file};
+use claim::SnapshotClaim;
 use files::RECORDS;
 pub(super) use files::SnapshotFiles;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Why a snapshot cannot be made or fetched.
 #[derive(Debug, thiserror::Error)]
@@ -99,10 +99,6 @@ impl CopyStart {
 
 /// The size of a part, in bytes.
 pub(super) const PART: usize = 1 << 20;
-/// How long the claim of a writer that has terminated prevents others from writing a snapshot.
-const CLAIM_DURATION: Duration = Duration::from_secs(600);
-/// How often the claim is extended while the segment is prepared. After that, every part extends it.
-const CLAIM_RENEWAL: Duration = Duration::from_secs(60);
 /// The number of snapshots that a new copy tries to read. A snapshot may be deleted in the meantime if two newer
 /// ones were made.
 const ATTEMPTS: usize = 3;
@@ -168,30 +164,19 @@ impl Store {
             return Err(SharedSnapshotError::Compacting.into());
         };
         copy.check_again()?;
-        if !copy.snapshots(|snapshots| snapshots.claim(CLAIM_DURATION))? {
-            return Ok(None);
-        }
+        let Some(claim) = SnapshotClaim::take(copy, claim::RENEWAL)? else { return Ok(None) };
         let folder = shared.directory.join(SNAPSHOT_FOLDER);
         let make = || {
             remove_folder(&folder).map_err(CompactionError::Write)?;
-            let extended = Cell::new(Instant::now());
             let check_cancelled = || {
                 (callbacks.check_cancelled)()?;
-                if extended.get().elapsed() >= CLAIM_RENEWAL {
-                    let has_claim = copy.snapshots(|snapshots| snapshots.claim(CLAIM_DURATION))?;
-                    has_claim.then_some(()).ok_or(SharedSnapshotError::Abandoned)?;
-                    extended.set(Instant::now());
-                }
-                Ok(())
+                Ok((!claim.is_lost()).then_some(()).ok_or(SharedSnapshotError::Abandoned)?)
             };
-            let renewing_callbacks = CompactionCallbacks { check_cancelled: &check_cancelled, ..*callbacks };
-            work(&CompactionJob { shared, compactor, callbacks: &renewing_callbacks }, &folder)
+            let checking_callbacks = CompactionCallbacks { check_cancelled: &check_cancelled, ..*callbacks };
+            work(&CompactionJob { shared, compactor, callbacks: &checking_callbacks }, &folder)
         };
         let made = make();
         let _ = remove_folder(&folder);
-        if let Err(error) = copy.snapshots(|snapshots| snapshots.release()) {
-            tracing::debug!("the claim to make a snapshot cannot be released: {error}");
-        }
         made
     }
 
@@ -302,7 +287,7 @@ fn write_part(
     part: &[u8],
 ) -> Result<()> {
     (callbacks.check_cancelled)()?;
-    let written = copy.snapshots(|snapshots| snapshots.write_part(seq, number, part, CLAIM_DURATION))?;
+    let written = copy.snapshots(|snapshots| snapshots.write_part(seq, number, part, claim::DURATION))?;
     Ok(written.then_some(()).ok_or(SharedSnapshotError::Abandoned)?)
 }
 

@@ -133,7 +133,7 @@ fn an_interrupted_erasure_is_named_and_completed_by_the_next_one() {
     let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
     Erasure::begin(&memory, target, at).unwrap().run(&texts, &callbacks).unwrap_err();
-    assert_eq!(unfinished_erasures(&memory.paths).unwrap().len(), 2);
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap().len(), 1, "it is the same erasure");
     fs::write(runs.join("linker/2.json"), run.to_string()).unwrap();
     // An erasure of another note knows the texts from the log.
     let at = memory.now();
@@ -177,6 +177,36 @@ fn an_unfinished_erasure_of_a_note_that_was_deleted_before_has_its_text() {
     deleted(&memory, id);
     interrupted(&memory, ErasureTarget::Note(id));
     assert!(unfinished::texts(&memory).unwrap().are_in(&format!("The word of the gate is {SECRET}.")));
+}
+
+#[test]
+fn a_repeated_erasure_adds_no_entry() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let note = ErasureTarget::Note(id);
+    let messages = ErasureTarget::MessagesBefore { time: memory.now(), recent: true };
+    let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
+    let erase = |target: &ErasureTarget, texts: &ErasedTexts| {
+        let erasure = Erasure::begin(&memory, target.clone(), memory.now()).unwrap();
+        erasure.run(texts, &callbacks).unwrap_err();
+        unfinished_erasures(&memory.paths).unwrap().len()
+    };
+    interrupted(&memory, note.clone());
+    let texts = deleted(&memory, id);
+    for _ in 0..3 {
+        assert_eq!(erase(&note, &texts), 1);
+    }
+    for _ in 0..3 {
+        memory.clock.advance(poc_graph::time::Span::SECOND);
+        assert_eq!(erase(&messages, &texts), 2);
+    }
+    // The note is unknown, and its deletion is not in the history any more. The entry stays.
+    memory.note("later", "It has a bell.");
+    memory.store.compact(Some(Timestamp(i64::MAX)), &quiet()).unwrap();
+    let erasure = Erasure::begin(&memory, note, memory.now()).unwrap();
+    erasure.abandon_after(&Error::not_found("there is no such note")).unwrap();
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap().len(), 2);
 }
 
 #[test]

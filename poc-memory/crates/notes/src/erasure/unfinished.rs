@@ -85,6 +85,11 @@ impl UnfinishedErasure {
         format!("poc-memory {tenant}{arguments} --erase")
     }
 
+    /// Whether another erasure has the same target.
+    fn is_repeated_by(&self, other: &UnfinishedErasure) -> bool {
+        (&self.target, &self.tenant) == (&other.target, &other.tenant)
+    }
+
     /// Whether a transaction is its deletion, or one of them.
     fn is_deletion(&self, txn: &LoggedTransaction) -> bool {
         if (txn.cause.op.as_str(), txn.cause.at) != (self.target.op(), self.at) {
@@ -215,14 +220,35 @@ pub(crate) fn remove_without_deletion(memory: &Memory) -> Result<()> {
     if rest.len() < all.len() { write(&memory.paths, &rest) } else { Ok(()) }
 }
 
-/// Adds an erasure, before its deletion. Removes those whose deletion was undone.
-pub(super) fn add(memory: &Memory, target: ErasureTarget, at: Timestamp) -> Result<UnfinishedErasure> {
+/// Adds an erasure, before its deletion. Removes those whose deletion was undone. If an erasure of the same note or
+/// message was interrupted, returns that one: there is nothing else to delete. Also returns whether it is a new one.
+pub(super) fn add(
+    memory: &Memory,
+    target: ErasureTarget,
+    at: Timestamp,
+) -> Result<(UnfinishedErasure, bool)> {
     let mut all = without_undone(memory)?;
     let (tenant, after) = (memory.store.tuple().clone(), memory.store.last_seq());
     let added = UnfinishedErasure { target, tenant, at, after };
+    let is_single = !matches!(added.target, ErasureTarget::MessagesBefore { .. });
+    if let Some(earlier) = all.iter().find(|own| is_single && own.is_repeated_by(&added)) {
+        return Ok((earlier.clone(), false));
+    }
     all.push(added.clone());
     write(&memory.paths, &all)?;
-    Ok(added)
+    Ok((added, true))
+}
+
+/// Removes an erasure that has deleted nothing itself, if an earlier one of the same target is not finished: that one has
+/// all texts.
+pub(super) fn remove_repeated(memory: &Memory, last: &UnfinishedErasure) -> Result<()> {
+    let mut all = unfinished_erasures(&memory.paths)?;
+    let is_repeated = all.iter().any(|own| own != last && own.is_repeated_by(last));
+    if !is_repeated || last.has_deletion(memory)? {
+        return Ok(());
+    }
+    all.retain(|own| own != last);
+    write(&memory.paths, &all)
 }
 
 /// Removes the erasure that was added last.

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// Maximum duration of a wait for new records, so that stores close quickly.
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
+/// The time after which every claim to write a snapshot is said to end.
+const CLAIM_LEFT: Duration = Duration::from_secs(23);
+
 /// A fault in a call of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFault {
@@ -37,6 +40,8 @@ struct LogContents {
     snapshots: BTreeMap<u64, (SnapshotParts, Option<SharedSnapshot>)>,
     /// The writer that has claimed to write a snapshot.
     claim: Option<WriterId>,
+    /// Number of renewals of a claim.
+    renewals: u64,
     /// The records that were deleted from the beginning of `records`.
     deleted: DeletedHistory,
     /// Whether another log is being copied into it, which was empty.
@@ -110,6 +115,11 @@ impl MemoryLog {
     /// Ends the claim to write a snapshot, as if it had expired.
     pub fn expire_claim(&self) {
         self.contents.lock().claim = None;
+    }
+
+    /// The number of times that a claim was renewed.
+    pub fn renewals(&self) -> u64 {
+        self.contents.lock().renewals
     }
 
     /// Whether a writer claims to be writing a snapshot.
@@ -339,6 +349,18 @@ impl SnapshotStore for MemoryLogWriter {
             }
             is_free
         })
+    }
+
+    fn renew(&self, _: Duration) -> Result<bool> {
+        self.call(|contents| {
+            let is_own = contents.claim == Some(self.id);
+            contents.renewals += u64::from(is_own);
+            is_own
+        })
+    }
+
+    fn claimed_for(&self) -> Result<Option<Duration>> {
+        self.call(|contents| contents.claim.filter(|holder| *holder != self.id).map(|_| CLAIM_LEFT))
     }
 
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], _: Duration) -> Result<bool> {

@@ -385,7 +385,9 @@ fn an_erasure_is_refused_while_another_writer_stores_a_snapshot() {
     let (log, first) = written(5);
     let second = Daemon::new(&log);
     second.writer.claim(std::time::Duration::from_secs(60)).unwrap();
-    assert_eq!(erase(first.store()).unwrap_err().code, Code::Unavailable);
+    let error = erase(first.store()).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.ends_with("; if its process has ended, its claim ends within 24 s"), "{error}");
     assert_eq!(first_seq(&log), 1);
     second.writer.release().unwrap();
     erase(first.store()).unwrap();
