@@ -88,6 +88,18 @@ impl Connection {
         }
     }
 
+    /// The last change up to which another machine has erased history, if this process has opened a copy of the shared
+    /// log that still has it. A daemon removes it by itself.
+    ///
+    /// # Errors
+    /// Those of the shared log.
+    pub fn erased_elsewhere(&self) -> Result<Option<u64>> {
+        match self {
+            Connection::Daemon(_) => Ok(None),
+            Connection::InProcess(process) => process.memory.store.erased_elsewhere(),
+        }
+    }
+
     /// What is damaged, if this process opened the memory for reading only because of it. A daemon reports damage in
     /// its status.
     pub fn damage(&self) -> Option<&str> {

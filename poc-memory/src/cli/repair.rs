@@ -253,10 +253,8 @@ impl LocalCommand for RepairStore {
         }
         // If the settings are invalid, the store is taken for one without a shared log, so that it can be repaired.
         let is_copy = context.config().is_ok_and(|config| !config.store.log.is_empty());
-        let output = |repair: &Repair, choices| {
-            let advice = if is_copy { copy_advice(&directory) } else { None };
-            choices_output(context, repair, choices, advice)
-        };
+        let advice = if is_copy { copy_advice(&directory) } else { None };
+        let output = |repair: &Repair, choices| choices_output(context, repair, choices, advice.clone());
         let Some(repair) = Repair::of(&directory, is_copy)? else {
             return Ok(RepairOutput::NotDamaged { requested: self.from.filter(|_| self.yes) });
         };
@@ -268,16 +266,22 @@ impl LocalCommand for RepairStore {
         choices.retain(|choice| choice.from == from);
         let source = RepairFrom::ALL.into_iter().find_map(|(name, source)| (name == from).then_some(source));
         let (Some(choice), Some(source)) = (choices.pop(), source) else {
-            let hint = match offered.is_empty() {
-                true => "`poc-memory repair` shows what can be done".to_owned(),
-                false => format!(
-                    "give {}; `poc-memory repair` shows what each choice keeps and loses",
-                    offered.join(" or ")
+            let (because, hint) = match (&advice, offered.is_empty()) {
+                (Some(advice), _) => (
+                    ": it is a copy of a shared log, and would become another memory than that",
+                    advice.clone(),
+                ),
+                (None, true) => ("", "`poc-memory repair` shows what can be done".to_owned()),
+                (None, false) => (
+                    "",
+                    format!(
+                        "give {}; `poc-memory repair` shows what each choice keeps and loses",
+                        offered.join(" or ")
+                    ),
                 ),
             };
-            return Err(Error::invalid(format!("the store cannot be repaired from `{}`", from.name()))
-                .hint(hint)
-                .field("from"));
+            let message = format!("the store cannot be repaired from `{}`{because}", from.name());
+            return Err(Error::invalid(message).hint(hint).field("from"));
         };
         if !self.yes {
             return Ok(output(&repair, vec![choice]));
@@ -323,7 +327,9 @@ impl LocalCommand for RepairStore {
                 if !lines.is_empty() {
                     lines.push('\n');
                 }
-                let rest = if choices.is_empty() {
+                let rest = if choices.is_empty() && copy_advice.is_some() {
+                    "nothing was changed\n"
+                } else if choices.is_empty() {
                     "neither the log nor the records can be read: move the folder of the store away and restore a \
                      backup; without a backup, the next command begins an empty memory\n"
                 } else {
@@ -371,6 +377,19 @@ fn choices_output(
     choices: Vec<RepairChoice>,
     copy_advice: Option<String>,
 ) -> RepairOutput {
+    if copy_advice.is_some() {
+        // The shared log has what the folder has lost.
+        return RepairOutput::Choices {
+            damage: repair.damage().to_owned(),
+            copy_advice,
+            lost_after: None,
+            choices,
+            lost_notes: Vec::new(),
+            backups: Vec::new(),
+            unread_backups: Vec::new(),
+            quarantine_advice: None,
+        };
+    }
     let KnownBackups { found, unread } = known_backups(&context.paths);
     let quarantine_advice = if choices.is_empty() { quarantine_advice(&context.paths.store()) } else { None };
     RepairOutput::Choices {
@@ -414,8 +433,8 @@ fn lost_notes_lines(notes: &[LostNoteRow]) -> String {
 pub(super) fn copy_advice(store: &Path) -> Option<String> {
     (!may_have_own_changes(store)).then(|| {
         format!(
-            "`{}` is only a copy of the shared log: stop the daemon and delete this folder, or move it away, and the next \
-             command reads it from the database again",
+            "`{}` is only a copy of the shared log: the next start that reaches the database restores it; or stop the \
+             daemon and delete this folder, or move it away, and the next command reads it from the database again",
             store.display()
         )
     })

@@ -28,6 +28,9 @@ pub struct SharedLogOutput {
     pub others: Vec<PeerOutput>,
 }
 
+/// Number of other users that a line describes.
+const SHOWN_OTHERS: usize = 3;
+
 /// Another daemon or command over the same log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeerOutput {
@@ -109,9 +112,19 @@ impl SharedLogOutput {
             line += &format!(", changes before {first} were deleted");
         }
         if !self.others.is_empty() {
-            let names: Vec<String> = self.others.iter().map(PeerOutput::description).collect();
-            line += &format!(", also used by {}", names.join("; "));
+            line += &format!(", also used by {}", self.users(PeerOutput::description));
         }
         line
+    }
+
+    /// The number of the other users if there are many, and the description of those that were seen last.
+    pub(crate) fn users(&self, describe: impl Fn(&PeerOutput) -> String) -> String {
+        let mut newest: Vec<&PeerOutput> = self.others.iter().collect();
+        newest.sort_by_key(|other| other.seconds_ago);
+        let shown: Vec<String> = newest.into_iter().take(SHOWN_OTHERS).map(describe).collect();
+        match self.others.len().saturating_sub(SHOWN_OTHERS) {
+            0 => shown.join("; "),
+            more => format!("{} others: {}; and {more} more", self.others.len(), shown.join("; ")),
+        }
     }
 }

@@ -27,6 +27,7 @@ use crate::engine::Engine;
 use crate::index_entries::LostNote;
 use crate::lock::Lock;
 use crate::log::{self, Log};
+use crate::log_head;
 use crate::salvaged_records::SalvagedRecords;
 use crate::suspect_log::SuspectLog;
 use crate::view_file;
@@ -222,7 +223,8 @@ impl Repair {
         Ok(self.log.read(seq)?.map(|(_, own)| own == checksum))
     }
 
-    /// The possible repairs, most complete first.
+    /// The possible repairs, most complete first. None if the folder is only a copy of a shared log: an open restores it
+    /// from there.
     pub fn options(&self) -> Result<Vec<RepairOption>> {
         let sources = [RepairSource::Records, RepairSource::IntactLog, RepairSource::Log];
         sources
@@ -233,6 +235,10 @@ impl Repair {
     }
 
     fn is_possible(&self, source: RepairSource) -> bool {
+        if self.is_copy && !log_head::exists(&self.directory) {
+            // The shared log has everything, and a repaired log may have transactions that it lacks.
+            return false;
+        }
         match source {
             RepairSource::Records => self.records.is_some(),
             RepairSource::IntactLog => self.log.last_intact(u64::MAX) > self.prefix,

@@ -37,14 +37,12 @@ fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<CheckResult> {
     if config.is_some_and(|config| config.fingerprint() != status.settings) {
         results.push(warning("the settings have changed since it started".into()).hint(RESTART));
     }
-    results.extend(status.shared_log.iter().flat_map(|log| &log.others).map(|other| {
-        let message = format!(
-            "the shared log is also used by {}, which has read up to change {}, {} s ago",
-            other.description(),
-            other.head,
-            other.seconds_ago
-        );
-        CheckResult::new(CHECK, CheckState::Ok, message)
+    let log = status.shared_log.as_ref().filter(|log| !log.others.is_empty());
+    results.extend(log.map(|log| {
+        let users = log.users(|other| {
+            format!("{}, up to change {}, {} s ago", other.description(), other.head, other.seconds_ago)
+        });
+        CheckResult::new(CHECK, CheckState::Ok, format!("the shared log is also used by {users}"))
     }));
     results.extend(status.recovered.iter().map(|note| warning(format!("found when it started: {note}"))));
     results.extend(status.problems.iter().map(|problem| warning(problem.clone())));
@@ -102,9 +100,21 @@ mod tests {
             read(&shared, Some(&config)).into_iter().map(|result| result.message).collect();
         assert_eq!(
             messages[1..],
-            [
-                "the shared log is also used by other, process 8 (stores a snapshot), which has read up to change 40, 3 s ago"
-            ]
+            ["the shared log is also used by other, process 8 (stores a snapshot), up to change 40, 3 s ago"]
+        );
+        let peer = |number: u64| PeerOutput {
+            name: format!("process {number}"),
+            head: 40,
+            seconds_ago: number,
+            has_lease: false,
+            has_claim: false,
+        };
+        let log = shared.shared_log.map(|log| SharedLogOutput { others: (1..=5).map(peer).collect(), ..log });
+        let several = DaemonStatus { shared_log: log, ..shared };
+        let shown = read(&several, Some(&config)).pop().unwrap().message;
+        assert_eq!(
+            shown,
+            "the shared log is also used by 5 others: process 1, up to change 40, 1 s ago; process 2, up to change 40, 2 s ago; process 3, up to change 40, 3 s ago; and 2 more"
         );
     }
 }

@@ -66,6 +66,7 @@ pub(super) fn check(
     });
     let connection = match counted {
         Ok((counts, connection)) => {
+            results.extend(check_erased_elsewhere(&connection));
             let recovered = connection.recovered().into_iter();
             results.extend(recovered.map(|note| CheckResult::new(CHECK, CheckState::Warning, note)));
             results.extend(read(&counts, &config.tenant_schema));
@@ -127,6 +128,7 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
     let state = if degraded.is_empty() { CheckState::Ok } else { CheckState::Note };
     let mut results = vec![CheckResult::new(CHECK, state, format!("{notes}, {} on disk", size(bytes)))];
     if let Some(log) = counts.get("shared_log").and_then(|log| json::decode::<SharedLogOutput>(log).ok()) {
+        let state = if log.behind > 0 { CheckState::Note } else { state };
         results.push(CheckResult::new(CHECK, state, format!("shared log {}", log.line())));
     }
     results.extend(degraded.into_iter().map(|problem| match answer_status::read_only_hint(problem) {
@@ -173,6 +175,18 @@ pub(super) fn last_verification(paths: &Paths) -> Vec<CheckResult> {
     problems.into_iter().map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem)).collect()
 }
 
+/// A warning if this process has the memory open and its copy of a shared log still has texts that another machine has
+/// erased. Only a daemon removes them.
+fn check_erased_elsewhere(connection: &Connection) -> Option<CheckResult> {
+    // If the shared log cannot be reached, the answer of `stats` says so.
+    let last = connection.erased_elsewhere().ok().flatten()?;
+    let message = format!(
+        "another machine has erased texts from the history up to change {last}, and this copy still has them"
+    );
+    let hint = "a daemon removes them seconds after its start: `poc-memory daemon start`";
+    Some(CheckResult::new(CHECK, CheckState::Warning, message).hint(hint))
+}
+
 /// A warning for each erasure that has begun and is not finished.
 fn check_erasures(paths: &Paths) -> Vec<CheckResult> {
     let unfinished = match erasure::unfinished_erasures(paths) {
@@ -200,6 +214,7 @@ fn check_quarantine(store: &Path) -> Vec<CheckResult> {
         Ok(parts) => parts,
         Err(error) => return vec![CheckResult::of(CHECK, CheckState::Warning, &error)],
     };
+    let (copies, parts): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.is_replaced_copy);
     let (pieces, damaged): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.is_unreadable_piece);
     let names = |parts: &[QuarantinePart]| {
         let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
@@ -213,6 +228,12 @@ fn check_quarantine(store: &Path) -> Vec<CheckResult> {
                 "they may be the only copy of what they contain: see `poc-memory doctor quarantine list`",
             ),
         );
+    }
+    if let [first, ..] = copies.as_slice() {
+        let message =
+            format!("damaged copies of the shared log were put aside and replaced: {}", names(&copies));
+        let hint = format!("`poc-memory doctor quarantine delete {}` deletes one", first.name);
+        results.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
     }
     if let [first, ..] = pieces.as_slice() {
         let message = format!(

@@ -165,6 +165,23 @@ fn a_copy_is_not_restored_from_a_log_that_cannot_be_reached_or_has_less() {
     assert!(damage.ends_with("without the shared log, and may have changes of its own"), "{damage}");
 }
 
+/// A repaired log may have transactions that the shared log lacks.
+#[test]
+fn a_copy_is_not_repaired_from_its_own_parts() {
+    let (_, _, folder) = written();
+    flip(&segment_files(&folder)[1], 60);
+    for source in [RepairSource::Records, RepairSource::IntactLog, RepairSource::Log] {
+        let repair = Repair::of(folder.path(), true).unwrap().unwrap();
+        assert_eq!(repair.options().unwrap(), []);
+        let error = repair.run(source, Timestamp(9), &[]).unwrap_err();
+        assert_eq!(error.code, Code::InvalidArgument);
+    }
+    // It may have changes of its own.
+    crate::log_head::LogHead::new(folder.path()).write(RECORDS);
+    let repair = Repair::of(folder.path(), true).unwrap().unwrap();
+    assert_eq!(repair.options().unwrap().len(), 3);
+}
+
 /// The state before the first change that is left is only in snapshots.
 #[test]
 fn a_copy_is_not_moved_away_without_an_intact_snapshot() {
