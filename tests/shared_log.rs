@@ -292,12 +292,21 @@ fn programs_see_who_uses_the_log_and_wait_for_changes_of_others() {
         |name: &str, label: &str| metrics.lines().any(|line| line.starts_with(name) && line.contains(label));
     assert!(has("poc_memory_shared_log{address=\"postgres://", "#"), "{metrics}");
     assert!(has("poc_memory_shared_log_peer_head{name=\"", "process"), "{metrics}");
+    // A command that has ended is not listed any more.
+    let third = world(&server);
+    for _ in 0..3 {
+        third.json(&["stats"]);
+    }
+    let status = worlds[0].json(&["daemon", "status"]);
+    assert_eq!(status["shared_log"]["others"].as_array().unwrap().len(), 1, "{status:#}");
+    let report = worlds[0].run(&["doctor"]).stdout;
+    assert_eq!(report.matches("the shared log is also used by ").count(), 1, "{report}");
 }
 
 #[test]
-fn a_damaged_copy_is_deleted_and_read_from_the_database_again() {
+fn a_damaged_copy_is_restored_from_the_database() {
     let Some(server) = TestServer::start() else { return };
-    let world = world(&server);
+    let mut world = world(&server);
     world.json(&["store", "init"]);
     for number in 0..12 {
         insert(&world, &format!("note-{number}"));
@@ -305,24 +314,100 @@ fn a_damaged_copy_is_deleted_and_read_from_the_database_again() {
     let export = world.run(&["export"]).stdout;
     let store = world.home().join("store");
     let segment = store.join("log/00000000000000000001.log");
-    let damage = || {
+    let flip = |at: usize| {
         let mut bytes = std::fs::read(&segment).unwrap();
-        bytes[2000] ^= 0x10;
+        bytes[at] ^= 0x10;
         std::fs::write(&segment, bytes).unwrap();
     };
     // After a power failure, the end of a copy may lack any part. No other file has these changes yet.
-    damage();
+    flip(2000);
     assert_eq!(world.run(&["export"]).stdout, export);
-    world.json(&["compact"]);
-    damage();
-    let advice = "` is only a copy of the shared log: stop the daemon and delete this folder";
+    // A daemon that stops cleanly saves its view and its records, which then know more than the log.
+    world.start_daemon();
+    world.stop_daemon();
+    let length = std::fs::metadata(&segment).unwrap().len();
+    std::fs::OpenOptions::new().write(true).open(&segment).unwrap().set_len(length - 1).unwrap();
+    server.crash();
+    let advice = "` is only a copy of the shared log: the next start that reaches the database restores it";
     let report = world.json_with_status(&["doctor"], 1);
     let mut hints = report["findings"].as_array().unwrap().iter().filter_map(|row| row["hint"].as_str());
     assert!(hints.any(|hint| hint.contains(advice)), "{report:#}");
     let shown = world.run(&["repair"]).stdout;
     assert!(shown.split("\n\n").nth(1).unwrap().contains(advice), "{shown}");
+    assert!(!shown.contains("records  "), "{shown}");
+    let refused = world.json_with_status(&["repair", "--from", "records", "--yes"], 2);
+    assert!(refused["error"]["hint"].as_str().unwrap().contains(advice), "{refused:#}");
+    assert_eq!(world.run(&["export"]).stdout, export);
+    let error =
+        world.json_with_status(&["insert", "--key", "mole", "--title", "Mole", "--body", "A wall"], 1);
+    assert_eq!(error["error"]["code"], "read_only", "{error:#}");
+    assert!(error["error"]["message"].as_str().unwrap().contains("can also be moved away"), "{error:#}");
+    server.resume();
+    world.start_daemon();
+    let status = world.json(&["daemon", "status"]);
+    let recovered = status["recovered"].to_string();
+    assert!(recovered.contains("the copy of the shared log was damaged"), "{status:#}");
+    assert_eq!(world.run(&["export"]).stdout, export);
+    assert_eq!(insert(&world, "mole"), 0);
+    let export = world.run(&["export"]).stdout;
+    world.stop_daemon();
+    // Without any intact record, it begins anew.
+    flip(0);
+    assert_eq!(world.run(&["export"]).stdout, export);
+    assert!(store.join("quarantine/copy-1/log").exists());
+    world.json(&["doctor", "--deep"]);
     std::fs::remove_dir_all(&store).unwrap();
     assert_eq!(world.run(&["export"]).stdout, export);
+}
+
+#[test]
+fn an_erasure_says_when_the_claim_of_a_dead_process_ends() {
+    let Some(server) = TestServer::start() else { return };
+    let world = world(&server);
+    world.json(&["store", "init"]);
+    let text = "Zanzibarquetzal";
+    assert_eq!(world.run(&["insert", "--key", "gate", "--title", "Gate", "--body", text]).status, 0);
+    assert_eq!(insert(&world, "pier"), 0);
+    let id = world.json(&["get", "gate"])["id"].as_str().unwrap().to_owned();
+    // As if a daemon was killed while it stored a snapshot.
+    server.execute(
+        "INSERT INTO poc_memory_snapshot_claim SELECT id, '\\x01', now() + INTERVAL '1 hour' FROM poc_memory_store",
+    );
+    for _ in 0..2 {
+        let error = world.json_with_status(&["delete", &id, "--erase", "--yes"], 5);
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains("its claim ends within 3"), "{error:#}");
+        let report = world.run(&["doctor"]).stdout;
+        assert_eq!(report.matches("is not finished").count(), 1, "{report}");
+    }
+    server.execute("DELETE FROM poc_memory_snapshot_claim");
+    world.json(&["delete", &id, "--erase", "--yes"]);
+    require_not_in_database(&server, text);
+    require_deleted(&server);
+    world.json(&["doctor"]);
+}
+
+#[test]
+fn doctor_names_what_another_machine_has_erased() {
+    let Some(server) = TestServer::start() else { return };
+    let mut worlds = daemons(&server, 2);
+    let text = "Zanzibarquetzal";
+    assert_eq!(worlds[0].run(&["insert", "--key", "gate", "--title", "Gate", "--body", text]).status, 0);
+    settled_export(&worlds);
+    let mut stopped = worlds.pop().unwrap();
+    worlds[0].json(&["delete", "gate", "--erase", "--yes"]);
+    // The other daemon has read the deletion, and is killed before it looks for erasures.
+    let seq = worlds[0].json(&["stats"])["as_of"]["seq"].to_string();
+    stopped.json(&["--min-seq", &seq, "stats"]);
+    stopped.kill_daemon();
+    let erased =
+        |world: &World| world.run(&["doctor", "--deep"]).stdout.contains("another machine has erased texts");
+    let is_in_copy = is_in_files(&stopped.home().join("store"), text);
+    assert_eq!(erased(&stopped), is_in_copy);
+    stopped.start_daemon();
+    stopped.until(WAIT_LIMIT, &["stats"], |_| !is_in_files(&stopped.home().join("store"), text));
+    stopped.stop_daemon();
+    assert!(!erased(&stopped));
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub(super) fn check(
         && let Some(advice) = repair::copy_advice(&paths.store())
     {
         for result in results.iter_mut().filter(|result| result.hint.as_deref() == Some(DAMAGED_HINT)) {
-            result.hint = Some(format!("{advice}; {DAMAGED_HINT}"));
+            result.hint = Some(advice.clone());
         }
     }
     (results, connection)
