@@ -371,7 +371,7 @@ fn an_erasure_says_when_the_claim_of_a_dead_process_ends() {
     let id = world.json(&["get", "gate"])["id"].as_str().unwrap().to_owned();
     // As if a daemon was killed while it stored a snapshot.
     server.execute(
-        "INSERT INTO poc_memory_snapshot_claim SELECT id, '\\x01', now() + INTERVAL '1 hour' FROM poc_memory_store",
+        "INSERT INTO poc_memory_snapshot_claim SELECT id, '\\x01'::BYTEA, now() + INTERVAL '1 hour' FROM poc_memory_store",
     );
     for _ in 0..2 {
         let error = world.json_with_status(&["delete", &id, "--erase", "--yes"], 5);

@@ -156,7 +156,8 @@ impl Store {
     }
 
     /// Like [`Store::open`], for a store whose folder is a copy of a shared log. `start` determines whether an empty
-    /// folder starts with the newest snapshot.
+    /// folder starts with the newest snapshot. A damaged copy is restored from the shared log; if that cannot be reached
+    /// or is not shown to be the one that was copied, the store is damaged as for [`Store::open`].
     ///
     /// # Errors
     /// `conflict` if the folder belongs to another memory than the shared log. `unavailable` if the shared log cannot

@@ -133,7 +133,7 @@ pub(super) fn open(
             }
             failed => {
                 let saved = saved.join().ok().flatten();
-                let not_restored = failed.and_then(|outcome| outcome.err());
+                let not_restored = failed.and_then(Result::err);
                 let damaged = damaged::DamagedStore {
                     directory,
                     embedder,

@@ -172,7 +172,8 @@ pub trait SharedLog: Send + Sync {
     /// another writer has a lease.
     fn lease(&self, duration: Duration) -> Result<bool>;
 
-    /// The other writers that were seen in the last minute. A writer is seen while it waits for records.
+    /// The other writers that were seen in the last minute, except those that have ended in an orderly way. A writer is
+    /// seen while it waits for records.
     fn peers(&self) -> Result<Vec<Peer>>;
 
     /// Begins to copy another log into this one. If it is empty, all calls of other writers fail with `conflict` until
