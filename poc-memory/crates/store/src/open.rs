@@ -124,8 +124,8 @@ pub(super) fn open(
     let mut restored = None;
     if suspect.is_damaged()? {
         let copied = options.shared_log.as_ref();
-        let outcome =
-            copied.map(|(shared, start)| damaged_copy::restore(directory, (shared.as_ref(), *start), &options));
+        let outcome = copied
+            .map(|(shared, start)| damaged_copy::restore(directory, (shared.as_ref(), *start), &options));
         match outcome.transpose()? {
             Some(Ok(copy)) => {
                 (log, prefix_end) = (copy.log, copy.prefix_end);
