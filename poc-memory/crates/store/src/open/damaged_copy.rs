@@ -98,7 +98,7 @@ fn restore_with(
     create_log_directory(&log_directory, directory, options.disk.as_ref())?;
     let (files, from) =
         match shared_snapshot::fetch(directory, options.disk.as_ref(), shared, start, &move_aside)? {
-            CopyBeginning::Snapshot(files) => (files, "a snapshot"),
+            CopyBeginning::Snapshot(files) => (files, "a snapshot, without earlier history"),
             CopyBeginning::FirstRecord(_) => {
                 move_aside()?;
                 (None, "the first change that the shared log has")
