@@ -160,7 +160,8 @@ impl Op for InsertRequest {
             return Ok(InsertOutput { notes: Some(notes.collect()), ..InsertOutput::default() });
         }
         let warning = self.check_secrets(ctx);
-        let Commit { seq, value: done } = poc_notes::insert::commit(ctx.memory, self.draft(ctx)?, cause)?;
+        let draft = || self.clone().draft(ctx);
+        let Commit { seq, value: done } = poc_notes::insert::commit(ctx.memory, draft, cause)?;
         Ok(InsertOutput {
             seq: (!done.duplicate).then_some(seq),
             id: Some(done.id),

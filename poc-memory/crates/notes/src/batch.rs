@@ -24,6 +24,21 @@ pub fn insert_all<N>(
     cause: &Cause,
     progress: &dyn Fn(u64),
 ) -> Result<Vec<Result<InsertReport>>> {
+    let finish = |chunk, stored: &mut Vec<Result<InsertReport>>| -> Result<()> {
+        let place = stored.len();
+        for (done, note) in store(memory, chunk, cause)?.into_iter().zip(notes.iter().skip(place)) {
+            stored.push(match done.transpose() {
+                Some(done) => done,
+                // Another writer was faster, so the note is prepared again.
+                None => {
+                    let cause = cause.part(memory.now());
+                    let done = insert::commit(memory, || draft(note), cause).map(|done| done.value);
+                    separate_note_errors(done)?
+                }
+            });
+        }
+        Ok(())
+    };
     let mut stored = Vec::new();
     let mut chunk = Chunk::of(memory.config.import.chunk);
     let mut pending = PendingNotes::default();
@@ -31,7 +46,7 @@ pub fn insert_all<N>(
         cancellation::check()?;
         let mut made = draft(note);
         if pending.may_be_named_by(&made) {
-            stored.extend(store(memory, chunk.take(), cause)?);
+            finish(chunk.take(), &mut stored)?;
             progress(stored.len() as u64);
             pending = PendingNotes::default();
             made = draft(note);
@@ -43,12 +58,12 @@ pub fn insert_all<N>(
         }
         chunk.push(made);
         if chunk.is_full() {
-            stored.extend(store(memory, chunk.take(), cause)?);
+            finish(chunk.take(), &mut stored)?;
             progress(stored.len() as u64);
             pending = PendingNotes::default();
         }
     }
-    stored.extend(store(memory, chunk.take(), cause)?);
+    finish(chunk.take(), &mut stored)?;
     progress(stored.len() as u64);
     Ok(stored)
 }
@@ -81,8 +96,12 @@ impl PendingNotes {
     }
 }
 
-/// Stores a chunk in one transaction.
-fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Vec<Result<InsertReport>>> {
+/// Stores a chunk in one transaction. The result is `None` for notes that must be prepared again.
+fn store(
+    memory: &Memory,
+    chunk: Vec<Result<Draft>>,
+    cause: &Cause,
+) -> Result<Vec<Result<Option<InsertReport>>>> {
     let mut wrong: Vec<Option<Error>> = Vec::with_capacity(chunk.len());
     let mut drafts = Vec::new();
     for draft in chunk {
@@ -99,7 +118,8 @@ fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Ve
     let now = cause.at;
     let done = memory.store.transact(cause, |tx| {
         let apply = |note: &Result<insert::PreparedNote>| match note {
-            Ok(note) => separate_note_errors(insert::apply(tx, note, now)),
+            Ok(note) if note.is_outdated(tx)? => Ok(Ok(None)),
+            Ok(note) => separate_note_errors(insert::apply(tx, note, now).map(Some)),
             Err(error) => Ok(Err(error.clone())),
         };
         prepared.iter().map(apply).collect::<Result<Vec<_>>>()

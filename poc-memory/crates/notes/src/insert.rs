@@ -17,6 +17,10 @@ pub struct PreparedNote {
     content: Content,
     supersedes: Option<NodeId>,
     ignores_labels: bool,
+    /// Whether it updates the note that has its key, if there is one.
+    is_update: bool,
+    /// Whether the update is only for a certain version.
+    expects_version: bool,
     provenance: String,
     config: Arc<Config>,
 }
@@ -40,6 +44,22 @@ impl PreparedNote {
             }
         }
     }
+
+    /// Whether it must be prepared again, because another writer has stored, changed or deleted the note that it
+    /// depends on since it was prepared.
+    pub(super) fn is_outdated(&self, tx: &Transaction<'_>) -> Result<bool> {
+        let planned = match &self.content {
+            Content::Known(id) => return Ok(tx.node(*id)?.is_none()),
+            Content::New(planned) => planned,
+        };
+        if !self.is_update || self.expects_version {
+            return Ok(false);
+        }
+        match planned.replaces {
+            Some(version) => Ok(!is_unchanged(tx.node(planned.node.id)?.as_ref(), &planned.node, version)),
+            None => Ok(tx.find_key(&planned.node.key)?.is_some()),
+        }
+    }
 }
 
 /// The result of inserting a note.
@@ -61,19 +81,38 @@ pub struct InsertReport {
     pub semantic_edges: usize,
 }
 
+/// Maximum number of times that a note is prepared because other writers change what it depends on. In each round, at
+/// least one of them finishes.
+const MAX_PREPARATIONS: usize = 30;
+
 /// Prepares and stores one note.
 ///
 /// # Errors
-/// `invalid_argument` for an invalid draft, `conflict` if the key is taken or the note changed in between; those of the
-/// embedder and the store.
+/// `invalid_argument` for an invalid draft, `conflict` if the key is taken, the note does not have the expected
+/// version, or other writers keep changing it; those of the embedder and the store.
 pub fn insert(memory: &Memory, draft: Draft, cause: Cause) -> Result<InsertReport> {
-    Ok(commit(memory, draft, cause)?.value)
+    Ok(commit(memory, || Ok(draft.clone()), cause)?.value)
 }
 
-/// Like [`insert`], with the sequence number of the transaction.
-pub fn commit(memory: &Memory, draft: Draft, cause: Cause) -> Result<Commit<InsertReport>> {
-    let prepared = prepare(memory, draft)?;
+/// Like [`insert`], with the sequence number of the transaction. `draft` is called again if another writer changes what
+/// the note depends on before it is stored, because the draft may depend on it, too.
+pub fn commit(
+    memory: &Memory,
+    draft: impl Fn() -> Result<Draft>,
+    cause: Cause,
+) -> Result<Commit<InsertReport>> {
     let now = cause.at;
+    for _ in 1..MAX_PREPARATIONS {
+        let prepared = prepare(memory, draft()?)?;
+        let stored = memory.store.transact(cause.clone(), |tx| match prepared.is_outdated(tx)? {
+            true => Ok(None),
+            false => apply(tx, &prepared, now).map(Some),
+        })?;
+        if let Some(value) = stored.value {
+            return Ok(Commit { seq: stored.seq, value });
+        }
+    }
+    let prepared = prepare(memory, draft()?)?;
     memory.store.transact(cause, |tx| apply(tx, &prepared, now))
 }
 
@@ -112,6 +151,7 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
     let draft = draft.checked(&memory.config, now)?;
     let planned = insert_plan::plan(memory, &draft, now)?;
     let (node, supersedes) = (&planned.node, draft.supersedes);
+    let (is_update, expects_version) = (draft.update, draft.if_version.is_some());
     let ignores_labels = draft.ignores_labels && planned.replaces.is_none();
     let same = same_content(|hash| memory.store.find_hash(hash), node, ignores_labels)?;
     let content = match (planned.replaces, same) {
@@ -120,7 +160,7 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
         _ => Content::New(Box::new(planned)),
     };
     let (provenance, config) = (draft.provenance, memory.config.clone());
-    Ok(PreparedNote { content, supersedes, ignores_labels, provenance, config })
+    Ok(PreparedNote { content, supersedes, ignores_labels, is_update, expects_version, provenance, config })
 }
 
 /// The note with the same content, also with the title that an earlier release derived from it. With `ignores_labels`,
@@ -179,7 +219,7 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
     let retired = prepared.supersedes.map(|old| supersede::check(tx, old)).transpose()?;
     match planned.replaces {
         Some(version) => check_unchanged(tx, &node, version)?,
-        None => node.key = free_key(tx, &node, planned.is_key_derived, retired.as_ref())?,
+        None => node.key = free_key(tx, &node, planned.is_key_derived, prepared.is_update, retired.as_ref())?,
     }
 
     if let Some(mut old) = retired.clone() {
@@ -263,8 +303,8 @@ fn put_activity(tx: &mut Transaction<'_>, node: &Node, planned: &PlannedNote, no
 /// Checks that the node to update was not changed since the update was prepared, and that it is live.
 fn check_unchanged(tx: &Transaction<'_>, next: &Node, version: u32) -> Result<()> {
     let stored = tx.node(next.id)?;
-    if stored.as_ref().is_none_or(|stored| stored.version != version || stored.key != next.key) {
-        let error = Error::conflict(format!("`{}` was changed in between", next.key)).hint("try again");
+    if !is_unchanged(stored.as_ref(), next, version) {
+        let error = changed_in_between(&next.key);
         return Err(match stored {
             Some(stored) => error.version(stored.version),
             None => error,
@@ -280,14 +320,33 @@ fn check_unchanged(tx: &Transaction<'_>, next: &Node, version: u32) -> Result<()
     })
 }
 
+/// The error for an update of a note that another writer has stored or changed since the update was prepared.
+fn changed_in_between(key: &str) -> Error {
+    Error::conflict(format!("`{key}` was changed in between")).hint("try again")
+}
+
+/// Whether the stored node still has the key and the version that the update of it was prepared for.
+fn is_unchanged(stored: Option<&Node>, next: &Node, version: u32) -> bool {
+    stored.is_some_and(|stored| stored.version == version && stored.key == next.key)
+}
+
 /// The key of a new node: a derived key is made unique, a given key must be free.
-fn free_key(tx: &Transaction<'_>, node: &Node, is_derived: bool, retired: Option<&Node>) -> Result<String> {
+fn free_key(
+    tx: &Transaction<'_>,
+    node: &Node,
+    is_derived: bool,
+    is_update: bool,
+    retired: Option<&Node>,
+) -> Result<String> {
     if is_derived {
         return key::unique(&node.key, |key| Ok(tx.find_key(key)?.is_some()));
     }
     let Some(owner) = rename::other_owner(tx, &node.key, retired.map_or(node.id, |old| old.id))? else {
         return Ok(node.key.clone());
     };
+    if is_update {
+        return Err(changed_in_between(&node.key).version(owner.version));
+    }
     let mut hint = format!(
         "give `update` to store it as a new version, `supersedes` with `{}` to retire the old note, or another key to \
          keep both",

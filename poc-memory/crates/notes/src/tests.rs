@@ -5,12 +5,14 @@ mod shared_snapshot;
 use super::link::{self, Link, LinkOutcome};
 use super::testing::{TestMemory, draft};
 use super::weight::{self, WeightChange};
-use super::{Draft, delete, history, insert, supersede, visit};
+use super::{Draft, Memory, batch, delete, history, insert, supersede, visit};
 use poc_config::Config;
+use poc_embed::Embedder;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Span;
 use poc_graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome, former_title_of, title_of};
 use poc_store::Transaction;
+use std::sync::Arc;
 
 fn describe(error: Error) -> String {
     format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
@@ -200,6 +202,89 @@ fn a_change_between_preparing_and_storing_is_detected() {
     assert_eq!((second.id, second.duplicate), (first.id, true));
     // Once more, the key is taken.
     assert!(write(&memory, |tx| insert::apply(tx, &fresh, now)).unwrap().duplicate);
+}
+
+/// The hash embedder, with a writer that stores the next of its texts as the note `journal` at each call.
+struct RacingEmbedder {
+    memory: Memory,
+    texts: parking_lot::Mutex<Vec<&'static str>>,
+}
+
+impl RacingEmbedder {
+    /// A handle to the memory whose notes are prepared while another handle stores these texts, the last one first.
+    fn over(memory: &TestMemory, texts: &[&'static str]) -> Memory {
+        let racing =
+            RacingEmbedder { memory: Memory::clone(memory), texts: parking_lot::Mutex::new(texts.to_vec()) };
+        Memory { embedder: Arc::new(racing), ..Memory::clone(memory) }
+    }
+}
+
+impl Embedder for RacingEmbedder {
+    fn name(&self) -> &str {
+        self.memory.embedder.name()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.memory.embedder.dimensions()
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let next = self.texts.lock().pop();
+        if let Some(text) = next {
+            let draft = Draft { key: Some("journal".into()), update: true, ..draft(text) };
+            insert::insert(&self.memory, draft, self.memory.cause("manual", "insert"))?;
+        }
+        self.memory.embedder.embed(texts)
+    }
+
+    fn contextual(&self) -> bool {
+        self.memory.embedder.contextual()
+    }
+}
+
+#[test]
+fn an_update_is_prepared_again_if_another_writer_is_faster() {
+    let memory = TestMemory::new();
+    let update = |text: &str| Draft { key: Some("journal".into()), update: true, ..draft(text) };
+    // The first writer stores the note and the second changes it, each while the update is prepared.
+    let slow = RacingEmbedder::over(&memory, &["Changed by another writer.", "Stored by another writer."]);
+    let done = insert::insert(&slow, update("Stored by the slow writer."), slow.cause("manual", "insert"));
+    let done = done.unwrap();
+    assert_eq!((done.updated, done.version), (true, 3));
+    assert_eq!(node(&memory, done.id).body, "Stored by the slow writer.");
+    assert_eq!(memory.store.view().node_count(), 1);
+
+    // The same in a batch, in which the other notes are not stored twice.
+    let slow = RacingEmbedder::over(&memory, &["Changed once more."]);
+    let drafts = [update("From a batch."), draft("Another note of the batch.")];
+    let cause = slow.cause("manual", "insert");
+    let stored = batch::insert_all(&slow, &drafts, |draft| Ok(draft.clone()), &cause, &|_| {}).unwrap();
+    let stored: Vec<_> =
+        stored.into_iter().map(|done| done.unwrap()).map(|done| (done.key, done.version)).collect();
+    assert_eq!(stored[0], ("journal".to_owned(), 5));
+    assert_eq!(stored[1], ("another-note-of-the-batch".to_owned(), 1));
+    assert_eq!(node(&memory, done.id).body, "From a batch.");
+
+    // An update of a certain version is not made on another one.
+    for version in [0, 5] {
+        let slow = RacingEmbedder::over(&memory, &["Changed again."]);
+        let draft = Draft { if_version: Some(version), ..update("Too late.") };
+        let refused = insert::insert(&slow, draft, slow.cause("manual", "insert")).unwrap_err();
+        assert_eq!(refused.code, Code::Conflict);
+    }
+}
+
+#[test]
+fn an_update_gives_up_if_other_writers_never_stop() {
+    let memory = TestMemory::new();
+    let texts: Vec<&'static str> = ["One.", "Two."].into_iter().cycle().take(100).collect();
+    let slow = RacingEmbedder::over(&memory, &texts);
+    let draft = Draft { key: Some("journal".into()), update: true, ..draft("Never stored.") };
+    let refused = insert::insert(&slow, draft, slow.cause("manual", "insert")).unwrap_err();
+    insta::assert_snapshot!(describe(refused), @r"
+    conflict: `journal` was changed in between
+    try again
+    ");
 }
 
 #[test]
