@@ -66,6 +66,7 @@ impl Op for List {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ListOutput> {
         let limit = argument::count("limit", self.limit, (LIMIT, ctx.memory.config.list.limit))?;
+        self.node_type.as_deref().map_or(Ok(()), |name| poc_notes::known_type(name, &ctx.memory.config))?;
         let (view, visibility) = (ctx.memory.store.view(), ctx.visibility(self.quarantined));
         let words = keyword_normalization::normalize(&self.keywords)?;
         // A keyword that no note ever had has no number, and no note matches it.

@@ -108,7 +108,7 @@ pub(crate) struct Search {
     #[serde(default)]
     at: Option<HistoryPoint>,
     /// How many notes, at most 1,000. Without it, words alone find up to 8, words with stages up to 20, and
-    /// stages alone up to 1,000. A `limit:` stage takes precedence
+    /// stages alone up to 1,000, unless a `limit:` stage gives another number
     #[arg(
         long = "limit",
         short = 'n',
@@ -120,6 +120,12 @@ pub(crate) struct Search {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     top_k: Option<usize>,
+    // The surface that adds it does not know whether the pipeline has a `limit:` stage.
+    /// How many notes if neither `top_k` nor a `limit:` stage says so
+    #[arg(skip)]
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    default_limit: Option<usize>,
     /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
@@ -130,8 +136,8 @@ pub(crate) struct Search {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SearchOutput {
     results: Vec<SearchRow>,
-    /// How many more notes the pipeline found. Without `limit:`, an answer has at most `top_k`, or 20 with a
-    /// text and 1,000 without; `offset:` at the end of the pipeline returns the next ones.
+    /// How many more notes the pipeline found. An answer has at most `top_k`; without it and without `limit:`, at
+    /// most 20 with a text and 1,000 without. `offset:` at the end of the pipeline returns the next ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
     /// Pairs of similar notes in different communities.
@@ -200,17 +206,17 @@ impl Search {
         self.pipeline.is_empty()
     }
 
-    /// Maximum number of hits, unless the pipeline has a `limit:` stage.
+    /// The number of hits that the request asks for, or the default for a pipeline without a `limit:` stage.
     ///
     /// # Errors
     /// `invalid_argument` at `top_k` if it is out of range.
     fn max_hits(&self, config: &SearchConfig) -> Result<usize> {
         let default = if self.has_words() && !self.is_plain() { config.limit } else { MAX_HITS };
-        let wanted = self.top_k.unwrap_or(default);
+        let wanted = self.top_k.or(self.default_limit).unwrap_or(default);
         if !(1..=MAX_HITS).contains(&wanted) {
             return Err(Error::invalid(format!("{wanted} is out of range"))
                 .hint(format!(
-                    "give a number from 1 to {MAX_HITS}, or set a limit in the pipeline with `limit:`"
+                    "give a number from 1 to {MAX_HITS}, or leave it out and set a limit in the pipeline with `limit:`"
                 ))
                 .field("top_k"));
         }
@@ -249,8 +255,8 @@ impl Op for Search {
         let pipeline = self.parsed(config, &names)?;
         let snapshot = ReadSnapshot::of(ctx.memory, self.at)?
             .with_quarantined(ctx.visibility(self.quarantined).quarantined);
-        let bound = if pipeline.has_limit() { usize::MAX } else { wanted };
-        let has_number = self.top_k.is_some();
+        let bound = if pipeline.has_limit() { self.top_k.unwrap_or(usize::MAX) } else { wanted };
+        let has_number = self.top_k.or(self.default_limit).is_some();
         let narrows = has_words && !is_plain && !has_number && pipeline.narrows_plain_search();
         // In another order, notes below the average would come before those that the words find.
         let min_score = (narrows && pipeline.sorted_by().is_some()).then_some(config.min_score);
@@ -333,7 +339,7 @@ impl Op for Search {
         }
         if output.pairs_left_out > 0 {
             let more = plural(output.pairs_left_out as u64, "more pair");
-            let _ = writeln!(text, "{more} left out: add `-p limit:N`");
+            let _ = writeln!(text, "{more} left out: add `-n N`");
         }
         if let Some(explanation) = &output.explain {
             let _ = write!(text, "\n{explanation}");

@@ -2,7 +2,7 @@
 
 /// Fields of `insert` that surfaces give and that are not in the schema, each with the separator behind it in serde's
 /// list of the known fields.
-const INTERNAL_FIELDS: [&str; 2] = ["`project_if_new`, ", "`must_exist`, "];
+const INTERNAL_FIELDS: [&str; 3] = ["`project_if_new`, ", "`must_exist`, ", "`default_limit`, "];
 
 /// The message without the fields that no caller may give.
 fn without_internal_fields(message: &str) -> String {

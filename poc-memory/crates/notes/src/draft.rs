@@ -221,7 +221,10 @@ pub(super) fn check_size(title: &str, body: &str, keywords: &[String], limit: us
 }
 
 /// Checks that a type is known.
-pub(super) fn known_type(name: &str, config: &Config) -> Result<()> {
+///
+/// # Errors
+/// `invalid_argument` at `type`, with the nearest type or all types as the hint.
+pub fn known_type(name: &str, config: &Config) -> Result<()> {
     if config.node_types().any(|known| known == name) {
         return Ok(());
     }

@@ -110,7 +110,7 @@ fn a_text_is_retrieved_and_a_pipeline_is_searched() {
     );
     check("memory_search", json!({"query": "tea"}), "retrieve", retrieved("tea", 8));
     check("memory_search", json!({"terms": ["green", "tea"]}), "retrieve", retrieved("green tea", 8));
-    let searched = |stages: Value| json!({"quarantined": false, "pipeline": stages, "top_k": 8});
+    let searched = |stages: Value| json!({"quarantined": false, "pipeline": stages, "default_limit": 8});
     check("memory_search", json!({"pipeline": "all"}), "search", searched(json!(["all"])));
     check("memory_search", json!({"pipeline": "[\"all\"]"}), "search", searched(json!(["all"])));
     check(

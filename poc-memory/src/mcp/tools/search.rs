@@ -98,12 +98,13 @@ impl DefaultTool for MemorySearch {
             "retrieve"
         } else {
             request.insert("pipeline".into(), json!(self.pipeline));
-            // Applies unless the pipeline sets a limit.
-            request.insert("top_k".into(), limit.into());
+            // The default applies unless the pipeline sets a limit.
+            let field = if self.limit.is_some() { "top_k" } else { "default_limit" };
+            request.insert(field.into(), limit.into());
             "search"
         };
         let mut answer: SearchAnswer = json::decode_answer(op, &ops.call(op, request)?)?;
-        // A limit of the model takes precedence over that of the pipeline, and an answer is always bounded.
+        // An answer is always bounded.
         let bound = self.limit.unwrap_or(MAX_LIMIT) as usize;
         answer.left_out += truncate(&mut answer.results, bound);
         answer.pairs_left_out += truncate(&mut answer.pairs, bound);

@@ -32,6 +32,35 @@ fn search_lists_its_results() {
 }
 
 #[test]
+fn a_number_bounds_every_search() {
+    let memory = filled();
+    let check = |line: &str, count: usize, left_out: Option<u64>| {
+        let answer = json(&memory, line);
+        let shown = answer["results"].as_array().unwrap().len();
+        assert_eq!((shown, answer["left_out"].as_u64()), (count, left_out), "{line}");
+    };
+    check("search -p 'all | limit:2' -n 1", 1, Some(1));
+    check("search -p 'all | limit:1' -n 2", 1, None);
+    check("search journal -p 'limit:2 | sort:created' -n 1", 1, Some(1));
+    check("search journal btree -n 1", 1, None);
+    let shown = text_output(&memory, "search -p 'all | limit:2' -n 1");
+    assert!(shown.ends_with("1 more note left out: add `-n N` or `-p offset:1`\n"), "{shown}");
+}
+
+/// A surface that bounds its answers does not know whether a pipeline has a limit.
+#[test]
+fn a_limit_in_the_pipeline_replaces_the_default_of_a_surface() {
+    let memory = filled();
+    let ctx =
+        Ctx { memory: &memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
+    let count = |stages: &str| {
+        let request = serde_json::json!({"pipeline": [stages], "default_limit": 1});
+        find("search").unwrap().run(&ctx, request).unwrap()["results"].as_array().unwrap().len()
+    };
+    assert_eq!((count("all"), count("all | limit:2")), (1, 2));
+}
+
+#[test]
 fn a_search_for_words_that_read_like_stages_names_the_pipeline() {
     let memory = filled();
     let notice = |line: &str| {

@@ -17,6 +17,8 @@ fn an_invalid_request_names_the_field() {
     // The field that surfaces add is not among the known ones.
     check("insert", serde_json::json!({"colour": "red"}), Some("colour"), "`if_version`, `notes`");
     check("insert", serde_json::json!({"title": "x", "emotion": "much"}), Some("emotion"), "invalid type");
+    check("list", serde_json::json!({"type": "bogus"}), Some("type"), "unknown type `bogus`; the types are");
+    check("list", serde_json::json!({"type": "semantics"}), Some("type"), "did you mean `semantic`?");
     check("link", serde_json::json!({"from": "btree"}), Some("to"), "missing field `to`");
     check(
         "weight",
