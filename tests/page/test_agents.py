@@ -27,7 +27,7 @@ def test_a_person_writes_an_agent_and_sees_its_first_run(browser):
     line = text.split("\n").index("[query]") + 2
     assert page.inner_text(".problems .bad button") == f"line {line}"
     assert "unknown key query.pipelin" in page.inner_text(".problems").replace("`", "")
-    checked = browser.world.run("agent", "check", "gardener", "--file", page.input_value("agent-editor textarea"), check=False)
+    checked = browser.world.run("agent", "check", "gardener", "--text", page.input_value("agent-editor textarea"), check=False)
     assert f"agents/gardener.toml:{line}" in checked and "unknown key `query.pipelin`" in checked
     assert page.is_disabled("agent-editor button.primary")
     page.click(".problems button")

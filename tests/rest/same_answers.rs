@@ -149,7 +149,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         (
             "POST /v1/agent/check",
             Some(json!({"agent": "linker", "file": "[query]\n"})),
-            vec!["agent", "check", "linker", "--file", "[query]\n"],
+            vec!["agent", "check", "linker", "--text", "[query]\n"],
         ),
         ("GET /v1/agent/test?agent=linker", None, vec!["agent", "test", "linker"]),
         ("GET /v1/agent/schema", None, vec!["agent", "schema"]),

@@ -45,7 +45,7 @@ impl Globals {
                 "min-seq",
                 "Wait until the change with this number is visible; `as_of` of an answer contains the number",
             )
-            .value_name("NUMBER")
+            .value_name("SEQ")
             .value_parser(clap::value_parser!(u64)),
             global("color", "When to use colours: auto, always or never; `NO_COLOR` is respected")
                 .value_name("WHEN")

@@ -32,7 +32,7 @@ const SHOWN_NOTES: usize = 20;
 #[group(id = "repair")]
 pub(super) struct RepairStore {
     /// The source of the repair; without options, `poc-memory repair` lists the sources
-    #[arg(long, value_enum, conflicts_with = "undo")]
+    #[arg(long, value_name = "SOURCE", value_enum, conflicts_with = "undo")]
     from: Option<RepairFrom>,
     /// Bring back what the last repair replaced
     #[arg(long)]

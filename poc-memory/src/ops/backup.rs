@@ -20,7 +20,7 @@ pub(crate) struct Backup {
     #[arg(value_name = "FOLDER|FILE", value_parser = argument::path)]
     #[serde(alias = "folder")]
     pub(crate) path: PathBuf,
-    /// How many intact generations the folder keeps, 1 to 10000; older ones are deleted. A file has one
+    /// How many intact generations the folder keeps, 1 to 10,000; older ones are deleted. A file has one
     /// [default: `[backup] keep`]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]

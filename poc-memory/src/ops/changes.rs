@@ -24,10 +24,10 @@ const SHOWN_NOTES: usize = 3;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Changes {
-    /// How many changes, at most 1000 [default: 20]
+    /// How many changes, at most 1,000 [default: 20]
     #[arg(long, short = 'n', value_name = "N")]
     #[serde(default)]
-    #[schemars(range(min = 1, max = 1000))]
+    #[schemars(range(min = 1, max = 1_000))]
     limit: Option<usize>,
     /// Only the changes by the runs of this agent, approvals of its proposals, and undos of both
     #[arg(long, value_name = "NAME")]

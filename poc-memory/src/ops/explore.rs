@@ -39,7 +39,7 @@ pub(crate) struct Explore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 32))]
     beam: Option<usize>,
-    /// Stop after this many notes, 1 to 256 [default: 12]
+    /// How many notes, at most 256 [default: 12]
     #[arg(long = "limit", short = 'n', alias = "target-count", value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]

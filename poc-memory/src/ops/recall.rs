@@ -34,7 +34,7 @@ pub(crate) struct Recall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 8))]
     hops: Option<usize>,
-    /// How many of the nearest notes are scored, at most 1000 and at least as many as are returned [default: 300]
+    /// How many of the nearest notes are scored, at most 1,000 and at least as many as are returned [default: 300]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]

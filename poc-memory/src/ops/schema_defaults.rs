@@ -30,8 +30,10 @@ fn extract_default(field: &mut Value) {
     else {
         return;
     };
-    // JSON where it parses as JSON, otherwise a string.
-    let default = serde_json::from_str(default).unwrap_or_else(|_| Value::from(default));
+    // JSON where it parses as JSON, also with commas between thousands, otherwise a string.
+    let number = serde_json::from_str(&default.replace(',', "")).ok().filter(Value::is_number);
+    let default =
+        number.or_else(|| serde_json::from_str(default).ok()).unwrap_or_else(|| Value::from(default));
     let sentence = Value::from(sentence);
     field.insert("description".into(), sentence);
     field.insert("default".into(), default);
@@ -52,6 +54,10 @@ mod tests {
         check(
             json!({"type": "integer", "description": "Hops, 1 to 8 [default: 3]"}),
             json!({"type": "integer", "description": "Hops, 1 to 8", "default": 3}),
+        );
+        check(
+            json!({"type": "integer", "description": "Notes [default: 2,000]"}),
+            json!({"type": "integer", "description": "Notes", "default": 2000}),
         );
         check(
             json!({"type": "string", "description": "Type [default: semantic]", "default": null}),

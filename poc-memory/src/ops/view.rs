@@ -30,12 +30,12 @@ pub(crate) struct ViewRequest {
     #[arg(long, value_name = "NOTE", conflicts_with = "pipeline")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     around: Option<String>,
-    /// Maximum number of notes, 1 to 100000 [default: 2000]
+    /// How many notes, at most 100,000 [default: 2,000]
     #[arg(long, short = 'n', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     limit: Option<usize>,
-    /// Maximum number of edges, 0 to 100000: the strongest, those of each note first [default: 10000]
+    /// How many edges, 0 to 100,000: the strongest, those of each note first [default: 10,000]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100_000))]

@@ -230,7 +230,7 @@ mod tests {
         {"name":"keywords","in":"query","required":false,"schema":{"type":"array","items":{"type":"string"},"default":[]},"description":"Start only from notes with one of these keywords"}
         {"name":"depth","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":3,"maximum":8},"description":"Number of hops, 1 to 8"}
         {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":4,"maximum":32},"description":"Beam width: paths kept after each hop, 1 to 32"}
-        {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":12,"maximum":256},"description":"Stop after this many notes, 1 to 256"}
+        {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":12,"maximum":256},"description":"How many notes, at most 256"}
         {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Include quarantined notes, which no person has approved. Only models need this: a person always sees them"}
         {"name":"tenant","in":"query","required":false,"schema":{"type":"object","additionalProperties":{"type":"string"}},"style":"deepObject","explode":true,"description":"The tenant: `{\"key\": \"value\"}`. A request sees only the notes of its tenant; if omitted, those of the default tenant"}
         "#);

@@ -19,7 +19,8 @@ pub(crate) struct AgentCheck {
     agent: Option<String>,
     /// Text of the agent file, in place of the one on disk
     #[arg(
-        long,
+        long = "text",
+        alias = "file",
         value_name = "TEXT",
         requires = "agent",
         value_parser = argument::text,

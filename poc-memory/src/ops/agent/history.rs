@@ -16,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number of runs listed by default.
 const DEFAULT_LIMIT: usize = 20;
 
+/// Maximum number of runs listed.
+const MAX_LIMIT: usize = 10_000;
+
 /// List past runs, newest first, including skipped ones with the reason. `consolidate` names the runs of scheduled
 /// consolidation.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -24,9 +27,10 @@ pub(crate) struct AgentHistory {
     /// Name of the agent; if omitted, all agents
     #[serde(default)]
     agent: Option<String>,
-    /// How many runs [default: 20]
+    /// How many runs, at most 10,000 [default: 20]
     #[arg(long, short = 'n', value_name = "N")]
     #[serde(default)]
+    #[schemars(range(min = 1, max = 10_000))]
     limit: Option<usize>,
     /// List only runs with one of these statuses
     #[arg(
@@ -105,8 +109,10 @@ impl Op for AgentHistory {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentHistoryOutput> {
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
-        if limit == 0 {
-            return Err(Error::invalid("`limit` cannot be 0").hint("give a number from 1 up").field("limit"));
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            return Err(Error::invalid(format!("{limit} is out of range"))
+                .hint(format!("give a number from 1 to {MAX_LIMIT}"))
+                .field("limit"));
         }
         let statuses = if self.status.is_empty() { &Status::ALL[..] } else { &self.status };
         let most = if self.waiting { usize::MAX } else { limit };

@@ -16,7 +16,8 @@ pub(crate) struct AgentSave {
     agent: String,
     /// Text of the agent file
     #[arg(
-        long,
+        long = "text",
+        alias = "file",
         value_name = "TEXT",
         value_parser = argument::text,
         help = "Text of the agent file; `-` reads standard input"
