@@ -473,10 +473,17 @@ fn conflict(tx: &Transaction<'_>, node: &Node) -> Result<Option<String>> {
         if let Some(owner) = tx.find_key(name)?
             && let Some(owner) = tx.node(owner)?
         {
-            return Ok(Some(format!(
-                "`{}`: the name `{name}` now belongs to the note `{}`",
-                node.key, owner.key
-            )));
+            let text = match (&owner.title, &owner.body) == (&node.title, &node.body) {
+                true => "the same text",
+                false => "another text",
+            };
+            return Ok(Some(match owner.key == node.key {
+                true => format!("`{}`: the memory has another note of this name, with {text}", node.key),
+                false => format!(
+                    "`{}`: its name `{name}` now belongs to the note `{}`, which has {text}",
+                    node.key, owner.key
+                ),
+            }));
         }
     }
     if node.state.is_live()
@@ -532,6 +539,33 @@ mod tests {
             let classified = memory.store.preview(|tx| classify(tx, &record, &accepted)).unwrap();
             assert_eq!(classified, expected, "{table:?}");
         }
+    }
+
+    #[test]
+    fn a_conflict_names_the_other_note_and_says_whether_its_text_differs() {
+        let memory = TestMemory::new();
+        let own = memory.note("gate", "The gate opens at noon.");
+        let own = memory.store.node(own).unwrap().unwrap();
+        let of = |key: &str, body: &str, aliases: &[&str]| {
+            let aliases = aliases.iter().map(|alias| (*alias).to_owned()).collect();
+            let id = memory.new_node_id();
+            let mut node = Node { id, key: key.into(), body: body.into(), aliases, ..own.clone() };
+            node.content_hash = node.hash();
+            memory.store.preview(|tx| conflict(tx, &node)).unwrap().unwrap_or_default()
+        };
+        let shown = [
+            of("gate", "The gate opens at dawn.", &[]),
+            of("gate", &own.body, &[]),
+            of("door", "The door is shut.", &["gate"]),
+            of("door", &own.body, &[]),
+            of("door", "The door is shut.", &[]),
+        ];
+        insta::assert_snapshot!(shown.join("\n"), @r"
+        `gate`: the memory has another note of this name, with another text
+        `gate`: the memory has another note of this name, with the same text
+        `door`: its name `gate` now belongs to the note `gate`, which has another text
+        `door`: the note `gate` has the same text
+        ");
     }
 
     /// A store that an earlier release has repaired may have links and visits of a note that it lacks.
