@@ -218,8 +218,10 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     );
     assert_eq!(records["lost_changes"].as_array().unwrap().len(), 0);
     assert!(log["fewer_notes"].as_u64().unwrap() > 0, "{log}");
-    // A choice without `--yes` only shows itself.
-    repair(&world, &["--from", "records"]);
+    // A choice without `--yes` is refused, as an undo is.
+    let refused = world.json_with_status(&["repair", "--from", "records"], 2);
+    assert_eq!(refused["error"]["message"], "the store was not repaired", "{refused}");
+    assert!(refused["error"]["hint"].as_str().unwrap().contains("`--yes`"), "{refused}");
     assert!(files(&store) == before);
     let done = &repair(&world, &["--from", "records", "--yes"])["repaired"];
     assert_eq!(done["replaced"], "repair-1");

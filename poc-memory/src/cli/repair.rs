@@ -22,9 +22,9 @@ const SHOWN_NOTES: usize = 20;
 
 /// Repair a damaged store
 ///
-/// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done, what each
+/// A store whose log is damaged opens for reading only. Without options, this shows what can be done, what each
 /// choice keeps and loses, and which known backups may have lost changes. It changes nothing. With `--from` and
-/// `--yes`, the store is repaired from that source. Replaced files are moved to `quarantine/` in the folder of
+/// `--yes`, the store is repaired from that source. `--from` and `--undo` require `--yes`. Replaced files are moved to `quarantine/` in the folder of
 /// the store and never deleted: `--undo` brings them back, and `doctor quarantine` shows what is there and
 /// restores single parts. No daemon may run. If the store is not damaged, this says so; the exit status is then 3
 /// if a repair was to be carried out, and 0 otherwise.
@@ -37,7 +37,7 @@ pub(super) struct RepairStore {
     /// Bring back what the last repair replaced
     #[arg(long)]
     undo: bool,
-    /// Carry out the repair
+    /// Carry out the repair, or undo it
     #[arg(long, short)]
     yes: bool,
 }
@@ -254,13 +254,12 @@ impl LocalCommand for RepairStore {
         // If the settings are invalid, the store is taken for one without a shared log, so that it can be repaired.
         let is_copy = context.config().is_ok_and(|config| !config.store.log.is_empty());
         let advice = if is_copy { copy_advice(&directory) } else { None };
-        let output = |repair: &Repair, choices| choices_output(context, repair, choices, advice.clone());
         let Some(repair) = Repair::of(&directory, is_copy)? else {
             return Ok(RepairOutput::NotDamaged { requested: self.from.filter(|_| self.yes) });
         };
         let mut choices = choices(&repair.options()?, &repair.parts());
         let Some(from) = self.from else {
-            return Ok(output(&repair, choices));
+            return Ok(choices_output(context, &repair, choices, advice));
         };
         let offered: Vec<String> = choices.iter().map(|choice| format!("`{}`", choice.from.name())).collect();
         choices.retain(|choice| choice.from == from);
@@ -284,7 +283,11 @@ impl LocalCommand for RepairStore {
             return Err(Error::invalid(message).hint(hint).field("from"));
         };
         if !self.yes {
-            return Ok(output(&repair, vec![choice]));
+            return Err(Error::invalid("the store was not repaired")
+                .hint(
+                    "repeat the command with `--yes`; `poc-memory repair` shows what each choice keeps and loses",
+                )
+                .field("yes"));
         }
         let lost_notes = lost_notes(&repair);
         let RepairReport { replaced, restorable } = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
