@@ -362,6 +362,8 @@ fn one_file_is_a_backup() {
     let second = world.json(&["backup", "memory.tar"]);
     assert!(second["seq"].as_u64() > first["seq"].as_u64() && second["linked_files"] == 0, "{second}");
     let listed = world.json(&["backup", "memory.tar", "--list"])["generations"].clone();
+    let states = world.run(&["backup", "memory.tar", "--list"]).stdout;
+    assert!(states.trim_end().ends_with("not checked"), "{states}");
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]["notes"]), (1, &json!(4)));
     assert_eq!(world.run(&["backup", "memory.tar", "--verify"]).status, 0);
     let (copy, answer) = restored(&world, "memory.tar", None);

@@ -29,7 +29,7 @@ pub(super) struct Backup {
     #[command(flatten)]
     request: ops::Backup,
     /// List the generations of the folder or file. Only manifests are read: a `complete` generation has all files with
-    /// their lengths, a `damaged` one lacks some or failed its last check, and archives are `unread`
+    /// their lengths, a `damaged` one lacks some or failed its last check, and an archive is `not checked`
     #[arg(long, conflicts_with_all = ["keep", "verify"])]
     list: bool,
     /// Check every file of every generation
@@ -91,7 +91,7 @@ impl GenerationOutput {
         match (self.problems.is_empty(), self.verified) {
             (false, _) => "damaged",
             (true, true) => "ok",
-            (true, false) if self.is_archive => "unread",
+            (true, false) if self.is_archive => "not checked",
             (true, false) => "complete",
         }
     }
