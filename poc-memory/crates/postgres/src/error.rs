@@ -15,12 +15,18 @@ pub(crate) fn is_rolled_back(error: &postgres::Error) -> bool {
     error.code().is_some_and(|state| states.contains(&state))
 }
 
+/// The error for a database that does not answer.
+pub(crate) fn unreachable(location: &impl Display, why: impl Display) -> Error {
+    Error::unavailable(format!("log unreachable: `{location}`: {why}"))
+        .hint("check the address, and that the server runs and accepts connections from this machine")
+}
+
 /// The error for a failed call. It contains no password, because the client never puts one into its errors.
 pub(crate) fn failure(location: &impl Display, error: &postgres::Error) -> Error {
     let Some(database) = error.as_db_error() else {
         // The source of the error has the reason, such as a refused connection or an unknown host.
         let reason = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-        return Error::unavailable(format!("log unreachable: `{location}`: {error}{reason}"));
+        return unreachable(location, format_args!("{error}{reason}"));
     };
     let state = database.code();
     let message = format!("log unreachable: `{location}`: {}", database.message());

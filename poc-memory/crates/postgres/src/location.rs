@@ -87,7 +87,7 @@ impl LogLocation {
         config.connect_timeout(settings.connect_timeout);
         config.tcp_user_timeout(settings.timeout);
         config.keepalives_idle(settings.timeout);
-        let text = format!("{}#{}", address.split('?').next().unwrap_or(address), settings.store);
+        let text = format!("{}#{}", without_options(address), settings.store);
         Ok(LogLocation { config, text, settings, calls: CallCount::default() })
     }
 
@@ -136,6 +136,17 @@ impl LogLocation {
         let timeout = format!("SET statement_timeout = {}", self.settings.timeout.as_millis());
         client.batch_execute(&timeout).map_err(of)?;
         Ok(client)
+    }
+}
+
+/// An address with only those of its options that say where the server is. An address with a password is refused before.
+fn without_options(address: &str) -> String {
+    let (base, options) = address.split_once('?').unwrap_or((address, ""));
+    let is_place = |option: &&str| matches!(option.split_once('='), Some(("host" | "hostaddr" | "port", _)));
+    let places: Vec<&str> = options.split('&').filter(is_place).collect();
+    match places.is_empty() {
+        true => base.to_owned(),
+        false => format!("{base}?{}", places.join("&")),
     }
 }
 

@@ -576,7 +576,11 @@ fn no_message_has_a_password() {
     let location = LogLocation::new(settings("postgres://me@127.0.0.1:1/db?options=x")).unwrap();
     assert_eq!(location.to_string(), "postgres://me@127.0.0.1:1/db#a");
     assert!(!format!("{location:?}").contains("hunter2"));
+    let socket = "postgres://me@/db?sslmode=disable&host=/run/postgresql&port=5433";
+    let socket = LogLocation::new(settings(socket)).unwrap();
+    assert_eq!(socket.to_string(), "postgres://me@/db?host=/run/postgresql&port=5433#a");
     let error = PostgresLog::new(location, [1; 16], String::new()).head().unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
     assert!(!error.line().contains("hunter2"), "{error}");
+    assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("the server runs")), "{error:?}");
 }

@@ -3,6 +3,7 @@
 //! The client library has no such limit: if a server is suspended, or a network confirms packets and drops them, a call
 //! never ends.
 
+use crate::error::unreachable;
 use poc_graph::error::{Error, Result};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub(crate) fn within<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
-    let unreachable = |why: String| Error::unavailable(format!("log unreachable: `{location}`: {why}"));
+    let unreachable = |why: String| unreachable(location, why);
     let Some(call) = calls.start() else {
         return Err(unreachable(format!("{MAX_CALLS} earlier calls have received no answer")));
     };
