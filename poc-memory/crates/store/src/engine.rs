@@ -93,8 +93,7 @@ impl From<EngineError> for Error {
             EngineError::Damaged(_)
             | EngineError::DamagedWatermark
             | EngineError::FoundDamaged
-            | EngineError::Unreadable(_)
-            | EngineError::Failed(::sled::Error::Corruption { .. }) => Code::Damaged,
+            | EngineError::Unreadable(_) => Code::Damaged,
             EngineError::Io { .. }
             | EngineError::Copy { .. }
             | EngineError::TemporaryFolder { .. }
@@ -123,6 +122,18 @@ pub(super) fn temporary_write_error(error: &Error) -> Error {
 }
 
 impl EngineError {
+    /// Converts an error of sled. Its descriptions of damage name its own data structures, so only the log of the
+    /// program has them.
+    pub(super) fn of_sled(error: ::sled::Error) -> EngineError {
+        match error {
+            ::sled::Error::Corruption { .. } | ::sled::Error::ReportableBug(_) => {
+                tracing::debug!("{error}");
+                EngineError::Damaged(format!("the file `{}` differs from what was written", sled::FILE))
+            }
+            error => EngineError::Failed(error),
+        }
+    }
+
     /// Converts an error of the operating system. `action` is what was attempted, as a participle: `read`.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> EngineError {
         move |source| EngineError::Io { action, path: path.to_owned(), source }

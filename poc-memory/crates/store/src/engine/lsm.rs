@@ -21,7 +21,8 @@ mod table_files;
 mod tests;
 
 pub(crate) use directory::{
-    delete_open, each_intact_record, integrity, is_readable, newest_seq, record_files, size,
+    IntactRecordVisitor, delete_open, each_intact_record, integrity, is_readable, newest_seq, record_files,
+    size,
 };
 pub(crate) use earlier_layout::is_in as has_earlier_layout;
 pub(crate) use table_files::is_table;

@@ -120,21 +120,19 @@ impl SledEngine {
     /// Runs an operation of sled. Damage may only show when a record is read, as an error or a panic. The directory is
     /// then marked as damaged, and the next open rebuilds the records.
     fn run<T>(&self, work: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {
-        let worked = watchdog::catch_panic(|| Ok(work(&self.db)));
-        let damaged = match &worked {
-            Ok(Ok(_)) => false,
-            Ok(Err(error)) => matches!(error, sled::Error::Corruption { .. } | sled::Error::ReportableBug(_)),
-            Err(_) => true,
+        let error = match watchdog::catch_panic(|| Ok(work(&self.db))) {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) => EngineError::of_sled(error),
+            Err(panic) => EngineError::Damaged(panic.message),
         };
-        if matches!(&worked, Ok(Err(sled::Error::Io(error))) if disk::is_failure(error)) {
-            self.has_failed.store(true, Ordering::SeqCst);
+        match &error {
+            EngineError::Damaged(_) => self.note_damage(),
+            EngineError::Failed(sled::Error::Io(source)) if disk::is_failure(source) => {
+                self.has_failed.store(true, Ordering::SeqCst);
+            }
+            _ => {}
         }
-        let result = worked.and_then(|worked| worked.map_err(|error| EngineError::Failed(error).into()));
-        if !damaged {
-            return result;
-        }
-        self.note_damage();
-        Ok(result.map_err(|error| EngineError::Damaged(error.message))?)
+        Err(error.into())
     }
 
     /// Marks the directory as damaged, so that the next open rebuilds the records.
@@ -341,7 +339,7 @@ fn open_when_unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled:
             Err(sled::Error::Io(error)) if is_locked(&error) && start.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            opened => return Ok(opened.map_err(EngineError::Failed)?),
+            opened => return Ok(opened.map_err(EngineError::of_sled)?),
         }
     }
 }

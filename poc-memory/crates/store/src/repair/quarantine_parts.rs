@@ -191,7 +191,7 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
         each_change(&file, &mut |txn| {
             txn.writes.into_iter().for_each(|write| add(txn.seq, txn.tenant, write));
         })?;
-        lsm::each_intact_record(&file, HEARTBEAT_TIMEOUT, &mut |watermark, full, value| {
+        each_record(&file, &mut |watermark, full, value| {
             if let Some((tenant, table, key)) = Table::split_engine_key(full) {
                 let after = value.map(<[u8]>::to_vec);
                 let write = Write { table, key: key.to_vec(), before: None, after };
@@ -368,11 +368,19 @@ pub fn for_each_quarantine_record(
                     .for_each(|bytes| each(write.table, bytes));
             }
         })?;
-        lsm::each_intact_record(&file, HEARTBEAT_TIMEOUT, &mut |_, full, value| {
+        each_record(&file, &mut |_, full, value| {
             if let (Some((_, table, _)), Some(value)) = (Table::split_engine_key(full), value) {
                 each(table, value);
             }
         })?;
+    }
+    Ok(())
+}
+
+/// Calls `each` with the intact records of a file, and warns if it has others.
+fn each_record(file: &Path, each: &mut lsm::IntactRecordVisitor) -> Result<()> {
+    if let Some(error) = lsm::each_intact_record(file, HEARTBEAT_TIMEOUT, each)? {
+        tracing::warn!("not all records in `{}` can be read: {error}", file.display());
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{Engine as _, EngineError, Watermark, damage_marker, highest_seq, table_salvage};
 use crate::file_integrity::FileIntegrity;
 use crate::watchdog::run_watched;
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,8 @@ pub(crate) fn newest_seq(directory: &Path, heartbeat_timeout: Duration) -> Resul
         let read = move || SledEngine::open_damaged_copy(copy.path())?.newest_seq();
         match run_watched(heartbeat_timeout, move |_| read()) {
             Ok(seq) => newest = newest.max(seq),
-            Err(error) => tracing::warn!("the last transaction of the records cannot be read: {error}"),
+            // The description of the damaged store says what is wrong with the records.
+            Err(error) => tracing::debug!("the last transaction of the records cannot be read: {error}"),
         }
     }
     Ok(newest)
@@ -75,15 +76,15 @@ pub(crate) fn record_files(directory: &Path) -> Vec<PathBuf> {
 pub(crate) type IntactRecordVisitor<'a> = dyn FnMut(Watermark, &[u8], Option<&[u8]>) + 'a;
 
 /// Calls `each` with the intact records of a file of a directory that is not open: of a table, or of sled's database.
-/// Does nothing for other files.
+/// Does nothing for other files. Returns why not all records of the file could be read; `None` if all could.
 ///
 /// # Errors
-/// `unavailable` if the temporary folder cannot be used. Files that cannot be read are left out.
+/// `unavailable` if the temporary folder cannot be used.
 pub(crate) fn each_intact_record(
     file: &Path,
     heartbeat_timeout: Duration,
     each: &mut IntactRecordVisitor,
-) -> Result<()> {
+) -> Result<Option<Error>> {
     let folder = file.parent().unwrap_or(file);
     let read = if table_files::is_table(file) {
         each_record_of_table(file, each)
@@ -97,10 +98,7 @@ pub(crate) fn each_intact_record(
         // Sled's files of another boot may lack anything, and sled cannot tell what.
         Ok(())
     };
-    if let Err(error) = read {
-        tracing::warn!("`{}` cannot be read: {error}", file.display());
-    }
-    Ok(())
+    Ok(read.err())
 }
 
 /// Which bytes of a table are intact; `None` for other files, and for a table that cannot be read. If the index of a
@@ -142,7 +140,7 @@ fn each_record_of_sled(
     heartbeat_timeout: Duration,
     each: &mut IntactRecordVisitor,
 ) -> Result<()> {
-    let (watermark, records) = run_watched(heartbeat_timeout, move |heartbeat| {
+    let (watermark, records, scanned) = run_watched(heartbeat_timeout, move |heartbeat| {
         let engine = SledEngine::open_damaged_copy(copy.path())?;
         let mut records: Vec<StoredRecord> = Vec::new();
         let scanned = engine.scan(&[], &mut |key, encoded| {
@@ -150,15 +148,12 @@ fn each_record_of_sled(
             records.push((key.to_vec(), encoded.to_vec()));
             Ok(())
         });
-        if let Err(error) = scanned {
-            tracing::warn!("not all of the newest records can be read: {error}");
-        }
-        Ok((engine.watermark()?, records))
+        Ok((engine.watermark()?, records, scanned))
     })?;
     for (key, encoded) in &records {
         each(watermark, key, decode_value(encoded));
     }
-    Ok(())
+    scanned
 }
 
 /// The total size of the files in a directory, in bytes; 0 if it is missing.
