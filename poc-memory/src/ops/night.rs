@@ -205,7 +205,13 @@ impl Op for Night {
     }
 
     fn show(output: &NightOutput, _: &Terminal) -> String {
-        let changes: usize = output.agents.values().map(|agent| agent.actions.len()).sum();
+        let actions = || output.agents.values().flat_map(|agent| &agent.actions);
+        let undone = match (actions().filter(|action| action.undone).count(), actions().count()) {
+            (0, _) => String::new(),
+            (1, 1) => " (undone)".to_owned(),
+            (undone, all) if undone == all => " (all undone)".to_owned(),
+            (undone, _) => format!(" ({undone} undone)"),
+        };
         let cost = match output.cost > 0.0 {
             true => format!(", {}", dollars(output.cost, output.cost_at_most)),
             false => String::new(),
@@ -215,10 +221,10 @@ impl Op for Night {
         let ran: Vec<_> =
             output.agents.iter().filter(|(_, agent)| !agent.only_needs_language_model()).collect();
         let mut text = format!(
-            "since {}: {} ran, {}{grown}{cost}\n",
+            "since {}: {} ran, {}{undone}{grown}{cost}\n",
             minute(Some(output.since)),
             plural(ran.len() as u64, "agent"),
-            plural(changes as u64, "change")
+            plural(actions().count() as u64, "change")
         );
         text.extend(output.budget.budget_warning.iter().map(|warning| format!("{warning}\n")));
         for (name, agent) in ran {

@@ -72,6 +72,8 @@ fn a_night_lists_its_changes_and_can_be_undone() {
     ");
     assert!(!export().contains("\"link\""));
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], true);
+    let text = text_output(&memory, "night");
+    assert!(text.contains(": 1 agent ran, 1 change (undone), "), "{text}");
     insta::assert_snapshot!(text_output(&memory, "undo --since 90m"), @"no run since then changed anything that can be undone");
     // The undo of a run is a change like any other.
     insta::assert_snapshot!(text_output(&memory, "undo 6"), @r"
