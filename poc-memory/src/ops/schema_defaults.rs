@@ -31,9 +31,9 @@ fn extract_default(field: &mut Value) {
         return;
     };
     // JSON where it parses as JSON, also with commas between thousands, otherwise a string.
-    let number = serde_json::from_str(&default.replace(',', "")).ok().filter(Value::is_number);
-    let default =
-        number.or_else(|| serde_json::from_str(default).ok()).unwrap_or_else(|| Value::from(default));
+    let number: Option<Value> = serde_json::from_str(&default.replace(',', "")).ok();
+    let parsed = || serde_json::from_str(default).ok();
+    let default = number.filter(Value::is_number).or_else(parsed).unwrap_or_else(|| Value::from(default));
     let sentence = Value::from(sentence);
     field.insert("description".into(), sentence);
     field.insert("default".into(), default);
