@@ -25,8 +25,8 @@ const SHOWN_NOTES: usize = 20;
 /// A store whose log is damaged opens for reading only. Without options, this shows what can be done, what each
 /// choice keeps and loses, and which known backups may have lost changes. It changes nothing. With `--from` and
 /// `--yes`, the store is repaired from that source. `--from` and `--undo` require `--yes`. Replaced files are moved
-/// to `quarantine/` in the folder of the store and never deleted: `--undo` brings them back, and `doctor
-/// quarantine` shows what is there and restores single parts. No daemon may run. If the store is not damaged, this
+/// to `quarantine/` in the folder of the store and never deleted: `--undo` brings them back, and
+/// `doctor quarantine` shows what is there and restores single parts. No daemon may run. If the store is not damaged, this
 /// says so; the exit status is then 3 if a repair was to be carried out, and 0 otherwise.
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
