@@ -11,10 +11,10 @@ use crate::{
     verification,
 };
 use poc_agent::Catalog;
-use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_memory::cli::DaemonArguments;
+use poc_memory::dispatch;
 use std::os::unix::process::CommandExt;
 use std::pin::Pin;
 use std::process::{Command, ExitCode};
@@ -55,7 +55,7 @@ fn restart() -> Error {
 fn start(arguments: &DaemonArguments) -> Result<bool> {
     let paths = Paths::from_environment(arguments.profile.as_deref())?;
     paths.must_exist()?;
-    let config = Config::load(&paths.config_file())?;
+    let config = dispatch::load_settings(&paths.config_file())?;
     paths.create()?;
     let runtime = pools::runtime(&config)
         .map_err(|error| Error::unavailable(format!("the runtime cannot start: {error}")))?;

@@ -14,6 +14,7 @@ use poc_agent::{Catalog, CatalogChange, CatalogScan};
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
+use poc_memory::dispatch;
 use poc_notes::Memory;
 use poc_search::query::Names;
 use std::collections::BTreeSet;
@@ -148,7 +149,7 @@ fn scan(state: &DaemonState, confirmed: bool) -> Result<Reconciliation> {
 /// or the settings that take effect only at the next start.
 fn reload_settings(state: &DaemonState) -> Option<String> {
     let memory = &state.memory;
-    let config = match Config::load(&memory.paths.config_file()) {
+    let config = match dispatch::load_settings(&memory.paths.config_file()) {
         Ok(config) => config,
         Err(error) => {
             let mistakes: Vec<String> = error.each().map(Error::line).collect();

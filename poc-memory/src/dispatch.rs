@@ -2,8 +2,10 @@
 //! either way.
 
 mod opening;
+mod settings;
 
 pub use opening::{LogInit, init_log, open_memory, shared_log};
+pub use settings::{load_settings, load_settings_with_mistakes, setting_mistakes};
 
 use crate::client::Client;
 use crate::ops::{Ctx, Daemon, Host, OpDef, Principal, Progress};

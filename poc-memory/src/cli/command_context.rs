@@ -2,6 +2,7 @@
 
 use super::globals::Globals;
 use super::output;
+use crate::dispatch;
 use crate::ops::{min_seq, tenancy};
 use clap::builder::styling::Style;
 use poc_config::Config;
@@ -49,7 +50,7 @@ impl CommandContext {
 
     /// The settings.
     pub(super) fn config(&self) -> Result<Config> {
-        Config::load(&self.paths.config_file())
+        dispatch::load_settings(&self.paths.config_file())
     }
 }
 

@@ -2,15 +2,15 @@
 
 use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
+use super::doctor;
 use super::local::LocalCommand;
 use super::settings;
 use crate::dispatch;
-use poc_config::endpoint::{self, EndpointError};
+use poc_config::endpoint;
 use poc_config::files;
 use poc_config::paths::create_private;
 use poc_config::{Config, SettingsWithMistakes};
 use poc_graph::error::{Error, ErrorLocation, Result};
-use poc_index::TextIndex;
 use poc_search::query::Names;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -53,6 +53,9 @@ pub(super) struct ConfigSetOutput {
     /// The mistakes that the settings still have; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mistakes: Vec<Error>,
+    /// Errors in the pipelines among the settings, which cannot be used until they are fixed; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<Error>,
 }
 
 impl LocalCommand for ConfigSet {
@@ -81,13 +84,16 @@ impl LocalCommand for ConfigSet {
             found => found.ok(),
         };
         let (value, origin) = setting.map(|setting| (setting.value, setting.origin)).unzip();
-        let (daemon_differs, mistakes) = match context.config() {
+        let read = dispatch::load_settings_with_mistakes(&file);
+        let problems = read.as_ref().map(doctor::problems_besides_mistakes).unwrap_or_default();
+        let (daemon_differs, mistakes) = match read.and_then(SettingsWithMistakes::into_result) {
             Ok(config) => (daemon_differs(context, old.as_ref(), &config), Vec::new()),
             Err(error) => {
                 (false, error.each().map(|one| Error { others: Vec::new(), ..one.clone() }).collect())
             }
         };
-        Ok(ConfigSetOutput { key: self.key, value, origin, file, changed, daemon_differs, mistakes })
+        let key = self.key;
+        Ok(ConfigSetOutput { key, value, origin, file, changed, daemon_differs, mistakes, problems })
     }
 
     fn show(output: &ConfigSetOutput) -> String {
@@ -113,6 +119,10 @@ impl LocalCommand for ConfigSet {
         if !output.mistakes.is_empty() {
             text.push_str("the settings cannot be used until these mistakes are repaired:\n");
             output.mistakes.iter().for_each(|mistake| text.push_str(&format!("  {}\n", mistake.line())));
+        }
+        if !output.problems.is_empty() {
+            text.push_str("these pipelines cannot be used until they are repaired:\n");
+            output.problems.iter().for_each(|problem| text.push_str(&format!("  {}\n", problem.line())));
         }
         text
     }
@@ -160,19 +170,23 @@ impl LocalCommand for ConfigUnset {
 /// # Errors
 /// `invalid_argument` with the field, if there is no such setting or the value does not fit.
 fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<String> {
-    let path: Vec<&str> = key.split('.').collect();
-    if path.len() < 2 || path.iter().any(|word| word.is_empty()) {
-        return Err(Error::invalid(format!("`{key}` is not a setting"))
-            .hint("name the section and the key: `retrieve.top-k`; `poc-memory config show` lists all")
-            .field("key"));
-    }
-    let read = |text: &str| Config::with_mistakes(Some((name, text)), std::iter::empty());
+    let read = |text: &str| {
+        Config::with_mistakes(Some((name, text)), std::iter::empty(), &dispatch::setting_mistakes)
+    };
     let old = read(before);
     let document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| match &old {
         // The error of the settings has the line and a hint.
         Err(error) => error.clone(),
         Ok(_) => Error::config(format!("`{name}` cannot be read: {}", error.message())),
     })?;
+    let mut path: Vec<&str> = key.split('.').collect();
+    if value.is_none() && has_unknown(&document, key) {
+        path = vec![key];
+    } else if path.len() < 2 || path.iter().any(|word| word.is_empty()) {
+        return Err(Error::invalid(format!("`{key}` is not a setting"))
+            .hint("name the section and the key: `retrieve.top-k`; `poc-memory config show` lists all")
+            .field("key"));
+    }
     let (old, known) = match old {
         Ok(SettingsWithMistakes { config, mistakes }) => (config, mistakes),
         Err(error) => (None, error.each().cloned().collect()),
@@ -256,43 +270,39 @@ fn field(mistake: &Error) -> Option<&str> {
     mistake.at.as_ref()?.field.as_deref()
 }
 
+/// Whether the file has a key at its top that is no section, or that has a plain value in place of a section.
+fn has_unknown(document: &DocumentMut, key: &str) -> bool {
+    let is_section = defaults().get(key).is_some();
+    document.get(key).is_some_and(|item| !is_section || !item.is_table_like())
+}
+
+fn defaults() -> toml::Value {
+    toml::from_str(poc_config::DEFAULTS).unwrap_or(toml::Value::Boolean(false))
+}
+
 /// Whether the default of a setting is a text.
 fn is_text(path: &[&str]) -> bool {
-    let defaults: toml::Value = toml::from_str(poc_config::DEFAULTS).unwrap_or(toml::Value::Boolean(false));
+    let defaults = defaults();
     path.iter().try_fold(&defaults, |value, name| value.get(*name)).is_some_and(toml::Value::is_str)
 }
 
 /// Checks a value that loading the settings does not check, so that a mistake in it does not prevent the program from
-/// starting: a pipeline, a name that is looked up when the memory is opened, or the address of a server.
+/// starting: a pipeline, a file that is read when the memory is opened, or the address of a server.
 fn check_value(config: &Config, path: &[&str]) -> Result<()> {
     let names = Names::of(config);
     match path {
         ["pipelines", name] => names.check(name).map(drop),
         ["search", "pipeline"] => names.check_plain(&config.search.pipeline),
-        ["text", "language"] => TextIndex::check_language(&config.text.language),
         ["store", _] => dispatch::shared_log(&config.store).map(drop),
         ["write", "language"] => poc_notes::check_write_language(&config.write.language),
-        ["embedder", "url"] => check_address(&config.embedder.url),
-        ["hub", "url"] => check_address(&config.hub.url),
-        // Without an address, nothing is posted.
-        ["notify", "webhook"] if config.notify.webhook.is_empty() => Ok(()),
-        ["notify", "webhook"] => check_address(&config.notify.webhook),
+        ["embedder", "url"] => endpoint::check(&config.embedder.url),
+        ["hub", "url"] => endpoint::check(&config.hub.url),
         ["providers", name, "base-url"] => {
             let provider = config.providers.get(*name);
-            provider.and_then(|provider| provider.base_url.as_deref()).map_or(Ok(()), check_address)
+            provider.and_then(|provider| provider.base_url.as_deref()).map_or(Ok(()), endpoint::check)
         }
         _ => Ok(()),
     }
-}
-
-/// Checks the address of a server. The message does not repeat it, because it may contain a secret.
-fn check_address(text: &str) -> Result<()> {
-    endpoint::parse(text).map(drop).map_err(|error| match error {
-        EndpointError::NoAddress => Error::config("the value is not an address")
-            .hint("give one that begins with `http://` or `https://`, such as `https://example.org/path`"),
-        EndpointError::Credentials => Error::config("the address contains a user or a password")
-            .hint("leave them out, because messages show the address"),
-    })
 }
 
 /// Refuses the removal of a saved pipeline that others use.
@@ -349,11 +359,21 @@ fn remove(table: &mut Table, path: &[&str]) {
     let [first, rest @ ..] = path else { return };
     if rest.is_empty() {
         table.remove(first);
-    } else if let Some(Item::Table(section)) = table.get_mut(first) {
-        remove(section, rest);
-        if section.is_empty() {
-            table.remove(first);
+        return;
+    }
+    let is_empty = match (table.get_mut(first), rest) {
+        (Some(Item::Table(section)), _) => {
+            remove(section, rest);
+            section.is_empty()
         }
+        (Some(Item::Value(Value::InlineTable(inline))), [key]) => {
+            inline.remove(key);
+            inline.is_empty()
+        }
+        _ => false,
+    };
+    if is_empty {
+        table.remove(first);
     }
 }
 
@@ -504,6 +524,25 @@ top-k = 5
         let error = edited("config.toml", &many, "text.k1", Some("1.5")).unwrap_err();
         assert_eq!(error.code, poc_graph::error::Code::InvalidConfig, "{error}");
         assert!(error.each().count() >= 100);
+    }
+
+    #[test]
+    fn an_unknown_key_of_the_file_is_removed() {
+        let unset = |more: &str, key: &str| {
+            let file = format!("{more}{FILE}");
+            edited("config.toml", &file, key, None).map_err(|error| error.line())
+        };
+        let without = Ok(FILE.to_owned());
+        assert_eq!(unset("x = 5\n", "x"), without);
+        assert_eq!(unset("x.y = 5\n", "x"), without);
+        assert_eq!(unset("\"x.y\" = 5\n", "x.y"), without);
+        assert_eq!(unset("x = { y = 5 }\n", "x.y"), without);
+        assert_eq!(unset("list = 5\n", "list"), without);
+        // A whole section with settings stays.
+        insta::assert_snapshot!(unset("", "text").unwrap_err(), @"`key`: `text` is not a setting; name the section and the key: `retrieve.top-k`; `poc-memory config show` lists all");
+        assert!(unset("", "x").is_err());
+        let error = edited("config.toml", "x = 5\n", "x", Some("6")).unwrap_err();
+        assert_eq!(error.code, poc_graph::error::Code::InvalidArgument, "{error}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
-use crate::dispatch::InProcess;
+use crate::dispatch::{self, InProcess};
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
@@ -146,7 +146,7 @@ impl LocalCommand for ProfileCreate {
             return Err(Error::conflict(format!("the profile `{}` already exists", paths.profile()))
                 .hint(format!("use it: `poc-memory --profile {} …`", paths.profile())));
         }
-        let config = Config::load(&paths.config_file())?;
+        let config = dispatch::load_settings(&paths.config_file())?;
         drop(InProcess::open(paths.clone(), config)?);
         Ok(ProfileOutput::of(&paths, &context.paths))
     }

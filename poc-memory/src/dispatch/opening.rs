@@ -49,13 +49,36 @@ fn log_of(settings: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
     Ok(Arc::new(poc_postgres::PostgresLog::new(location(settings)?, writer, name)))
 }
 
+/// Checks the address of the log, if the settings name one, without the password and without a connection.
+///
+/// # Errors
+/// `invalid_config` when the address is malformed.
+#[cfg(feature = "postgres")]
+pub(super) fn check_log_address(settings: &StoreConfig) -> Result<()> {
+    if settings.log.is_empty() {
+        return Ok(());
+    }
+    location_with(settings, None).map(drop)
+}
+
+/// Accepts any address, in a build without support for databases, which opens none of them.
+#[cfg(not(feature = "postgres"))]
+pub(super) fn check_log_address(_: &StoreConfig) -> Result<()> {
+    Ok(())
+}
+
+/// The path of a file in the settings; `None` if it is empty.
+#[cfg(feature = "postgres")]
+fn path(file: &str) -> Option<std::path::PathBuf> {
+    (!file.is_empty()).then(|| std::path::PathBuf::from(file))
+}
+
 /// The location of the log that the settings name, including the password.
 ///
 /// # Errors
 /// `invalid_config` when the address is malformed or the file of the password cannot be read.
 #[cfg(feature = "postgres")]
 fn location(settings: &StoreConfig) -> Result<poc_postgres::LogLocation> {
-    let path = |file: &str| (!file.is_empty()).then(|| std::path::PathBuf::from(file));
     let password = match path(&settings.password_file) {
         Some(file) => {
             let unreadable = |error: std::io::Error| {
@@ -67,10 +90,15 @@ fn location(settings: &StoreConfig) -> Result<poc_postgres::LogLocation> {
         }
         None => std::env::var(&settings.password_env).ok(),
     };
+    location_with(settings, password.filter(|password| !password.is_empty()))
+}
+
+#[cfg(feature = "postgres")]
+fn location_with(settings: &StoreConfig, password: Option<String>) -> Result<poc_postgres::LogLocation> {
     poc_postgres::LogLocation::new(poc_postgres::LogSettings {
         address: settings.log.clone(),
         store: settings.name.clone(),
-        password: password.filter(|password| !password.is_empty()),
+        password,
         ca_file: path(&settings.ca_file),
         connect_timeout: settings.connect_timeout.std(),
         timeout: settings.timeout.std(),

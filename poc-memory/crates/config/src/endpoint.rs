@@ -1,5 +1,6 @@
 //! HTTP endpoints in the settings: validates their URLs and builds clients for them.
 
+use poc_graph::error::Error;
 use reqwest::Url;
 use reqwest::blocking::{Client, ClientBuilder};
 use reqwest::redirect::Policy;
@@ -22,6 +23,19 @@ pub fn parse(text: &str) -> Result<Url, EndpointError> {
         true => Ok(url),
         false => Err(EndpointError::Credentials),
     }
+}
+
+/// Checks the address of a server in the settings. The message does not repeat it, because it may contain a secret.
+///
+/// # Errors
+/// `invalid_config` if it cannot be parsed, as [`parse`].
+pub fn check(text: &str) -> poc_graph::error::Result<()> {
+    parse(text).map(drop).map_err(|error| match error {
+        EndpointError::NoAddress => Error::config("the value is not an address")
+            .hint("give one that begins with `http://` or `https://`, such as `https://example.org/path`"),
+        EndpointError::Credentials => Error::config("the address contains a user or a password")
+            .hint("leave them out, because messages show the address"),
+    })
 }
 
 /// Appends `path` to a base URL.

@@ -43,16 +43,27 @@ pub(super) fn decode(
     replaced: &mut ReplacedValues,
 ) -> (Option<Config>, Vec<SettingDiagnostic>) {
     let mut mistakes: Vec<SettingDiagnostic> = Vec::new();
+    let mut added: BTreeSet<Vec<String>> = BTreeSet::new();
     while mistakes.len() < MAX_MISTAKES {
         let mistake = match deserialize(table.clone()) {
             Ok(config) => return (Some(config), mistakes),
             Err(mistake) => mistake,
         };
         let keys = mistake.keys.clone();
+        let missing = mistake.missing_key().map(str::to_owned);
         // A key can be missing only because a wrong value, or a key that is spelled wrong, was removed before.
-        let follows = mistake.is_missing_key() && replaced.has_entry_of(&keys);
+        let follows = missing.is_some() && replaced.has_entry_of(&keys);
         if !follows && !mistakes.contains(&mistake) {
             mistakes.push(mistake);
+        }
+        // The other values of the table are checked, too.
+        if let Some(name) = missing {
+            let mut path = keys.clone();
+            path.push(name.clone());
+            if added.insert(path.clone()) && add_missing(table, defaults, &keys, &name) {
+                replaced.insert(&path);
+                continue;
+            }
         }
         // If a value has its default already, the mistake is in the table around it.
         let mut around = (1..=keys.len()).rev().filter_map(|length| keys.get(..length));
@@ -62,6 +73,24 @@ pub(super) fn decode(
         }
     }
     (None, mistakes)
+}
+
+/// Adds a key that is missing in a table, with the value that it has in another table of the same section: the key of a
+/// model with that of a model of the defaults. Returns whether there is one.
+fn add_missing(table: &mut Table, defaults: &Table, keys: &[String], name: &str) -> bool {
+    let Some((_, section)) = keys.split_last() else { return false };
+    let mut defaults = Some(defaults);
+    for key in section {
+        defaults = defaults.and_then(|table| table.get(key)).and_then(Value::as_table);
+    }
+    let mut others = defaults.into_iter().flat_map(Table::values);
+    let Some(value) = others.find_map(|other| other.get(name)) else { return false };
+    let mut table = table;
+    for key in keys {
+        let Some(Value::Table(inner)) = table.get_mut(key) else { return false };
+        table = inner;
+    }
+    table.insert(name.to_owned(), value.clone()).is_none()
 }
 
 /// Replaces a value by its default, or removes it if it has none. Returns whether this changed anything.
@@ -133,14 +162,59 @@ id = \"m\"
     fn mistakes_in_variables_are_reported_without_a_file() {
         let variables = [
             ("POC_MEMORY__TEXT__K1", "high"),
-            ("POC_MEMORY__DAEMON__HEARTBEAT", "5"),
+            ("POC_MEMORY__DAEMON__HEARTBEAT", "1.5"),
             ("POC_MEMORY__LIST__LIMIT", "0"),
+            ("POC_MEMORY__NOTIFY__WEBHOOK", "ftp://x"),
         ];
         insta::assert_snapshot!(mistakes(None, &variables), @r#"
         `POC_MEMORY__TEXT__K1`: cannot be the text "high"; give a number
-        `POC_MEMORY__DAEMON__HEARTBEAT`: cannot be the number `5`; give text in quotes
-        `list.limit`: cannot be 0; give 1 to 1000; 20 is usual
+        `POC_MEMORY__DAEMON__HEARTBEAT`: cannot be the number `1.5`; give a duration such as "24h", "30m" or "45s"; a bare number is seconds
+        `POC_MEMORY__LIST__LIMIT`: cannot be 0; give 1 to 1000; 20 is usual
+        `POC_MEMORY__NOTIFY__WEBHOOK`: the value is not an address; give one that begins with `http://` or `https://`, such as `https://example.org/path`
         "#);
+    }
+
+    #[test]
+    fn mistakes_do_not_hide_others_of_the_same_table_or_of_other_kinds() {
+        let text = "\
+txt = 5
+[consolidate]
+schedule = \"daily at 25:00\"
+[embedder]
+kind = \"foo\"
+dimensions = \"many\"
+[models.foo]
+provider = \"nobody\"
+context = 0
+[notify]
+webhook = \"ftp://x\"
+every = \"soon\"
+";
+        let lines = mistakes(Some(text), &[]);
+        let lines: Vec<&str> = lines.lines().collect();
+        let fields = [
+            "config.toml:1:1: `txt`",
+            "config.toml:3:1: `consolidate.schedule`",
+            "config.toml:5:1: `embedder.kind`",
+            "config.toml:6:1: `embedder.dimensions`",
+            "config.toml:7:9: `models.foo`: `id` is missing here",
+            "config.toml:8:1: `models.foo.provider`: model `foo` names the provider `nobody`",
+            "config.toml:9:1: `models.foo.context`: cannot be 0",
+            "config.toml:11:1: `notify.webhook`",
+            "config.toml:12:1: `notify.every`",
+        ];
+        assert_eq!(lines.len(), fields.len(), "{lines:#?}");
+        for (line, field) in lines.iter().zip(fields) {
+            assert!(line.starts_with(field), "{line}: {field}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_a_variable_that_the_file_also_has_names_the_variable() {
+        let text = "[list]\nlimit = 5\n";
+        insta::assert_snapshot!(mistakes(Some(text), &[("POC_MEMORY__LIST__LIMIT", "0")]), @"`POC_MEMORY__LIST__LIMIT`: cannot be 0; give 1 to 1000; 20 is usual");
+        // A variable can also set a whole table.
+        insta::assert_snapshot!(mistakes(Some(text), &[("POC_MEMORY__LIST", "{ limit = 0 }")]), @"`POC_MEMORY__LIST`: cannot be 0; give 1 to 1000; 20 is usual");
     }
 
     #[test]

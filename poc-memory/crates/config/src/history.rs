@@ -56,8 +56,26 @@ impl Serialize for HistoryRetention {
 
 impl<'de> Deserialize<'de> for HistoryRetention {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        HistoryRetention::parse(&text).map_err(|error| serde::de::Error::custom(error.line()))
+        deserializer.deserialize_string(RetentionVisitor)
+    }
+}
+
+/// Reads a retention from a text. A number gets the same error as in a text.
+struct RetentionVisitor;
+
+impl serde::de::Visitor<'_> for RetentionVisitor {
+    type Value = HistoryRetention;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as \"90d\" or \"24h\", or \"all\"")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<HistoryRetention, E> {
+        HistoryRetention::parse(text).map_err(|error| E::custom(error.line()))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<HistoryRetention, E> {
+        self.visit_str(&number.to_string())
     }
 }
 

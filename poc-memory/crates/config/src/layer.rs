@@ -34,9 +34,9 @@ impl SettingDiagnostic {
         self.error().field(variable)
     }
 
-    /// Whether a key is missing in the table.
-    pub(super) fn is_missing_key(&self) -> bool {
-        self.message.starts_with("missing field ")
+    /// The key that is missing in the table with these keys; `None` for another mistake.
+    pub(super) fn missing_key(&self) -> Option<&str> {
+        self.message.strip_prefix("missing field ").map(|name| name.trim().trim_matches('`'))
     }
 
     fn error(&self) -> Error {

@@ -44,7 +44,7 @@ pub use learning::{
     CategoryDecayConfig, EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig,
     WriteConfig,
 };
-pub use load::SettingsWithMistakes;
+pub use load::{SettingsCheck, SettingsWithMistakes};
 pub use models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig, ProviderKind};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings, settings_with_mistakes};
 pub use page::PageConfig;

@@ -20,6 +20,23 @@ pub struct SettingsWithMistakes {
     pub mistakes: Vec<Error>,
 }
 
+impl SettingsWithMistakes {
+    /// The settings, if they have no mistakes.
+    ///
+    /// # Errors
+    /// All mistakes.
+    pub fn into_result(self) -> Result<Config> {
+        match (self.config, Error::combined(self.mistakes)) {
+            (Some(config), None) => Ok(config),
+            (_, Some(error)) => Err(error),
+            (None, None) => Err(Error::internal("the settings cannot be decoded")),
+        }
+    }
+}
+
+/// Further checks of the values, by a crate that knows more about them. Each error names its setting.
+pub type SettingsCheck<'a> = &'a dyn Fn(&Config) -> Vec<Error>;
+
 impl Config {
     /// Loads only the built-in defaults.
     pub fn defaults() -> Result<Config> {
@@ -28,9 +45,17 @@ impl Config {
 
     /// Loads the defaults, then the file if it exists, then the environment.
     pub fn load(file: &Path) -> Result<Config> {
+        Config::load_with_mistakes(file, &|_| Vec::new())?.into_result()
+    }
+
+    /// Like [`Config::load`], for settings that may have mistakes. `check` can find more of them.
+    ///
+    /// # Errors
+    /// All syntax errors, or the error of reading the file.
+    pub fn load_with_mistakes(file: &Path, check: SettingsCheck<'_>) -> Result<SettingsWithMistakes> {
         let text = read(file)?;
         let name = file.display().to_string();
-        Config::layered(text.as_deref().map(|text| (name.as_str(), text)), variables())
+        Config::with_mistakes(text.as_deref().map(|text| (name.as_str(), text)), variables(), check)
     }
 
     /// Loads the defaults, then the text of a named file, then environment variables.
@@ -42,21 +67,17 @@ impl Config {
         file: Option<(&str, &str)>,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Config> {
-        let SettingsWithMistakes { config, mistakes } = Config::with_mistakes(file, variables)?;
-        match (config, Error::combined(mistakes)) {
-            (Some(config), None) => Ok(config),
-            (_, Some(error)) => Err(error),
-            (None, None) => Err(Error::internal("the settings cannot be decoded")),
-        }
+        Config::with_mistakes(file, variables, &|_| Vec::new())?.into_result()
     }
 
-    /// Like [`Config::layered`], for settings that may have mistakes.
+    /// Like [`Config::layered`], for settings that may have mistakes. `check` can find more of them.
     ///
     /// # Errors
     /// All syntax errors.
     pub fn with_mistakes(
         file: Option<(&str, &str)>,
         variables: impl Iterator<Item = (String, String)>,
+        check: SettingsCheck<'_>,
     ) -> Result<SettingsWithMistakes> {
         let mut layers = Layers::of_defaults()?;
         if let Some((name, text)) = file {
@@ -65,7 +86,7 @@ impl Config {
         for (variable, value) in variables {
             layers.add_variable(variable, &value);
         }
-        layers.into_settings(file)
+        layers.into_settings(file, check)
     }
 
     /// A hash of all settings that a daemon reads only at start. Two configurations with equal hashes need no restart.
@@ -83,15 +104,19 @@ impl Config {
         poc_graph::NodeType::BUILT_IN.into_iter().chain(self.nodes.types.iter().map(String::as_str))
     }
 
-    /// Adds the position in the settings file to an error about a setting that was found after loading. The error stays
-    /// as it is if it has a file already, or if the file does not contain the setting.
+    /// Adds where a setting comes from to an error about it that was found after loading: its environment variable, or
+    /// its position in the settings file. The error stays as it is if it has a file already, or if neither sets it.
     #[must_use]
     pub fn locate(file: &Path, error: Error) -> Error {
         let has_only_field = error.at.as_ref().is_some_and(|at| at.file.is_none() && at.field.is_some());
-        match read(file) {
-            Ok(Some(text)) if has_only_field => in_file(error, &file.display().to_string(), &text),
-            _ => error,
+        if !has_only_field {
+            return error;
         }
+        let set = variables().filter_map(|(name, _)| Some((variable_path(&name)?.join("."), name)));
+        let set: Vec<(String, String)> = set.collect();
+        let text = read(file).ok().flatten();
+        let name = file.display().to_string();
+        located(error, &set, text.as_deref().map(|text| (name.as_str(), text)))
     }
 
     /// All mistakes in the values. `replaced` are the values that could not be decoded.
@@ -99,7 +124,10 @@ impl Config {
         let mut errors = bounds::out_of_bounds(self);
         errors.extend(self.models.iter().filter_map(|(name, model)| {
             let provider = model.provider.as_str();
-            if self.providers.contains_key(provider) || replaced.overlaps(&["providers", provider]) {
+            if self.providers.contains_key(provider)
+                || replaced.overlaps(&["providers", provider])
+                || replaced.overlaps(&["models", name, "provider"])
+            {
                 return None;
             }
             let message = format!("model `{name}` names the provider `{provider}`, which is not configured");
@@ -109,7 +137,12 @@ impl Config {
                     .field(format!("models.{name}.provider")),
             )
         }));
-        let single = [self.embedder.check(), self.nodes.check(), self.consolidate.schedule().map(drop)];
+        let single = [
+            self.embedder.check(),
+            self.nodes.check(),
+            self.consolidate.schedule().map(drop),
+            self.notify.check(),
+        ];
         errors.extend(single.into_iter().filter_map(Result::err));
         errors.extend(self.tenant_schema.invalid_keys());
         errors.extend(self.rest.invalid_names());
@@ -143,6 +176,8 @@ struct Layers {
     is_undecodable: bool,
     /// The values that could not be decoded and do not take effect.
     replaced: ReplacedValues,
+    /// The dotted paths that environment variables set, each with the name of the variable.
+    variables: Vec<(String, String)>,
     /// Where each pipeline is defined. Each layer adds its own positions.
     pipelines: BTreeMap<String, ErrorLocation>,
     /// Where the pipeline of `search` is defined.
@@ -157,6 +192,7 @@ impl Layers {
             errors: Vec::new(),
             is_undecodable: false,
             replaced: ReplacedValues::default(),
+            variables: Vec::new(),
             pipelines: BTreeMap::new(),
             search: ErrorLocation::default(),
         })
@@ -212,6 +248,7 @@ impl Layers {
                 return;
             }
         }
+        self.variables.push((path.join("."), variable.clone()));
         let [section, name] = path.as_slice() else { return };
         let at = ErrorLocation { field: Some(variable), ..ErrorLocation::default() };
         match (section.as_str(), name.as_str()) {
@@ -225,7 +262,11 @@ impl Layers {
     ///
     /// # Errors
     /// Fails if the defaults cannot be decoded.
-    fn into_settings(mut self, file: Option<(&str, &str)>) -> Result<SettingsWithMistakes> {
+    fn into_settings(
+        mut self,
+        file: Option<(&str, &str)>,
+        check: SettingsCheck<'_>,
+    ) -> Result<SettingsWithMistakes> {
         let mut config = match self.settings.take() {
             Some(config) => Some(config),
             None if self.is_undecodable => None,
@@ -234,11 +275,15 @@ impl Layers {
                 Some(decoded.map_err(|problem| problem.locate("defaults/config.toml", DEFAULTS))?)
             }
         };
-        let found = config.as_ref().map(|config| config.mistakes(&self.replaced)).unwrap_or_default();
-        self.errors.extend(found.into_iter().take(MAX_MISTAKES).map(|error| match file {
-            Some((name, text)) => in_file(error, name, text),
-            None => error,
-        }));
+        let all = |config: &Config| {
+            let mut mistakes = config.mistakes(&self.replaced);
+            mistakes.extend(check(config));
+            mistakes
+        };
+        let found = config.as_ref().map(all).unwrap_or_default();
+        let variables = &self.variables;
+        let found = found.into_iter().take(MAX_MISTAKES).map(|error| located(error, variables, file));
+        self.errors.extend(found);
         self.errors.sort_by_key(position);
         if let Some(config) = &mut config {
             for (name, saved) in &mut config.pipelines {
@@ -261,6 +306,21 @@ fn section(error: &Error) -> &str {
 fn position(error: &Error) -> (bool, Option<u32>, Option<u32>) {
     let line = error.at.as_ref().and_then(|at| at.line);
     (line.is_none(), line, error.at.as_ref().and_then(|at| at.column))
+}
+
+/// Names where the setting of an error comes from: the variable that sets it or a table that contains it, or the
+/// position in the file. `variables` are dotted paths with the names of the variables.
+fn located(error: Error, variables: &[(String, String)], file: Option<(&str, &str)>) -> Error {
+    let field = error.at.as_ref().and_then(|at| at.field.as_deref()).unwrap_or_default();
+    let sets = |path: &str| {
+        field.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let variable = variables.iter().find(|(path, _)| sets(path)).map(|(_, variable)| variable.clone());
+    match (variable, file) {
+        (Some(variable), _) => error.field(variable),
+        (None, Some((name, text))) => in_file(error, name, text),
+        (None, None) => error,
+    }
 }
 
 /// Adds the position of the key in the file, if the key occurs there.
@@ -288,6 +348,13 @@ mod tests {
     fn a_file_changes_only_what_it_names() {
         let config = with("[text]\nk1 = 1.2\n").unwrap();
         assert_eq!((config.text.k1, config.text.b), (1.2, 0.4));
+    }
+
+    #[test]
+    fn a_bare_number_is_seconds_with_and_without_quotes() {
+        for text in ["daemon.heartbeat = 5", "daemon.heartbeat = \"5\"", "daemon.heartbeat = \"5s\""] {
+            assert_eq!(with(text).unwrap().daemon.heartbeat.to_string(), "5s", "{text}");
+        }
     }
 
     #[test]
@@ -325,7 +392,9 @@ mod tests {
             "vectors.exact-below = 1.5",
             "vectors.connectivity = -1",
             "daemon.heartbeat = \"soon\"",
-            "daemon.heartbeat = 5",
+            "daemon.heartbeat = 1.5",
+            "daemon.heartbeat = -5",
+            "history.keep = 5",
             "daemon.runs-agents = 5",
             "providers.x.kind = \"openia\"",
             "[models.x]\nprovider = \"heuristic\"",
@@ -351,8 +420,12 @@ mod tests {
           give a whole number from 2 to 512
         config.toml:1:8: `daemon.heartbeat`: `soon` is not a duration
           write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
-        config.toml:1:8: `daemon.heartbeat`: cannot be the number `5`
-          give text in quotes
+        config.toml:1:8: `daemon.heartbeat`: cannot be the number `1.5`
+          give a duration such as "24h", "30m" or "45s"; a bare number is seconds
+        config.toml:1:8: `daemon.heartbeat`: `-5` is not a duration
+          write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
+        config.toml:1:9: `history.keep`: `5` has no unit
+          write `5d` for days, `5h` for hours, or `all`
         config.toml:1:8: `daemon.runs-agents`: must be `true`, `false` or a list of names, such as ["linker"]
           
         config.toml:1:13: `providers.x.kind`: unknown value `openia`

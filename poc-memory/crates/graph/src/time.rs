@@ -207,10 +207,32 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Span::parse(&text).map_err(|error| {
-            serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
-        })
+        deserializer.deserialize_string(SpanVisitor)
+    }
+}
+
+/// Reads a duration from a text. In formats that say the type of each value, such as TOML, a whole number is seconds, as
+/// it is in a text.
+struct SpanVisitor;
+
+impl serde::de::Visitor<'_> for SpanVisitor {
+    type Value = Span;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as \"24h\", \"30m\" or \"45s\"; a bare number is seconds")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Span, E> {
+        Span::parse(text)
+            .map_err(|error| E::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default())))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<Span, E> {
+        self.visit_str(&seconds.to_string())
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<Span, E> {
+        self.visit_str(&seconds.to_string())
     }
 }
 

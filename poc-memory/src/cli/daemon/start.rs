@@ -9,7 +9,6 @@ use crate::dispatch;
 use crate::ops::DaemonStatus;
 use poc_config::{Config, token_files};
 use poc_graph::error::{Code, Error, Exit, Result};
-use poc_index::TextIndex;
 use poc_store::Store;
 use serde::Serialize;
 use std::fs::File;
@@ -88,9 +87,8 @@ impl LocalCommand for DaemonRestart {
 /// again.
 pub(in crate::cli) fn restart(context: &CommandContext) -> Result<DaemonStartOutput> {
     let config = context.config()?;
-    let checked =
-        dispatch::shared_log(&config.store).and_then(|_| TextIndex::check_language(&config.text.language));
-    checked.map_err(|error| Config::locate(&context.paths.config_file(), error))?;
+    dispatch::shared_log(&config.store)
+        .map_err(|error| Config::locate(&context.paths.config_file(), error))?;
     if let Some(problem) = token_files::start_problems(&context.paths, &config).into_iter().next() {
         return Err(problem);
     }

@@ -1,8 +1,9 @@
 //! Checks the settings, including their pipelines.
 
 use crate::cli::command_context::CommandContext;
+use crate::dispatch;
 use crate::ops::checks::{CheckResult, CheckState};
-use poc_config::Config;
+use poc_config::{Config, SettingsWithMistakes};
 use poc_graph::error::Error;
 use poc_search::query::Names;
 
@@ -11,18 +12,17 @@ pub(super) const CHECK: &str = "settings";
 /// The diagnostics, and the settings if they can be used.
 pub(super) fn check(context: &CommandContext) -> (Vec<CheckResult>, Option<Config>) {
     let file = context.paths.config_file();
-    let read = context.config().and_then(|config| Ok((config, poc_config::settings(&file)?)));
-    let (config, settings) = match read {
-        Ok(read) => read,
-        Err(error) => {
-            let failed = error.each().map(|mistake| CheckResult::of(CHECK, CheckState::Failed, mistake));
-            return (failed.collect(), None);
-        }
+    let read = dispatch::load_settings_with_mistakes(&file);
+    let problems = read.as_ref().map(problems_besides_mistakes).unwrap_or_default();
+    let read = read.and_then(SettingsWithMistakes::into_result);
+    let read = read.and_then(|config| Ok((config, poc_config::settings(&file)?)));
+    let failed = |error: &Error| CheckResult::of(CHECK, CheckState::Failed, error);
+    let (config, settings) = match &read {
+        Ok((config, settings)) => (config, settings),
+        Err(error) => return (error.each().chain(&problems).map(failed).collect(), None),
     };
-    let problems = problems(&config);
     if !problems.is_empty() {
-        let failed = problems.iter().map(|problem| CheckResult::of(CHECK, CheckState::Failed, problem));
-        return (failed.collect(), Some(config));
+        return (problems.iter().map(failed).collect(), Some(config.clone()));
     }
     let changed = settings.iter().filter(|setting| setting.origin != poc_config::DEFAULT_ORIGIN).count();
     let name = file.display();
@@ -33,7 +33,20 @@ pub(super) fn check(context: &CommandContext) -> (Vec<CheckResult>, Option<Confi
     } else {
         format!("there is no `{name}`: the defaults apply; settings from the environment: {changed}")
     };
-    (vec![CheckResult::new(CHECK, CheckState::Ok, message)], Some(config))
+    (vec![CheckResult::new(CHECK, CheckState::Ok, message)], Some(config.clone()))
+}
+
+/// Errors in the pipelines of settings that may have mistakes. None are looked for if the types of notes, which pipelines
+/// name, are not known because of a mistake.
+pub(in crate::cli) fn problems_besides_mistakes(read: &SettingsWithMistakes) -> Vec<Error> {
+    let is_about_types = |mistake: &Error| {
+        let field = mistake.at.as_ref().and_then(|at| at.field.as_deref()).unwrap_or_default();
+        field.starts_with("nodes") || field.starts_with("POC_MEMORY__NODES")
+    };
+    match &read.config {
+        Some(config) if !read.mistakes.iter().any(is_about_types) => problems(config),
+        _ => Vec::new(),
+    }
 }
 
 /// Errors in the saved pipelines and in the pipeline of a plain search.
