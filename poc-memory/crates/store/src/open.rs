@@ -188,8 +188,11 @@ pub(super) fn open(
     // `load_views` drops the sender, so it is dropped before the opener, which waits for its thread.
     let mut views = load_views(saved, &resumed.log, &opener.engine(), needs_views)?;
     if is_view_damaged {
-        rebuilt.add(directory.join(view_file::NAME));
-        // The file is replaced when the store is closed, even if it is small.
+        let path = directory.join(view_file::NAME);
+        // A verification then finds no damage that was removed already. If the file cannot be deleted, it is replaced.
+        let _ = atomic_file::remove(&path);
+        rebuilt.add(path);
+        // The file is written when the store is closed, even if it is small.
         views.unsaved = views.unsaved.max(CHECKPOINT_MIN_CHANGES);
     }
     if resumed.reason.is_none() {

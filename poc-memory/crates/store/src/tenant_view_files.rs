@@ -113,14 +113,17 @@ impl TenantViewFiles {
     }
 
     /// The saved view of a tenant with these counts, after its last transaction; `None` if the view must be built from
-    /// the records. The tenant must not be in memory.
+    /// the records. A damaged file is deleted. The tenant must not be in memory.
     pub(super) fn load(&self, tenant: Tenant, counts: &TenantCounts) -> Option<View> {
         if !self.is_large(counts.nodes) {
             return None;
         }
         let (seq, view) = self.read(tenant, counts.seq).unzip();
-        if seq.is_none() {
-            self.rebuilt.add_if_damaged(&self.path(tenant));
+        let path = self.path(tenant);
+        if seq.is_none() && atomic_file::is_damaged(&path) {
+            // As a missing file, it is written again by the next checkpoint, which also replaces it if it cannot be deleted.
+            let _ = atomic_file::remove(&path);
+            self.rebuilt.add(path);
         }
         self.states.lock().files.insert(tenant, seq);
         view
