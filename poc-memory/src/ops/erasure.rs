@@ -52,6 +52,10 @@ pub(super) struct ErasureOutput {
     /// the text. The list of the backups itself if it could not be read.
     #[serde(default)]
     unread_backups: Vec<PathBuf>,
+    /// Other generations and archives of backups that may contain the text: the erasure completes one that was
+    /// interrupted after it had deleted the history, so the text is not known any more and cannot be searched for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unsearched_backups: Vec<PathBuf>,
 }
 
 /// Refuses an erasure for a model: it deletes history of the whole memory.
@@ -83,6 +87,7 @@ pub(super) fn run(ctx: &Ctx<'_>, erasure: Erasure<'_>, texts: &ErasedTexts) -> R
         elsewhere: report.elsewhere,
         backups: report.backups,
         unread_backups: report.unread_backups,
+        unsearched_backups: report.unsearched_backups,
     })
 }
 
@@ -135,6 +140,13 @@ impl ErasureOutput {
         for backup in &self.unread_backups {
             text.push_str(&format!(
                 "a backup that cannot be read now may contain it: {}\n",
+                backup.display()
+            ));
+        }
+        for backup in &self.unsearched_backups {
+            text.push_str(&format!(
+                "a backup may contain it, and was not searched, because the interrupted erasure had deleted the history \
+                 with the text: {}\n",
                 backup.display()
             ));
         }

@@ -59,6 +59,9 @@ pub struct ErasureReport {
     /// Folders, generations and archives of backups that could not be read completely and may still contain
     /// the texts. The list of the backups itself if it could not be read.
     pub unread_backups: Vec<PathBuf>,
+    /// Other generations and archives of backups that may contain the texts, because an erasure was interrupted after it
+    /// had deleted the history, from which the texts are known. Empty if all texts are known.
+    pub unsearched_backups: Vec<PathBuf>,
 }
 
 /// The erasures that were completed last, and when. They have ids and no texts: other daemons over the same log find
@@ -148,9 +151,15 @@ impl<'a> Erasure<'a> {
     /// As `Store::compact`. After an error the texts are deleted but not yet erased from log and records.
     pub fn run(self, texts: &ErasedTexts, callbacks: &CompactionCallbacks<'_>) -> Result<ErasureReport> {
         unfinished::remove_repeated(self.memory, &self.entry)?;
+        let lacks_texts = unfinished::may_lack_texts(self.memory)?;
         let mut all = unfinished::texts(self.memory)?;
         all.append(texts.clone());
-        let report = erase(self.memory, &all, self.entry.target.op(), callbacks)?;
+        let mut report = erase(self.memory, &all, self.entry.target.op(), callbacks)?;
+        if lacks_texts {
+            let mut rest = backup::all_backups(&self.memory.paths);
+            rest.retain(|path| !report.backups.contains(path) && !report.unread_backups.contains(path));
+            report.unsearched_backups = rest;
+        }
         unfinished::remove_all(&self.memory.paths)?;
         Ok(report)
     }
@@ -221,6 +230,7 @@ fn erase(
         elsewhere,
         backups: backups.found,
         unread_backups: backups.unread,
+        unsearched_backups: Vec::new(),
     })
 }
 

@@ -32,7 +32,7 @@ pub use generations::generations;
 pub use known_backups::{KnownBackup, KnownBackups, known_backups};
 pub use manifest::{BackupManifest, BackupSegment};
 pub use restore::{RestoreOptions, RestorePoint, RestoreReport, restore};
-pub(crate) use search::{BackupPart, search};
+pub(crate) use search::{BackupPart, all_backups, search};
 pub use verify::{BackupCheck, verify};
 
 use poc_graph::error::{Error, Result};

@@ -51,6 +51,13 @@ pub(crate) fn search(
     found.unwrap_or_else(|_| BackupSearchResult { found: Vec::new(), unread: destinations })
 }
 
+/// The generations and archives that the memory was backed up into, without those that cannot be listed.
+pub(crate) fn all_backups(paths: &Paths) -> Vec<PathBuf> {
+    let destinations = backup_destinations::destinations(paths).unwrap_or_default();
+    let all = destinations.iter().flat_map(|destination| generations(destination).unwrap_or_default());
+    all.map(|generation| generation.path).collect()
+}
+
 struct Searcher<'a> {
     matches: &'a dyn Fn(BackupPart<'_>) -> bool,
     counter: ByteCounter<'a>,

@@ -491,6 +491,34 @@ fn the_backups_with_an_erased_text_are_named() {
     assert_eq!(backup::search(&memory.paths, &|_| true, &callbacks).unread.len(), 3);
 }
 
+/// A repetition knows no text to search for, so it must not say that no backup contains it.
+#[test]
+fn backups_are_named_as_not_searched_if_an_erasure_was_interrupted_after_it_had_deleted_the_history() {
+    let memory = TestMemory::new();
+    let away = tempfile::tempdir().unwrap();
+    let folder = away.path().join("folder");
+    let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    let other = memory.note("other", "It opens at noon.");
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let with =
+        backup::create(&memory.store, &memory.paths, &folder, 9, Timestamp(1000), &callbacks).unwrap();
+    let target = ErasureTarget::Note(id);
+    let erasure = Erasure::begin(&memory, target.clone(), memory.now()).unwrap();
+    let texts = deleted(&memory, id);
+    erase(&memory, &texts, "delete", &quiet()).unwrap();
+    drop(erasure);
+    let repeated = Erasure::begin(&memory, target, memory.now()).unwrap();
+    let report = repeated.run(&ErasedTexts::default(), &quiet()).unwrap();
+    assert_eq!(report.backups, Vec::<PathBuf>::new());
+    assert_eq!(report.unsearched_backups, [folder.join(&with.name)]);
+    // The next erasure has nothing to complete.
+    let erasure = Erasure::begin(&memory, ErasureTarget::Note(other), memory.now()).unwrap();
+    let texts = deleted(&memory, other);
+    let report = erasure.run(&texts, &quiet()).unwrap();
+    assert_eq!(report.backups, [folder.join(&with.name)]);
+    assert_eq!(report.unsearched_backups, Vec::<PathBuf>::new());
+}
+
 /// The other daemon finds the texts of the erasure in its own copy of the log.
 #[test]
 fn a_text_erased_from_a_shared_log_is_deleted_from_the_files_of_other_daemons() {

@@ -276,6 +276,13 @@ pub(super) fn texts(memory: &Memory) -> Result<ErasedTexts> {
     Ok(texts)
 }
 
+/// Whether the log may lack the texts of an unfinished erasure, because it was interrupted after it had deleted the
+/// history.
+pub(super) fn may_lack_texts(memory: &Memory) -> Result<bool> {
+    let first = memory.store.first_seq();
+    Ok(without_undone(memory)?.iter().any(|own| first > own.after + 1))
+}
+
 fn file(paths: &Paths) -> PathBuf {
     paths.store().join("erasures.json")
 }
