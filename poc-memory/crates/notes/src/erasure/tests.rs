@@ -500,8 +500,7 @@ fn backups_are_named_as_not_searched_if_an_erasure_was_interrupted_after_it_had_
     let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
     let other = memory.note("other", "It opens at noon.");
     let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
-    let with =
-        backup::create(&memory.store, &memory.paths, &folder, 9, Timestamp(1000), &callbacks).unwrap();
+    let with = backup::create(&memory.store, &memory.paths, &folder, 9, Timestamp(1000), &callbacks).unwrap();
     let target = ErasureTarget::Note(id);
     let erasure = Erasure::begin(&memory, target.clone(), memory.now()).unwrap();
     let texts = deleted(&memory, id);

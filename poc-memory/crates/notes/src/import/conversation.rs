@@ -113,6 +113,15 @@ impl Conversation {
         format!("{}{}", self.key_prefix(), short(turn))
     }
 
+    /// The key of the note of a turn if another turn of the conversation has the key [`Conversation::key`]: it shows the
+    /// whole id.
+    pub(super) fn whole_key(&self, turn: &str) -> String {
+        match long_hex(turn) {
+            Some(digits) => format!("{}{digits}", self.key_prefix()),
+            None => self.key(turn),
+        }
+    }
+
     /// The common prefix of the keys of all its turns.
     pub(super) fn key_prefix(&self) -> String {
         let subagent = self.subagent.as_deref().map(|id| format!("{}/", short(id))).unwrap_or_default();
@@ -234,15 +243,18 @@ pub(super) fn turns(messages: impl IntoIterator<Item = IdentifiedMessage>) -> Ve
 /// The part of an id that keys show: the first 12 characters of a hexadecimal id, the last 12 if it begins with the
 /// time (UUID version 7), and any other id as it is, without `/`.
 pub(super) fn short(id: &str) -> String {
-    let digits: String = id.chars().filter(|c| *c != '-').collect();
-    if digits.len() <= 12 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return id.replace('/', "-");
-    }
+    let Some(digits) = long_hex(id) else { return id.replace('/', "-") };
     let part = match digits.as_bytes().get(12) {
         Some(b'7') if digits.len() == 32 => digits.get(20..),
         _ => digits.get(..12),
     };
     part.unwrap_or(&digits).to_owned()
+}
+
+/// The digits of a hexadecimal id that has more of them than keys show; `None` for any other id.
+fn long_hex(id: &str) -> Option<String> {
+    let digits: String = id.chars().filter(|c| *c != '-').collect();
+    (digits.len() > 12 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(digits)
 }
 
 #[cfg(test)]

@@ -105,6 +105,8 @@ pub(super) struct Import<'a> {
     pub(super) ids: HashMap<NodeId, NodeId>,
     /// The first note of the source with each key.
     pub(super) locations: HashMap<String, KeyUse>,
+    /// The id of the first turn of the source with each key that shows a part of the id.
+    pub(super) turns: HashMap<String, String>,
 }
 
 /// Edges whose targets are not resolved yet.

@@ -462,6 +462,51 @@ fn bad_lines_are_named_and_the_others_are_imported() {
     assert_eq!(report.failed[0].0, SourceLocation::Line(2));
 }
 
+/// Keys show only a part of an id.
+#[test]
+fn turns_whose_ids_begin_alike_are_all_kept() {
+    let id = |number: u32| format!("5e0a1b2c-3d4e-4f60-8a9b-{number:012x}");
+    let line = |number: u32| {
+        let (kind, content) = match number % 2 {
+            1 => ("user", json!(format!("What is number {number}?"))),
+            _ => ("assistant", json!([{"type": "text", "text": format!("It is {number}.")}])),
+        };
+        let parent = (number > 1).then(|| id(number - 1));
+        let line = json!({
+            "parentUuid": parent, "isSidechain": false, "uuid": id(number), "userType": "external",
+            "timestamp": format!("2026-11-20T10:00:{number:02}.000Z"), "cwd": "/home/eve/shop",
+            "sessionId": SESSION, "version": "2.1.330", "gitBranch": "HEAD", "type": kind,
+            "message": {"id": id(number), "role": kind, "content": content},
+        });
+        format!("{line}\n")
+    };
+    let lines: Vec<String> = (1..=6).map(line).collect();
+    let bodies = |memory: &TestMemory| {
+        let view = memory.store.view();
+        let mut bodies: Vec<String> =
+            (0..view.slots()).map(|ix| memory.find(view.key(ix)).unwrap().body).collect();
+        bodies.sort();
+        bodies
+    };
+    let imported = TestMemory::new();
+    let path = file(&imported, &lines.concat());
+    let report = take(&imported, &path);
+    assert!(report.failed.is_empty(), "{:?}", report.failed);
+    assert_eq!(report.inserted, 3);
+    let first = imported.find("claude-code/5e0a1b2c3d4e/5e0a1b2c3d4e").unwrap();
+    assert!(first.body.contains("What is number 1?"), "{}", first.body);
+    let again = take(&imported, &path);
+    assert_eq!([again.inserted, again.updated, again.duplicates], [0, 0, 3]);
+    // The turns are also kept apart if each is captured alone.
+    let captured = TestMemory::new();
+    for end in 1..=lines.len() {
+        let path = file(&captured, &lines[..end].concat());
+        let report = capture(&captured, &path, &CaptureOptions::default()).unwrap();
+        assert!(report.failed.is_empty(), "{:?}", report.failed);
+    }
+    assert_eq!(bodies(&captured), bodies(&imported));
+}
+
 #[test]
 fn a_file_that_is_not_a_transcript_is_refused() {
     let memory = TestMemory::new();
