@@ -110,6 +110,10 @@ impl Daemon for DaemonState {
         self.transcripts.follow(transcript);
     }
 
+    fn capture_failure(&self, transcript: &Path) -> Option<String> {
+        self.capture_failures.of(transcript)
+    }
+
     fn vaults_changed(&self) {
         self.vaults.notify_one();
     }

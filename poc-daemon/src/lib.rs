@@ -2,6 +2,7 @@
 //!
 //! The package builds both programs. All code is in `poc-memory`; `poc-daemon` starts it under its own name.
 
+mod capture_failures;
 mod checkpoint;
 mod compaction;
 mod console;

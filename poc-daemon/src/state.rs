@@ -1,5 +1,6 @@
 //! The state that the tasks of the daemon share: the memory, the agents, the pools, and the request to stop.
 
+use crate::capture_failures::CaptureFailures;
 use crate::metrics::Metrics;
 use crate::pools::Pools;
 use crate::reconcile::Reconciler;
@@ -53,6 +54,8 @@ pub(crate) struct DaemonState {
     pub(crate) pools: Pools,
     /// The transcripts that hooks have named.
     pub(crate) transcripts: TranscriptQueue,
+    /// The transcripts that were not captured completely.
+    pub(crate) capture_failures: CaptureFailures,
     /// Wakes the task that synchronises vaults: one was bound or unbound.
     pub(crate) vaults: Notify,
     /// The tenants that have vaults.
@@ -103,6 +106,7 @@ impl DaemonState {
             cancellation: CancellationToken::default(),
             pools: Pools::new(&memory.config),
             transcripts: TranscriptQueue::default(),
+            capture_failures: CaptureFailures::default(),
             vaults: Notify::new(),
             bound_tenants: BoundTenants::default(),
             metrics: Metrics::new(),

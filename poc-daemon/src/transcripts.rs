@@ -80,13 +80,22 @@ fn capture(state: &DaemonState, transcript: &Path) {
             if !report.secrets.is_empty() {
                 tracing::info!(secrets = report.secrets.total(), "replaced in `{shown}`");
             }
-            for (place, error) in &report.failed {
-                tracing::warn!("`{shown}`, {place}: {}", error.line());
+            if report.is_read {
+                let failures = report.failed.iter().map(|(place, error)| format!("{place}: {}", error.line()));
+                for failure in state.capture_failures.record(transcript, failures.collect()) {
+                    tracing::warn!("`{shown}`, {failure}");
+                }
             }
         }
         // A hook names the transcript of a session before its first line is written, and some sessions never
         // write one.
         Err(error) if error.code == Code::NotFound => tracing::debug!("`{shown}` does not exist"),
-        Err(error) => tracing::warn!("`{shown}` was not captured: {}", error.line()),
+        // A daemon that stops ends the capture, and the next one continues.
+        Err(error) if cancellation::is_cancellation(&error) => {}
+        Err(error) => {
+            for failure in state.capture_failures.record(transcript, vec![error.line()]) {
+                tracing::warn!("`{shown}` was not captured: {failure}");
+            }
+        }
     }
 }

@@ -118,9 +118,12 @@ impl Op for Hook {
             HookEvent::SessionStart => self.start(ctx),
             HookEvent::Prompt => self.prompt(ctx),
             HookEvent::PreCompact | HookEvent::Stop | HookEvent::SessionEnd | HookEvent::Tool => {
-                Ok(HookOutput::silent(match self.transcript {
-                    Some(_) => "the session is captured",
-                    None => "the assistant names no transcript",
+                let Some(transcript) = &self.transcript else {
+                    return Ok(HookOutput::silent("the assistant names no transcript"));
+                };
+                Ok(HookOutput::silent(match ctx.host.daemon()?.capture_failure(transcript) {
+                    Some(failure) => format!("the session is not captured completely: {failure}"),
+                    None => "the session is captured".to_owned(),
                 }))
             }
         }

@@ -65,6 +65,9 @@ pub trait Daemon: Sync {
     /// Captures the transcript of a session, now and whenever it changes. Returns immediately.
     fn follow(&self, transcript: &Path);
 
+    /// What failed in the last capture of a transcript, as a line; `None` if nothing failed.
+    fn capture_failure(&self, transcript: &Path) -> Option<String>;
+
     /// Watches the folders that are bound now. Returns immediately.
     fn vaults_changed(&self);
 }

@@ -30,6 +30,8 @@ pub struct CaptureOptions {
 /// The result of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureReport {
+    /// Whether the transcript was read; false if there was nothing new.
+    pub is_read: bool,
     /// New notes.
     pub inserted: u64,
     /// Number of notes that got a new version because their turn has grown.
@@ -121,6 +123,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
         write_position(&position_file, &next)?;
     }
     Ok(CaptureReport {
+        is_read: true,
         inserted: report.inserted,
         updated: report.updated,
         skipped: report.skipped,
