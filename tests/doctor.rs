@@ -41,6 +41,11 @@ fn problems_are_reported_with_a_remedy() {
     let report = world.json_with_status(&["doctor"], 1);
     let [first, second] = &found(&report, "settings")[..] else { panic!("{report}") };
     assert!(first.contains("unknown key `k2`") && second.contains("`text.b`: cannot be 2"), "{report}");
+    world.write("config.toml", "[text]\nk2 = 1\n[pipelines]\nbroken = \"tpye:a\"\n");
+    let report = world.json_with_status(&["doctor"], 1);
+    let [first, second] = &found(&report, "settings")[..] else { panic!("{report}") };
+    assert!(first.contains("unknown key `k2`") && second.contains("tpye"), "{report}");
+    world.write("config.toml", "[text]\nk2 = 1\nb = 2\n");
     let refused = world.json_with_status(&["stats"], 78)["error"].clone();
     assert_eq!((&refused["at"]["line"], &refused["others"][0]["at"]["line"]), (&2.into(), &3.into()));
     world.write("config.toml", "[rerank]\nmodel = \"/nowhere/model\"\n");

@@ -81,7 +81,8 @@ fn capture(state: &DaemonState, transcript: &Path) {
                 tracing::info!(secrets = report.secrets.total(), "replaced in `{shown}`");
             }
             if report.is_read {
-                let failures = report.failed.iter().map(|(place, error)| format!("{place}: {}", error.line()));
+                let failures =
+                    report.failed.iter().map(|(place, error)| format!("{place}: {}", error.line()));
                 for failure in state.capture_failures.record(transcript, failures.collect()) {
                     tracing::warn!("`{shown}`, {failure}");
                 }

@@ -211,8 +211,8 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-/// Reads a duration from a text. In formats that say the type of each value, such as TOML, a whole number is seconds, as
-/// it is in a text.
+/// Reads a duration from a text. In formats that say the type of each value, such as TOML, a whole number is seconds,
+/// as it is in a text.
 struct SpanVisitor;
 
 impl serde::de::Visitor<'_> for SpanVisitor {

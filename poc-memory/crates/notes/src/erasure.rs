@@ -59,8 +59,8 @@ pub struct ErasureReport {
     /// Folders, generations and archives of backups that could not be read completely and may still contain
     /// the texts. The list of the backups itself if it could not be read.
     pub unread_backups: Vec<PathBuf>,
-    /// Other generations and archives of backups that may contain the texts, because an erasure was interrupted after it
-    /// had deleted the history, from which the texts are known. Empty if all texts are known.
+    /// Other generations and archives of backups that may contain the texts, because an erasure was interrupted after
+    /// it had deleted the history, from which the texts are known. Empty if all texts are known.
     pub unsearched_backups: Vec<PathBuf>,
 }
 

@@ -121,7 +121,7 @@ impl TenantViewFiles {
         let (seq, view) = self.read(tenant, counts.seq).unzip();
         let path = self.path(tenant);
         if seq.is_none() && atomic_file::is_damaged(&path) {
-            // As a missing file, it is written again by the next checkpoint, which also replaces it if it cannot be deleted.
+            // The next checkpoint writes a missing file, and replaces one that cannot be deleted.
             let _ = atomic_file::remove(&path);
             self.rebuilt.add(path);
         }

@@ -36,8 +36,8 @@ pub(super) fn check(context: &CommandContext) -> (Vec<CheckResult>, Option<Confi
     (vec![CheckResult::new(CHECK, CheckState::Ok, message)], Some(config.clone()))
 }
 
-/// Errors in the pipelines of settings that may have mistakes. None are looked for if the types of notes, which pipelines
-/// name, are not known because of a mistake.
+/// Errors in the pipelines of settings that may have mistakes. None are looked for if the types of notes, which
+/// pipelines name, are not known because of a mistake.
 pub(in crate::cli) fn problems_besides_mistakes(read: &SettingsWithMistakes) -> Vec<Error> {
     let is_about_types = |mistake: &Error| {
         let field = mistake.at.as_ref().and_then(|at| at.field.as_deref()).unwrap_or_default();
@@ -55,4 +55,28 @@ pub(in crate::cli) fn problems(config: &Config) -> Vec<Error> {
     let mut problems = names.problems();
     problems.extend(names.check_plain(&config.search.pipeline).err());
     problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        let file = Some(("config.toml", text));
+        let read = Config::with_mistakes(file, std::iter::empty(), &|_| Vec::new()).unwrap();
+        assert!(!read.mistakes.is_empty(), "{text}");
+        problems_besides_mistakes(&read).iter().map(Error::line).collect()
+    }
+
+    #[test]
+    fn pipelines_are_checked_although_the_settings_have_mistakes() {
+        let found =
+            lines("[list]\nlimit = 0\n[pipelines]\nmine = \"tpe:daily\"\n[search]\npipeline = \"hybrd\"\n");
+        assert!(
+            matches!(&found[..], [saved, search] if saved.contains("tpe") && search.contains("hybrd")),
+            "{found:?}"
+        );
+        // The types of notes are not known, so the pipeline may be right.
+        assert_eq!(lines("[nodes]\ntypes = 5\n[pipelines]\nmine = \"type:saga\"\n"), [""; 0]);
+    }
 }

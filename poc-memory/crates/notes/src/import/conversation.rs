@@ -113,8 +113,8 @@ impl Conversation {
         format!("{}{}", self.key_prefix(), short(turn))
     }
 
-    /// The key of the note of a turn if another turn of the conversation has the key [`Conversation::key`]: it shows the
-    /// whole id.
+    /// The key of the note of a turn if another turn of the conversation has the key [`Conversation::key`]: it shows
+    /// the whole id.
     pub(super) fn whole_key(&self, turn: &str) -> String {
         match long_hex(turn) {
             Some(digits) => format!("{}{digits}", self.key_prefix()),
