@@ -126,7 +126,7 @@ impl Config {
             let provider = model.provider.as_str();
             if self.providers.contains_key(provider)
                 || replaced.overlaps(&["providers", provider])
-                || replaced.overlaps(&["models", name, "provider"])
+                || replaced.overlaps(&["models", name.as_str(), "provider"])
             {
                 return None;
             }
