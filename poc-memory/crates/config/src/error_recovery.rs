@@ -29,9 +29,9 @@ impl ReplacedValues {
         self.0.iter().any(|replaced| replaced.split_last().is_some_and(|(_, table)| table == keys))
     }
 
-    /// The sections in which a value was replaced.
-    pub(super) fn sections(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|replaced| replaced.first()).map(String::as_str)
+    /// The dotted paths of the values that were replaced.
+    pub(super) fn paths(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|replaced| replaced.join("."))
     }
 }
 
@@ -241,6 +241,15 @@ every = \"soon\"
             let error = Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap_err();
             assert!(error.others.is_empty(), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn values_that_do_not_fit_together_are_reported_with_mistakes_elsewhere_in_their_section() {
+        let text = "[query.fused]\nweak-min-fused = 0.9\n[query.two-path]\nsem-margin = 1.5\n";
+        insta::assert_snapshot!(mistakes(Some(text), &[]), @r"
+        config.toml:2:1: `query.fused.weak-min-fused`: cannot be 0.9, above `strong-min-fused`, 0.7; `weak-min-fused` is the lower threshold
+        config.toml:4:1: `query.two-path.sem-margin`: cannot be 1.5; give 0 to 1; 0.015 is usual
+        ");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::layer::{deserialize, location_of, merge, put, read, scalar, variable_
 use super::sections::Config;
 use super::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -146,10 +146,14 @@ impl Config {
         errors.extend(single.into_iter().filter_map(Result::err));
         errors.extend(self.tenant_schema.invalid_keys());
         errors.extend(self.rest.invalid_names());
-        // Values that must fit together are compared only in sections without another mistake. If one of them is wrong,
+        // Values that must fit together are compared only in tables without another mistake. If one of them is wrong,
         // the others may be right.
-        let mut sections: BTreeSet<String> = replaced.sections().map(str::to_owned).collect();
-        sections.extend(errors.iter().map(|error| section(error).to_owned()));
+        let mut wrong: Vec<String> = replaced.paths().collect();
+        wrong.extend(errors.iter().map(|error| field(error).to_owned()));
+        let is_right = |error: &Error| {
+            let table = field(error).rsplit_once('.').map_or("", |(table, _)| table);
+            wrong.iter().all(|wrong| wrong.strip_prefix(table).is_none_or(|rest| !rest.starts_with('.')))
+        };
         let compared = [
             bounds::check_gates(self),
             bounds::check_fused_gate(&self.query.fused),
@@ -160,7 +164,7 @@ impl Config {
             self.rest.check_address(),
         ];
         let compared = compared.into_iter().filter_map(Result::err);
-        errors.extend(compared.filter(|error| !sections.contains(section(error))));
+        errors.extend(compared.filter(is_right));
         errors
     }
 }
@@ -295,10 +299,9 @@ impl Layers {
     }
 }
 
-/// The section that an error is about; empty if it names no setting.
-fn section(error: &Error) -> &str {
-    let field = error.at.as_ref().and_then(|at| at.field.as_deref()).unwrap_or_default();
-    field.split('.').next().unwrap_or_default()
+/// The setting that an error is about; empty if it names none.
+fn field(error: &Error) -> &str {
+    error.at.as_ref().and_then(|at| at.field.as_deref()).unwrap_or_default()
 }
 
 /// Orders errors by their positions in the file. Those without a position come last, in the order in which they were
@@ -311,7 +314,7 @@ fn position(error: &Error) -> (bool, Option<u32>, Option<u32>) {
 /// Names where the setting of an error comes from: the variable that sets it or a table that contains it, or the
 /// position in the file. `variables` are dotted paths with the names of the variables.
 fn located(error: Error, variables: &[(String, String)], file: Option<(&str, &str)>) -> Error {
-    let field = error.at.as_ref().and_then(|at| at.field.as_deref()).unwrap_or_default();
+    let field = field(&error);
     let sets = |path: &str| {
         field.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
