@@ -1,7 +1,7 @@
 //! Bounds for the numbers and durations in the settings.
 
 use super::defaults::default_table;
-use super::retrieval::FusedConfig;
+use super::retrieval::{FusedConfig, GateConfig};
 use super::sections::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
@@ -256,20 +256,20 @@ pub(super) fn out_of_bounds(config: &Config) -> Vec<Error> {
     errors
 }
 
-/// Fails if the lower threshold of a gate is above the upper one.
-pub(super) fn check_gates(config: &Config) -> Result<()> {
+/// An error for each gate whose lower threshold is above the upper one.
+pub(super) fn wrong_gates(config: &Config) -> Vec<Error> {
     let gates = config.query.gates.iter().map(|(kind, gate)| (format!("query.gates.{kind}"), gate));
-    for (section, gate) in gates.chain([("rerank.gate".to_owned(), &config.rerank.gate)]) {
-        if gate.weak > gate.strong {
-            return Err(Error::config(format!("cannot be {}, above `strong`, {}", gate.weak, gate.strong))
-                .hint("`weak` is the lower threshold")
-                .field(format!("{section}.weak")));
-        }
-    }
-    Ok(())
+    let gates = gates.chain([("rerank.gate".to_owned(), &config.rerank.gate)]);
+    let wrong = gates.filter(|(_, gate)| gate.weak > gate.strong);
+    let error = |(section, gate): (String, &GateConfig)| {
+        Error::config(format!("cannot be {}, above `strong`, {}", gate.weak, gate.strong))
+            .hint("`weak` is the lower threshold")
+            .field(format!("{section}.weak"))
+    };
+    wrong.map(error).collect()
 }
 
-/// Like [`check_gates`], for the gate `fused`, which also needs a weight above 0.
+/// Like [`wrong_gates`], for the gate `fused`, which also needs a weight above 0.
 pub(super) fn check_fused_gate(fused: &FusedConfig) -> Result<()> {
     if fused.weak_min_fused > fused.strong_min_fused {
         let above = format!("`strong-min-fused`, {}", fused.strong_min_fused);

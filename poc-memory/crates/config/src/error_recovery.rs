@@ -245,10 +245,20 @@ every = \"soon\"
 
     #[test]
     fn values_that_do_not_fit_together_are_reported_with_mistakes_elsewhere_in_their_section() {
-        let text = "[query.fused]\nweak-min-fused = 0.9\n[query.two-path]\nsem-margin = 1.5\n";
+        let text = "\
+[query.fused]
+weak-min-fused = 0.9
+[query.two-path]
+sem-margin = 1.5
+[query.gates]
+hash = { strong = 1, weak = 2.5 }
+static = { strong = 1, weak = 2.5 }
+";
         insta::assert_snapshot!(mistakes(Some(text), &[]), @r"
         config.toml:2:1: `query.fused.weak-min-fused`: cannot be 0.9, above `strong-min-fused`, 0.7; `weak-min-fused` is the lower threshold
         config.toml:4:1: `query.two-path.sem-margin`: cannot be 1.5; give 0 to 1; 0.015 is usual
+        config.toml:6:22: `query.gates.hash.weak`: cannot be 2.5, above `strong`, 1; `weak` is the lower threshold
+        config.toml:7:24: `query.gates.static.weak`: cannot be 2.5, above `strong`, 1; `weak` is the lower threshold
         ");
     }
 

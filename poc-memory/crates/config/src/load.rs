@@ -155,7 +155,6 @@ impl Config {
             wrong.iter().all(|wrong| wrong.strip_prefix(table).is_none_or(|rest| !rest.starts_with('.')))
         };
         let compared = [
-            bounds::check_gates(self),
             bounds::check_fused_gate(&self.query.fused),
             self.tenant_schema.check_sets(),
             self.edges.check(),
@@ -164,6 +163,7 @@ impl Config {
             self.rest.check_address(),
         ];
         let compared = compared.into_iter().filter_map(Result::err);
+        let compared = bounds::wrong_gates(self).into_iter().chain(compared);
         errors.extend(compared.filter(is_right));
         errors
     }
