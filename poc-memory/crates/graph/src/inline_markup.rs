@@ -6,6 +6,11 @@ const ELEMENTS: &str = "\
     h3 h4 h5 h6 header hr i img ins kbd li mark nav ol p path picture pre s samp script section \
     small source span strong style sub summary sup svg table tbody td th thead tr u ul video";
 
+/// The elements among them that are paragraphs, or contain some.
+const BLOCKS: &str = "\
+    blockquote center dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 header hr li nav ol p picture \
+    pre script section style summary table tbody td th thead tr ul";
+
 /// Maximum number of bytes of a line that are read. A title needs fewer, and searching for the end of markup takes
 /// quadratic time.
 const MAX_BYTES: usize = 2048;
@@ -34,6 +39,29 @@ pub(super) fn visible_text(line: &str) -> String {
     let mut text = String::new();
     push_visible(line.get(..end).unwrap_or(line), 0, &mut text);
     text
+}
+
+/// The visible text of a line of images, with their descriptions.
+pub(super) fn image_text(line: &str) -> String {
+    if line.contains("![") { visible_text(&line.replace("![", "[")) } else { String::new() }
+}
+
+/// Whether a line begins with the tag of an element.
+pub(super) fn begins_tag(line: &str) -> bool {
+    element(line).is_some()
+}
+
+/// Whether a line begins with the tag of an element that is a paragraph or contains some.
+pub(super) fn begins_block(line: &str) -> bool {
+    element(line).is_some_and(|name| BLOCKS.split(' ').any(|block| block == name))
+}
+
+/// Whether a line contains the start tag of a heading.
+pub(super) fn has_heading_tag(line: &str) -> bool {
+    line.match_indices('<').any(|(at, _)| {
+        let tag = line.get(at..).filter(|tag| !tag.starts_with("</"));
+        matches!(tag.and_then(element).map(str::as_bytes), Some([b'h', b'1'..=b'6']))
+    })
 }
 
 /// The text that ends the HTML comment, tag, style or script which a line begins and does not end.
@@ -251,6 +279,21 @@ mod tests {
         ] {
             assert_eq!(visible_text(line), line);
         }
+    }
+
+    #[test]
+    fn tags_of_blocks_and_headings_are_recognized() {
+        assert!(begins_block("<DIV align=\"center\">") && begins_block("</p>") && !begins_block("<b>a</b>"));
+        assert!(begins_tag("<b>a</b>") && !begins_tag("<T> is a type") && !begins_tag("a <b>"));
+        assert!(has_heading_tag("<div><h1 align=\"center\">") && !has_heading_tag("</h1><hr>"));
+    }
+
+    #[test]
+    fn descriptions_of_images_are_read() {
+        let check = |line: &str, expected: &str| assert_eq!(image_text(line), expected, "{line}");
+        check("![The logo](a.png)", "The logo");
+        check("[![Build](b.svg)](http://x) ![](c.png)", "Build ");
+        check("[text](a.md)", "");
     }
 
     #[test]

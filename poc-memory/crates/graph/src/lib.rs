@@ -31,6 +31,7 @@ mod tenant;
 pub mod testing;
 pub mod time;
 mod title;
+mod title_line;
 mod view;
 mod visit;
 
@@ -50,7 +51,8 @@ pub use structure::{
     StructureOptions, StructureSource, clustering,
 };
 pub use tenant::{Tenant, Tuple};
-pub use title::{DERIVED_TITLE_CHARS, former_title_of, is_title_of, one_line, title_of};
+pub use title::{DERIVED_TITLE_CHARS, former_title_of, is_title_of, title_of};
+pub use title_line::one_line;
 pub use view::{
     Builder, Ix, MergedEdge, Neighbor, OptionalTimestampCursor, Representation, View, Visibility,
 };

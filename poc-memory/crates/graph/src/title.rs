@@ -1,48 +1,23 @@
-//! Titles of notes: given explicitly, or derived from the first line of the text.
+//! Titles of notes: given explicitly, or derived from the text.
 
 use super::Node;
-use super::inline_markup::{has_markup, unclosed_html, visible_text};
+use super::title_line::{first_line, is_heading, is_read_further, text_of, title_line, without_marks};
 
 /// Maximum number of characters of a title derived from the body.
 pub const DERIVED_TITLE_CHARS: usize = 80;
 
-/// The title derived from a body: the visible text of its first line with text, that is, without Markdown markup and
-/// HTML, truncated at a word boundary. Lines of images and HTML only are skipped if another line has text. `None` if no
-/// line has text.
+/// The title derived from a body: its first heading or line of prose, as a reader sees it, that is, without Markdown
+/// markup and HTML, truncated at a word boundary. Images, comments, code, tables, lists of contents and definitions of
+/// links are skipped if other lines have text. A heading in the first lines takes precedence over HTML and callouts
+/// before it. `None` if no line has text.
 pub fn title_of(body: &str) -> Option<String> {
-    title_line(body).map(|(_, text)| truncated(text))
+    title_line(body).map(|line| truncated(line.text))
 }
 
-/// The title that earlier releases derived from a body. They kept markup within the line, and did not skip lines of
-/// images and HTML.
+/// The title that earlier releases derived from a body: the first line that is more than markup. They kept markup
+/// within the line.
 pub fn former_title_of(body: &str) -> Option<String> {
     first_line(body).map(|line| truncated(text_of(line)))
-}
-
-/// The line that gives a body its title, and the text of the line.
-fn title_line(body: &str) -> Option<(&str, String)> {
-    let first = first_line(body)?;
-    // The text that ends the HTML which the lines are in.
-    let mut html_end: Option<&str> = None;
-    if has_markup(first) {
-        for line in body.lines() {
-            if let Some(end) = html_end {
-                html_end = html_end.filter(|_| !line.to_ascii_lowercase().contains(end));
-                continue;
-            }
-            html_end = unclosed_html(line);
-            let text = text_of(&visible_text(line));
-            if !text.is_empty() {
-                return Some((line, text));
-            }
-        }
-    }
-    Some((first, text_of(first)))
-}
-
-/// The text of a line without the markup at its ends.
-fn text_of(line: &str) -> String {
-    one_line(without_marks(line).trim_end_matches(|c: char| c == '#' || c.is_whitespace()))
 }
 
 /// A title of at most [`DERIVED_TITLE_CHARS`] characters.
@@ -74,7 +49,7 @@ fn truncated(line: String) -> String {
 pub fn is_title_of(title: &str, body: &str) -> bool {
     let Some(first) = first_line(body) else { return false };
     let is_former = may_be_derived_from(title, first) && truncated(text_of(first)) == title;
-    is_former || has_markup(first) && title_of(body).as_deref() == Some(title)
+    is_former || is_read_further(body, first) && title_of(body).as_deref() == Some(title)
 }
 
 /// Whether a title may be derived from a line with text. Most other titles differ in the first character, which is
@@ -83,34 +58,6 @@ fn may_be_derived_from(title: &str, line: &str) -> bool {
     let first = without_marks(line).chars().next();
     // Earlier releases removed a leading backtick.
     first == Some('`') || first == title.chars().next()
-}
-
-/// The first line that contains more than Markdown markup and is not a comment.
-fn first_line(body: &str) -> Option<&str> {
-    body.lines().find(|line| !without_marks(line).is_empty() && !is_comment(line.trim()))
-}
-
-/// The line without the markup at its start. A single backtick is kept because it starts inline code.
-fn without_marks(line: &str) -> &str {
-    let mut rest = line.trim_start_matches(is_mark);
-    while rest.starts_with("``") || rest == "`" {
-        rest = rest.trim_start_matches('`').trim_start_matches(is_mark);
-    }
-    rest
-}
-
-fn is_mark(c: char) -> bool {
-    matches!(c, '#' | '>' | '-' | '*' | '+' | '=' | '_') || c.is_whitespace()
-}
-
-/// Whether a line consists of a single HTML comment.
-fn is_comment(line: &str) -> bool {
-    line.starts_with("<!--") && line.ends_with("-->")
-}
-
-/// Replaces every run of white space with one space.
-pub fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a title equals the derived one. Earlier releases removed a leading backtick.
@@ -122,17 +69,16 @@ impl Node {
     /// The title if it was given explicitly or is a heading of the text; `None` if it was derived from a plain first
     /// line.
     pub fn own_title(&self) -> Option<&str> {
-        let is_plain = |line: &str| !line.trim_start().starts_with('#');
         let repeats = || {
             let Some(first) = first_line(&self.body) else { return false };
-            let is_former = is_plain(first)
+            let is_former = !is_heading(first)
                 && may_be_derived_from(&self.title, first)
                 && is_derived(&self.title, &truncated(text_of(first)));
             let is_derived_now = || {
                 title_line(&self.body)
-                    .is_some_and(|(line, text)| is_plain(line) && truncated(text) == self.title)
+                    .is_some_and(|line| !line.is_heading && truncated(line.text) == self.title)
             };
-            is_former || has_markup(first) && is_derived_now()
+            is_former || is_read_further(&self.body, first) && is_derived_now()
         };
         (!self.title.is_empty() && !repeats()).then_some(self.title.as_str())
     }
@@ -158,10 +104,9 @@ mod tests {
             let title = derived.clone().filter(|_| is_derived_title).unwrap_or(other);
             let is_title = [&derived, &former].contains(&&Some(title.clone()));
             prop_assert_eq!(is_title_of(&title, &body), is_title);
-            let is_plain = |line: &str| !line.trim_start().starts_with('#');
-            let repeats_former = first_line(&body).is_some_and(is_plain)
+            let repeats_former = first_line(&body).is_some_and(|line| !is_heading(line))
                 && former.is_some_and(|former| is_derived(&title, &former));
-            let repeats = title_line(&body).is_some_and(|(line, _)| is_plain(line))
+            let repeats = title_line(&body).is_some_and(|line| !line.is_heading)
                 && derived.as_ref() == Some(&title);
             let node = Node { title: title.clone(), body, ..testing::node(1) };
             prop_assert_eq!(node.own_title().is_some(), !title.is_empty() && !repeats_former && !repeats);
@@ -176,7 +121,7 @@ mod tests {
         check("\n\n## The journal ##\n\nIt is cut.", Some("The journal"));
         check("- [ ] call   Ann", Some("[ ] call Ann"));
         check("- `get` returns a note", Some("`get` returns a note"));
-        check("```rust\nfn main() {}\n```", Some("rust"));
+        check("```rust\nfn main() {}\n```", Some("fn main() {}"));
         check("`\n``` \nText", Some("Text"));
         check("<!-- markdownlint-disable -->\n# Journal", Some("Journal"));
         check("<!-- a --> Journal", Some("Journal"));
@@ -198,18 +143,24 @@ mod tests {
         check("<style>\n.a { color: red; }\n</style>\n\n# Name", "Name");
         check("<!--\nLicence: MIT\n-->\n[![badge](http://x)](http://y)\n\nText", "Text");
         // Nothing else has text.
-        check("![Picture](a.png)", "![Picture](a.png)");
+        check("![Picture](a.png)", "Picture");
         check("* [ ] call Ann", "[ ] call Ann");
     }
 
     #[test]
     fn a_title_that_an_earlier_release_derived_is_no_own_title() {
-        let body = "The **best** [soup](soup.md)";
-        assert_eq!(former_title_of(body).as_deref(), Some(body));
-        for title in [body, "The best soup"] {
-            let node = Node { title: title.into(), body: body.into(), ..testing::node(1) };
-            assert!(is_title_of(title, body) && node.own_title().is_none(), "{title}");
-        }
+        let check = |body: &str, former: &str, derived: &str| {
+            assert_eq!(former_title_of(body).as_deref(), Some(former));
+            assert_eq!(title_of(body).as_deref(), Some(derived));
+            for title in [former, derived] {
+                let node = Node { title: title.into(), body: body.into(), ..testing::node(1) };
+                assert!(is_title_of(title, body) && node.own_title().is_none(), "{title}");
+            }
+        };
+        check("The **best** [soup](soup.md)", "The **best** [soup](soup.md)", "The best soup");
+        check("```sh\nls\n```\nIt lists files.", "sh", "It lists files.");
+        check("| a | b |\n\nAll sizes.", "| a | b |", "All sizes.");
+        check("```\nls\n```\nIt lists files.", "ls", "It lists files.");
     }
 
     #[test]
