@@ -1,5 +1,6 @@
 //! Terms that look like identifiers but name nothing particular: amounts (`128-bit`, `100ms`), rates (`ns/iter`),
-//! versions (`v1.2.3`), function words joined by a sign (`as_of`), and common terms of computing (`utf-8`).
+//! versions (`v1.2.3`), function words joined by a sign (`as_of`), common terms of computing (`utf-8`), and settings and
+//! options (`limit:20`, `--top_k`).
 
 /// Units, and words that follow a number in an amount.
 const UNITS: &str = "\
@@ -41,7 +42,33 @@ pub(super) fn is_generic(name: &str) -> bool {
         }
     };
     let mut parts = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-    is_listed(COMMON_TERMS, name) || parts.all(is_generic_part)
+    is_listed(COMMON_TERMS, name) || is_setting(name) || parts.all(is_generic_part)
+}
+
+/// Whether a text contains a folded name only as an option or as a setting with a value: `--top_k`, `top_k=5`.
+pub(super) fn is_option_in(text: &str, name: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut places = text.match_indices(name).peekable();
+    let is_option = |(at, _): (usize, &str)| {
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(at + name.len()..).unwrap_or_default();
+        before.ends_with("--") || after.starts_with('=') && !after.starts_with("==")
+    };
+    places.peek().is_some() && places.all(is_option)
+}
+
+/// Whether a name is a word with an amount, such as `limit:20`. In `main.rs:20` and `db1:5432`, the first part names
+/// something itself.
+fn is_setting(name: &str) -> bool {
+    let is_amount = |part: &str| match runs(part).as_slice() {
+        [number] => is_number(number),
+        [number, unit] => is_number(number) && is_unit(unit),
+        _ => false,
+    };
+    name.split_once(':').is_some_and(|(setting, value)| {
+        setting.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '_'))
+            && value.split('.').all(is_amount)
+    })
 }
 
 /// The runs of digits and of other characters in a part of a name.
@@ -82,17 +109,26 @@ mod tests {
     #[test]
     fn amounts_versions_and_common_terms_name_nothing_particular() {
         let names = "128-bit 32-bits 64-bit 100ms 5k 24-hour ns/iter mb/s km/h as_of and/or i/o 1.0.z v1.2.3 q3-2025 \
-            1920x1080 utf-8 x86_64 tls/ssl asn.1";
+            1920x1080 utf-8 x86_64 tls/ssl asn.1 limit:20 min-score:0.5 last_seen:7d";
         for name in names.split_ascii_whitespace() {
             assert!(is_generic(name), "{name}");
         }
     }
 
     #[test]
+    fn options_are_recognized_where_they_are_used() {
+        assert!(is_option_in("Run `eval --Top_K 5` or `eval --top_k=9`.", "top_k"));
+        assert!(is_option_in("Set top_k=5.", "top_k"));
+        for text in ["The option --top_k: top_k is 5 by default.", "if top_k==5", "--top_key top_key=5", ""] {
+            assert!(!is_option_in(text, "top_k"), "{text}");
+        }
+    }
+
+    #[test]
     fn identifiers_and_names_are_not_generic() {
         let names = "inc-412 pr-77 ms-412 in-20 op-7 b-5210 e0382 3f9ac2e 0f3e1c store_open icu4x all-minilm-l6-v2 \
-            012-score-fusion.md src/main.rs std::fs::read covid-19 week-12 limit:20 https://matrix.to mira op \
-            2026-11-21 1963";
+            012-score-fusion.md src/main.rs std::fs::read covid-19 week-12 https://matrix.to mira op \
+            2026-11-21 1963 main.rs:20 db1:5432 type:episodic";
         for name in names.split_ascii_whitespace() {
             assert!(!is_generic(name), "{name}");
         }

@@ -1,6 +1,6 @@
 //! Names that two notes have in common, as reasons to relate them.
 
-use super::generic_term::is_generic;
+use super::generic_term::{is_generic, is_option_in};
 use super::own_text::{Segment, distinct, segments};
 use crate::rare_words::{self, RARE_NOTES};
 use poc_config::ScoreFusionConfig;
@@ -32,7 +32,8 @@ pub(super) struct SharedName {
 }
 
 /// The shared names of a pair of notes among the `names` that both contain, outside of what they repeat word by word.
-/// Parts of identifiers among them are no names of their own. Names made of the terms in `known` are left out.
+/// Parts of identifiers among them are no names of their own, and neither are options that both notes only use. Names
+/// made of the terms in `known` are left out.
 pub(super) fn between(
     text: &TextIndex,
     one: &Node,
@@ -58,9 +59,10 @@ pub(super) fn between(
         let parts: Vec<String> = text.tokens(name).into_iter().skip(1).collect();
         known.contains(term) || !parts.is_empty() && parts.iter().all(|part| known.contains(part))
     };
+    let is_option = |name: &str| is_option_in(&one.body, name) && is_option_in(&other.body, name);
     let mut shared: Vec<SharedName> = Vec::new();
     for (name, term) in found {
-        if parts.contains(&term) || is_generic(name) || is_known(name, &term) {
+        if parts.contains(&term) || is_generic(name) || is_known(name, &term) || is_option(name) {
             continue;
         }
         let has_letters = name.chars().any(char::is_alphabetic);
