@@ -10,6 +10,7 @@ use super::preview;
 use super::proposal::{Proposal, proposals};
 use super::reply::ParsedReply;
 use super::selection::{Handle, PromptExtent, Selection};
+use super::unwanted_links::UnwantedLinks;
 use super::writer_record::WriterRecord;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -95,6 +96,7 @@ fn plan(
         .with_link_strength(record.link_factor());
     let mut waiting: Option<Vec<Proposal>> = None;
     let mut rejected: HashMap<String, (RunId, Timestamp)> = HashMap::new();
+    let mut unwanted: Option<UnwantedLinks> = None;
     let mut planned: Vec<PlannedAction> = Vec::new();
     for (action, part_of) in answer.actions.iter().zip(superseding) {
         let index = row.actions.len();
@@ -109,7 +111,14 @@ fn plan(
             waiting = Some(waiting_proposals(memory, &definition.name)?);
             rejected = rejected_proposals(memory, &definition.name)?;
         }
+        let is_link = |decision: &PermitDecision| matches!(decision.permitted, PermittedAction::Link { .. });
+        if unwanted.is_none() && permitted.as_ref().is_ok_and(is_link) {
+            unwanted = Some(UnwantedLinks::of_others(memory, &definition.name)?);
+        }
         let prepared = permitted.and_then(|PermitDecision { permitted, proposed }| {
+            if let Some(refusal) = unwanted.as_ref().and_then(|links| links.refusal(selection, &permitted)) {
+                return Err(refusal);
+            }
             let mut waiting = waiting.iter().flatten().filter(|_| proposed);
             if let Some(same) = waiting.find(|same| same.permitted.is_equivalent(&permitted)) {
                 let why = format!("it is already proposed by the run {}", same.run);

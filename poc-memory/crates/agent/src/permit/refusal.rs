@@ -24,7 +24,8 @@ pub enum RefusalReason {
     Unsupported,
     /// It already has the requested effect; not a failure.
     AlreadyPresent,
-    /// A person rejected the same proposal, and its notes have not changed since; not a failure.
+    /// A person rejected the same proposal, or rejected or undid the same link of another agent, and the notes have not
+    /// changed since; not a failure.
     RejectedBefore,
     /// It was left to a person; only in rows of releases that did not store proposals. Not a failure.
     Proposed,
@@ -106,7 +107,7 @@ impl RefusalReason {
             }
             RefusalReason::AlreadyPresent => "it is already done or already proposed; not a failure",
             RefusalReason::RejectedBefore => {
-                "you rejected the same proposal, and its notes have not changed since; not a failure"
+                "you rejected the same proposal, or rejected or undid the same link of another agent, and the notes have not changed since; not a failure"
             }
             RefusalReason::Proposed => {
                 "left for a person, in runs of releases before proposals were stored; not a failure"

@@ -166,6 +166,33 @@ fn an_undone_run_weakens_later_links_and_refuses_none() {
 }
 
 #[test]
+fn a_link_that_was_undone_is_not_made_by_another_agent_until_its_notes_change() {
+    let (world, mut definition) = world(2);
+    definition.execution.replay = false;
+    let other = Definition { name: "other".into(), ..definition.clone() };
+    let forced = RunOptions { force: true, ..RunOptions::default() };
+    let link = |definition: &Definition, from: &'static str, to: &'static str| {
+        let model = FnModel(move |request: &Request<'_>| {
+            let (from, to) = (handle_of(request, from), handle_of(request, to));
+            json!({"notes": "", "link-add": [{"reason": "", "from": from, "to": to, "strength": 0.5}],
+                "weight": [], "insert": [], "supersede": []})
+        });
+        run_with(&world.memory, definition, &model, Trigger::Manual, &forced).unwrap()
+    };
+    let first = link(&definition, "note-0", "note-1");
+    assert_eq!(outcomes(&first), ["link `note-0` to `note-1` at 0.5: applied"]);
+    undo(&world.memory, &first, &[]).unwrap();
+    world.clock.advance(Span::HOUR);
+    // It is the same link in the other direction.
+    let refused = link(&other, "note-1", "note-0");
+    assert_eq!(refused.status, Status::Noop);
+    assert_eq!(outcomes(&refused), ["link `note-1` to `note-0` at 0.5: rejected-before"]);
+    world.edit("note-1", "Note 1 of the b-tree, its siblings and its pages.");
+    let again = link(&other, "note-1", "note-0");
+    assert!(again.actions[0].is_applied(), "{:?}", outcomes(&again));
+}
+
+#[test]
 fn undo_skips_and_reports_notes_changed_since() {
     let (world, definition) = world(4);
     let run = world.run(&definition, &ScriptedModel::replying(everything()));

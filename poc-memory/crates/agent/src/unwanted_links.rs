@@ -1,0 +1,73 @@
+//! Links that a person did not want: those of other agents that were undone, or rejected as proposals. An agent reads
+//! the same notes as the others and would make the same links again. An agent's own undone links are part of its record
+//! (`writer_record`).
+
+use super::definition::ActionKind;
+use super::ledger::{self, ActionState, Status};
+use super::permit::{PermittedAction, Refusal, RefusalReason};
+use super::selection::Selection;
+use poc_graph::RunId;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_notes::Memory;
+
+/// A link that was undone or rejected.
+struct UnwantedLink {
+    summary: String,
+    agent: String,
+    run: RunId,
+    /// When the run ended.
+    ended: Timestamp,
+    state: ActionState,
+}
+
+/// The links that were undone or rejected, of which rows are stored.
+pub(super) struct UnwantedLinks(Vec<UnwantedLink>);
+
+impl UnwantedLinks {
+    /// The links of all agents but this one, for the tenant of the memory.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) fn of_others(memory: &Memory, agent: &str) -> Result<UnwantedLinks> {
+        let mut links = Vec::new();
+        for run in ledger::rows(memory, None, usize::MAX)? {
+            // The judge undoes all links of a run, whichever of them are harmful.
+            if run.agent == agent || run.status == Status::Reverted || run.tenant != *memory.store.tuple() {
+                continue;
+            }
+            let ended = run.finished.unwrap_or(run.started);
+            for action in run.actions {
+                let is_unwanted = matches!(action.state, ActionState::Undone | ActionState::Rejected);
+                if is_unwanted && action.kind == Some(ActionKind::LinkAdd) {
+                    links.push(UnwantedLink {
+                        summary: action.summary,
+                        agent: run.agent.clone(),
+                        run: run.id,
+                        ended,
+                        state: action.state,
+                    });
+                }
+            }
+        }
+        Ok(UnwantedLinks(links))
+    }
+
+    /// Why an action is refused: it makes one of these links, in either direction and with any strength, and its notes
+    /// have not changed since the run.
+    pub(super) fn refusal(&self, selection: &Selection, action: &PermittedAction) -> Option<Refusal> {
+        let PermittedAction::Link { from, to, .. } = action else { return None };
+        let (from, to) = (selection.by_id(*from)?, selection.by_id(*to)?);
+        let begins = |a: &str, b: &str| format!("link `{a}` to `{b}` at ");
+        let summaries = [begins(&from.node.key, &to.node.key), begins(&to.node.key, &from.node.key)];
+        let last_change = from.node.modified.max(to.node.modified);
+        let is_same = |link: &&UnwantedLink| {
+            last_change <= link.ended
+                && summaries.iter().any(|begin| link.summary.starts_with(begin.as_str()))
+        };
+        let link = self.0.iter().find(is_same)?;
+        let done = if link.state == ActionState::Undone { "undone" } else { "rejected" };
+        let why = format!("the same link of `{}` was {done}, in the run {}", link.agent, link.run);
+        Some(RefusalReason::RejectedBefore.because(why))
+    }
+}
