@@ -7,8 +7,9 @@ use crate::{Memory, passages};
 use poc_config::HookGate;
 use poc_graph::error::Result;
 use poc_graph::{Node, NodeId, NodeType, Visibility};
-use poc_index::MentionIndex;
+use poc_index::{MentionIndex, VectorHit};
 use poc_rank::gate::Verdict;
+use poc_search::retrieve::RetrievalHit;
 
 /// Minimum score of a further hit, as a share of the score of the first hit.
 const MIN_SCORE_SHARE: f64 = 0.5;
@@ -60,19 +61,21 @@ pub fn relevant(
     let mut relevant = PromptContext { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
     let passes = |best: &Node| verdict >= min || is_named(memory, &text, best);
     let Some(best) = best.filter(passes) else { return Ok(relevant) };
-    if repeats_instruction(&best, prompt) {
+    let is_own = |id: NodeId| view.find(id).is_some_and(|ix| projects.membership(ix) == Membership::Own);
+    let own = if is_own(best.id) { None } else { best_of_project(memory, &projects, &query)? };
+    if own.iter().map(|(note, _)| note).chain([&best]).any(|note| repeats_instruction(note, prompt)) {
         relevant.is_repeated = true;
         return Ok(relevant);
     }
     let first = found.first().map_or(0.0, |hit| hit.score);
-    let mut chosen = vec![(best.id, found.iter().find(|hit| hit.id == best.id).and_then(|hit| hit.near))];
-    chosen.extend(
-        found
-            .iter()
-            .filter(|hit| hit.id != best.id && hit.score >= MIN_SCORE_SHARE * first)
-            .map(|hit| (hit.id, hit.near)),
-    );
-    let is_own = |id: NodeId| view.find(id).is_some_and(|ix| projects.membership(ix) == Membership::Own);
+    let mut chosen: Vec<(NodeId, Option<VectorHit>)> =
+        own.into_iter().map(|(note, near)| (note.id, near)).collect();
+    chosen.push((best.id, nearest_passage(&found, best.id)));
+    for hit in &found {
+        if hit.score >= MIN_SCORE_SHARE * first && chosen.iter().all(|(id, _)| *id != hit.id) {
+            chosen.push((hit.id, hit.near));
+        }
+    }
     chosen.sort_by_key(|(id, _)| !is_own(*id));
     for (id, near) in chosen {
         // The note may have been deleted after the view was taken.
@@ -86,6 +89,30 @@ pub fn relevant(
     }
     relevant.all_known &= relevant.notes.is_empty();
     Ok(relevant)
+}
+
+/// The best note of the project of the session, and its passage that is nearest to the prompt, unless the gate calls it
+/// a miss. Long notes of no project often contain more words of a prompt than the note of the project that it means, so
+/// that one need not be among the best hits of all notes.
+fn best_of_project(
+    memory: &Memory,
+    projects: &ProjectNotes<'_>,
+    query: &GateQuery<'_>,
+) -> Result<Option<(Node, Option<VectorHit>)>> {
+    let Some(others) = projects.all_but_own() else { return Ok(None) };
+    let query = GateQuery { exclusions: Exclusions::hiding(&others), ..*query };
+    let GateResult { verdict, best, found, .. } =
+        query_gate::judge(memory, &query, memory.config.query.gate)?;
+    let best = best.filter(|_| verdict > Verdict::Miss);
+    Ok(best.map(|best| {
+        let near = nearest_passage(&found, best.id);
+        (best, near)
+    }))
+}
+
+/// The passage of a hit that is nearest to the prompt.
+fn nearest_passage(found: &[RetrievalHit], id: NodeId) -> Option<VectorHit> {
+    found.iter().find(|hit| hit.id == id).and_then(|hit| hit.near)
 }
 
 /// Whether a prompt names an identifier with a number, such as `INC-4021`, and a note has it and all other

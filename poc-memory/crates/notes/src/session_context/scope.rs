@@ -88,7 +88,18 @@ impl<'a> ProjectNotes<'a> {
 
     /// The live notes that must not be added to the session.
     pub(super) fn hidden(&self) -> FxHashSet<NodeId> {
-        let is_hidden = |ix: &Ix| self.view.is_live(*ix) && !self.admits(*ix);
-        (0..self.view.slots()).filter(is_hidden).filter_map(|ix| self.view.id(ix)).collect()
+        self.live(|ix| !self.admits(ix))
+    }
+
+    /// The live notes that are not of the project of the session, or must not be added to it. `None` if no note has the
+    /// label of the project.
+    pub(super) fn all_but_own(&self) -> Option<FxHashSet<NodeId>> {
+        let is_other = |ix| self.membership(ix) != Membership::Own || !self.admits(ix);
+        (!self.own.is_empty()).then(|| self.live(is_other))
+    }
+
+    fn live(&self, is_wanted: impl Fn(Ix) -> bool) -> FxHashSet<NodeId> {
+        let slots = (0..self.view.slots()).filter(|ix| self.view.is_live(*ix) && is_wanted(*ix));
+        slots.filter_map(|ix| self.view.id(ix)).collect()
     }
 }

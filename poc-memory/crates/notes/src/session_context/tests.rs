@@ -167,6 +167,31 @@ fn the_gate_of_query_decides_whether_a_prompt_gets_notes() {
 }
 
 #[test]
+fn longer_notes_of_no_project_do_not_displace_the_note_of_the_project() {
+    let memory = memory(HookScope::Person);
+    for number in 0..20 {
+        let body = format!("Lunch {number} was soup with bread.");
+        note(&memory, &format!("filler-{number}"), &body, &[], |_| {});
+    }
+    for number in 0..8 {
+        let body = format!("Table {number} is kept in records. The table of a pairing is kept sorted, too.");
+        note(&memory, &format!("docs/{number}"), &body, &[], |_| {});
+    }
+    let ask = || {
+        let found =
+            relevant(&memory, session(&[]), "where is the pairing table kept?", &|_, _| false).unwrap();
+        found.notes.into_iter().map(|note| note.node.key).collect::<Vec<_>>()
+    };
+    assert!(ask().iter().all(|key| key.starts_with("docs/")) && !ask().is_empty(), "{:?}", ask());
+    note(&memory, "other", "User: lunch?\n\nClaude: Soup with bread.", &[OWN], turn);
+    assert!(!ask().contains(&"other".to_owned()), "the gate calls it a miss");
+    let body = "User: which file?\n\nClaude: The pairing table is stored in `devices.toml`.";
+    note(&memory, "claude-code/aa/1", body, &[OWN], turn);
+    let keys = ask();
+    assert!(keys[0] == "claude-code/aa/1" && keys[1].starts_with("docs/") && keys.len() <= 5, "{keys:?}");
+}
+
+#[test]
 fn an_identifier_leads_to_its_note_where_the_gate_is_not_sure() {
     let mut config = Config::defaults().unwrap();
     config.hooks.gate = HookGate::Strong;
