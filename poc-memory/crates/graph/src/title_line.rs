@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_are_told_from_code_that_begins_like_one() {
+    fn code_that_begins_like_a_heading_is_no_heading() {
         let is_heading = |body: &str| title_line(body).unwrap().is_heading;
         assert!(is_heading("# heck") && is_heading("```\na\n```\n# heck") && is_heading("<h1>heck</h1>"));
         assert!(!is_heading("```\n# heck\n```") && !is_heading("heck") && !is_heading("**heck**"));
