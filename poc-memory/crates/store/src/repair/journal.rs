@@ -72,8 +72,7 @@ impl Journal {
         let is_undone = |name: &str| manifests.iter().any(|other| other.undoes.as_deref() == Some(name));
         // A copy that was replaced by what the shared log has is not brought back.
         let is_repair = |journal: &Journal| journal.undoes.is_none() && journal.source != COPY;
-        let last =
-            manifests.iter().rev().find(|journal| is_repair(journal) && !is_undone(&journal.folder));
+        let last = manifests.iter().rev().find(|journal| is_repair(journal) && !is_undone(&journal.folder));
         let Some(last) = last else {
             return Err(match unreadable_manifest(store) {
                 Some(file) => {
