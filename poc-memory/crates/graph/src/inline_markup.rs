@@ -35,14 +35,20 @@ pub(super) fn has_markup(line: &str) -> bool {
 
 /// The visible text of a line, with its white space.
 pub(super) fn visible_text(line: &str) -> String {
-    let end = (0..=line.len().min(MAX_BYTES)).rev().find(|&end| line.is_char_boundary(end)).unwrap_or(0);
     let mut text = String::new();
-    push_visible(line.get(..end).unwrap_or(line), 0, &mut text);
+    push_visible(beginning(line), 0, &mut text);
     text
+}
+
+/// The part of a line that is read.
+fn beginning(line: &str) -> &str {
+    let end = (0..=line.len().min(MAX_BYTES)).rev().find(|&end| line.is_char_boundary(end)).unwrap_or(0);
+    line.get(..end).unwrap_or(line)
 }
 
 /// The visible text of a line of images, with their descriptions.
 pub(super) fn image_text(line: &str) -> String {
+    let line = beginning(line);
     if line.contains("![") { visible_text(&line.replace("![", "[")) } else { String::new() }
 }
 
@@ -58,6 +64,7 @@ pub(super) fn begins_block(line: &str) -> bool {
 
 /// Whether a line contains the start tag of a heading.
 pub(super) fn has_heading_tag(line: &str) -> bool {
+    let line = beginning(line);
     line.match_indices('<').any(|(at, _)| {
         let tag = line.get(at..).filter(|tag| !tag.starts_with("</"));
         matches!(tag.and_then(element).map(str::as_bytes), Some([b'h', b'1'..=b'6']))
@@ -313,6 +320,7 @@ mod tests {
         for text in ["*a ", "[", "[a](", "_a_ ", "<b", "`` ` ", "&"] {
             visible_text(&text.repeat(100_000));
         }
+        assert!(!has_heading_tag(&"<b ".repeat(100_000)));
         visible_text(&format!("{}é", "a".repeat(MAX_BYTES - 1)));
     }
 }

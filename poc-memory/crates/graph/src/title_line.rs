@@ -41,6 +41,8 @@ struct Blocks<'a> {
     is_in_html: bool,
     is_in_html_heading: bool,
     is_in_callout: bool,
+    /// Whether a line before it is an [`LineContent::Other`]. Only the first one is needed.
+    has_other: bool,
 }
 
 /// The line that gives a text its title. `None` if no line has text.
@@ -95,7 +97,9 @@ impl<'a> Blocks<'a> {
         }
         if let Some(opening) = self.fence {
             self.fence = (!closes(line, opening)).then_some(opening);
-            let text = if self.fence.is_some() { text_of(line) } else { String::new() };
+            let is_needed = self.fence.is_some() && !self.has_other;
+            let text = if is_needed { text_of(line) } else { String::new() };
+            self.has_other |= !text.is_empty();
             return if text.is_empty() { LineContent::Nothing } else { LineContent::Other(text) };
         }
         self.fence = fence(line);
@@ -112,6 +116,11 @@ impl<'a> Blocks<'a> {
             self.is_in_html && (self.is_in_html_heading || begins_heading) && !ends_heading;
         let callout = callout(line);
         self.is_in_callout = callout.is_some() || self.is_in_callout && line.starts_with('>');
+        let is_other =
+            !is_in_heading && (is_table_row(line) || is_link_definition(line) || is_contents_entry(line));
+        if is_other && self.has_other {
+            return LineContent::Nothing;
+        }
         let text = text_of(&visible_text(callout.unwrap_or(line)));
         if text.is_empty() {
             let image = text_of(&image_text(line));
@@ -119,7 +128,8 @@ impl<'a> Blocks<'a> {
         }
         if is_in_heading {
             LineContent::Heading(text)
-        } else if is_table_row(line) || is_link_definition(line) || is_contents_entry(line) {
+        } else if is_other {
+            self.has_other = true;
             LineContent::Other(text)
         } else if self.is_in_callout || self.is_in_html || begins_tag(line) {
             LineContent::Notice(text)
