@@ -113,7 +113,7 @@ fn plan(
         }
         let is_link = |decision: &PermitDecision| matches!(decision.permitted, PermittedAction::Link { .. });
         if unwanted.is_none() && permitted.as_ref().is_ok_and(is_link) {
-            unwanted = Some(UnwantedLinks::of_others(memory, &definition.name)?);
+            unwanted = Some(UnwantedLinks::of_others(memory, &definition.name, selection, &answer.actions)?);
         }
         let prepared = permitted.and_then(|PermitDecision { permitted, proposed }| {
             if let Some(refusal) = unwanted.as_ref().and_then(|links| links.refusal(selection, &permitted)) {

@@ -2,14 +2,18 @@
 //! the same notes as the others and would make the same links again. An agent's own undone links are part of its record
 //! (`writer_record`).
 
+use super::action::Action;
 use super::definition::ActionKind;
 use super::ledger::{self, ActionState, Status};
 use super::permit::{PermittedAction, Refusal, RefusalReason};
-use super::selection::Selection;
+use super::selection::{Handle, Selection};
 use poc_graph::RunId;
 use poc_graph::error::Result;
-use poc_graph::time::Timestamp;
+use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
+
+/// Runs that began longer than this before a note changed are not read, because they ended before the change.
+const MAX_RUN: Span = Span::DAY;
 
 /// A link that was undone or rejected.
 struct UnwantedLink {
@@ -25,13 +29,26 @@ struct UnwantedLink {
 pub(super) struct UnwantedLinks(Vec<UnwantedLink>);
 
 impl UnwantedLinks {
-    /// The links of all agents but this one, for the tenant of the memory.
+    /// The links of all agents but this one, for the tenant of the memory, that may be among these actions. Only rows
+    /// of runs that may have read the present texts of the notes are read.
     ///
     /// # Errors
     /// Those of the store.
-    pub(super) fn of_others(memory: &Memory, agent: &str) -> Result<UnwantedLinks> {
+    pub(super) fn of_others(
+        memory: &Memory,
+        agent: &str,
+        selection: &Selection,
+        actions: &[Action],
+    ) -> Result<UnwantedLinks> {
+        let ends = |action: &Action| match action {
+            Action::LinkAdd(link) => selection.get(link.from.trim()).zip(selection.get(link.to.trim())),
+            _ => None,
+        };
+        let changes = actions.iter().filter_map(ends).map(|(from, to)| last_change(from, to));
+        let Some(since) = changes.min() else { return Ok(UnwantedLinks(Vec::new())) };
         let mut links = Vec::new();
-        for run in ledger::rows(memory, None, usize::MAX)? {
+        // The newest run first.
+        for run in ledger::rows_since(memory, since.minus(MAX_RUN))?.into_iter().rev() {
             // The judge undoes all links of a run, whichever of them are harmful.
             if run.agent == agent || run.status == Status::Reverted || run.tenant != *memory.store.tuple() {
                 continue;
@@ -60,7 +77,7 @@ impl UnwantedLinks {
         let (from, to) = (selection.by_id(*from)?, selection.by_id(*to)?);
         let begins = |a: &str, b: &str| format!("link `{a}` to `{b}` at ");
         let summaries = [begins(&from.node.key, &to.node.key), begins(&to.node.key, &from.node.key)];
-        let last_change = from.node.modified.max(to.node.modified);
+        let last_change = last_change(from, to);
         let is_same = |link: &&UnwantedLink| {
             last_change <= link.ended
                 && summaries.iter().any(|begin| link.summary.starts_with(begin.as_str()))
@@ -70,4 +87,9 @@ impl UnwantedLinks {
         let why = format!("the same link of `{}` was {done}, in the run {}", link.agent, link.run);
         Some(RefusalReason::RejectedBefore.because(why))
     }
+}
+
+/// When one of two notes was last edited.
+fn last_change(from: &Handle, to: &Handle) -> Timestamp {
+    from.node.modified.max(to.node.modified)
 }

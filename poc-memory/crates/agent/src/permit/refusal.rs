@@ -107,7 +107,8 @@ impl RefusalReason {
             }
             RefusalReason::AlreadyPresent => "it is already done or already proposed; not a failure",
             RefusalReason::RejectedBefore => {
-                "you rejected the same proposal, or rejected or undid the same link of another agent, and the notes have not changed since; not a failure"
+                "you rejected the same proposal, or rejected or undid the same link of another agent, and the notes have \
+                 not changed since; not a failure"
             }
             RefusalReason::Proposed => {
                 "left for a person, in runs of releases before proposals were stored; not a failure"
