@@ -45,9 +45,9 @@ pub(super) fn is_generic(name: &str) -> bool {
     is_listed(COMMON_TERMS, name) || is_setting(name) || parts.all(is_generic_part)
 }
 
-/// Whether a text contains a folded name only as an option or as a setting with a value: `--top_k`, `top_k=5`.
+/// Whether a text in lower case contains a folded name only as an option or as a setting with a value: `--top_k`,
+/// `top_k=5`.
 pub(super) fn is_option_in(text: &str, name: &str) -> bool {
-    let text = text.to_lowercase();
     let mut places = text.match_indices(name).peekable();
     let is_option = |(at, _): (usize, &str)| {
         let before = text.get(..at).unwrap_or_default();
@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn options_are_recognized_where_they_are_used() {
-        assert!(is_option_in("Run `eval --Top_K 5` or `eval --top_k=9`.", "top_k"));
-        assert!(is_option_in("Set top_k=5.", "top_k"));
-        for text in ["The option --top_k: top_k is 5 by default.", "if top_k==5", "--top_key top_key=5", ""] {
+        assert!(is_option_in("run `eval --top_k 5` or `eval --top_k=9`.", "top_k"));
+        assert!(is_option_in("set top_k=5.", "top_k"));
+        for text in ["the option --top_k: top_k is 5 by default.", "if top_k==5", "--top_key top_key=5", ""] {
             assert!(!is_option_in(text, "top_k"), "{text}");
         }
     }

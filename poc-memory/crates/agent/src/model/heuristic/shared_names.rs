@@ -7,6 +7,7 @@ use poc_config::ScoreFusionConfig;
 use poc_graph::Node;
 use poc_index::TextIndex;
 use poc_rank::lookalike::is_identifier;
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
 /// Minimum characters of an identifier. Shorter ones are often versions, sizes or quarters: `v2`, `A4`, `Q3`.
@@ -59,7 +60,9 @@ pub(super) fn between(
         let parts: Vec<String> = text.tokens(name).into_iter().skip(1).collect();
         known.contains(term) || !parts.is_empty() && parts.iter().all(|part| known.contains(part))
     };
-    let is_option = |name: &str| is_option_in(&one.body, name) && is_option_in(&other.body, name);
+    // Once for all names, because a body may be long.
+    let folded = LazyCell::new(|| [&one.body, &other.body].map(|body| body.to_lowercase()));
+    let is_option = |name: &str| folded.iter().all(|text| is_option_in(text, name));
     let mut shared: Vec<SharedName> = Vec::new();
     for (name, term) in found {
         if parts.contains(&term) || is_generic(name) || is_known(name, &term) || is_option(name) {

@@ -61,7 +61,7 @@ fn amounts_and_parts_of_identifiers_are_no_reason_for_a_link() {
 fn settings_and_options_that_both_notes_use_are_no_reason_for_a_link() {
     let links = |one: &str, other: &str, name: &str| sharing(one, other, &[name]).links();
     assert!(links("The night run reads limit:20.", "Search with limit:20 is slow.", "limit:20").is_empty());
-    assert!(links("Run eval --top_k 5.", "We measured it with top_k=9.", "top_k").is_empty());
+    assert!(links("Run eval --Top_K 5.", "We measured it with top_k=9.", "top_k").is_empty());
     assert_eq!(
         links("Run eval --top_k 5.", "A small top_k loses recall.", "top_k"),
         ["both mention `top_k` | N1 | N2 | 0.4"]
