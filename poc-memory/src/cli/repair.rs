@@ -26,8 +26,8 @@ const SHOWN_NOTES: usize = 20;
 /// choice keeps and loses, and which known backups may have lost changes. It changes nothing. With `--from` and
 /// `--yes`, the store is repaired from that source. `--from` and `--undo` require `--yes`. Replaced files are moved
 /// to `quarantine/` in the folder of the store and never deleted: `--undo` brings them back, and
-/// `doctor quarantine` shows what is there and restores single parts. No daemon may run. If the store is not damaged, this
-/// says so; the exit status is then 3 if a repair was to be carried out, and 0 otherwise.
+/// `doctor quarantine` shows what is there and restores single parts. No daemon may run. If the store is not
+/// damaged, this says so; the exit status is then 3 if a repair was to be carried out, and 0 otherwise.
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
 pub(super) struct RepairStore {
@@ -336,7 +336,7 @@ impl LocalCommand for RepairStore {
                     "neither the log nor the records can be read: move the folder of the store away and restore a \
                      backup; without a backup, the next command begins an empty memory\n"
                 } else {
-                    "nothing was changed; `poc-memory repair --from CHOICE --yes` repairs the store, and \
+                    "nothing was changed; `poc-memory repair --from SOURCE --yes` repairs the store, and \
                      `poc-memory repair --undo --yes` reverts that\n"
                 };
                 let advice = quarantine_advice.map_or_else(String::new, |advice| format!("{advice}\n"));

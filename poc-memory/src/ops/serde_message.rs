@@ -1,7 +1,7 @@
 //! Rephrases serde's messages, which name Rust types, in terms of JSON.
 
-/// Fields of `insert` that surfaces give and that are not in the schema, each with the separator behind it in serde's
-/// list of the known fields.
+/// Fields of `insert` and `search` that surfaces give and that are not in the schema, each with the separator behind it
+/// in serde's list of the known fields.
 const INTERNAL_FIELDS: [&str; 3] = ["`project_if_new`, ", "`must_exist`, ", "`default_limit`, "];
 
 /// The message without the fields that no caller may give.
