@@ -93,7 +93,8 @@ pub fn relevant(
 
 /// The best note of the project of the session, and its passage that is nearest to the prompt, unless the gate calls it
 /// a miss. Long notes of no project often contain more words of a prompt than the note of the project that it means, so
-/// that one need not be among the best hits of all notes.
+/// that one need not be among the best hits of all notes. No cross-encoder is asked: it takes most of the time of a gate,
+/// and a hook has two seconds.
 fn best_of_project(
     memory: &Memory,
     projects: &ProjectNotes<'_>,
@@ -101,8 +102,9 @@ fn best_of_project(
 ) -> Result<Option<(Node, Option<VectorHit>)>> {
     let Some(others) = projects.all_but_own() else { return Ok(None) };
     let query = GateQuery { exclusions: Exclusions::hiding(&others), ..*query };
+    let memory = Memory { reranker: None, ..memory.clone() };
     let GateResult { verdict, best, found, .. } =
-        query_gate::judge(memory, &query, memory.config.query.gate)?;
+        query_gate::judge(&memory, &query, memory.config.query.gate)?;
     let best = best.filter(|_| verdict > Verdict::Miss);
     Ok(best.map(|best| {
         let near = nearest_passage(&found, best.id);
