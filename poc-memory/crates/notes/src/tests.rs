@@ -272,6 +272,13 @@ fn an_update_is_prepared_again_if_another_writer_is_faster() {
         let refused = insert::insert(&slow, draft, slow.cause("manual", "insert")).unwrap_err();
         assert_eq!(refused.code, Code::Conflict);
     }
+    // Neither is a note stored that must be new if another writer has just stored it.
+    let memory = TestMemory::new();
+    let slow = RacingEmbedder::over(&memory, &["Stored by another writer."]);
+    let new = Draft { if_version: Some(0), ..update("Too late.") };
+    let refused = insert::insert(&slow, new, slow.cause("manual", "insert")).unwrap_err();
+    assert_eq!((refused.code, refused.at.and_then(|at| at.version)), (Code::Conflict, Some(1)));
+    assert_eq!(memory.find("journal").unwrap().body, "Stored by another writer.");
 }
 
 #[test]
