@@ -41,7 +41,7 @@ struct Blocks<'a> {
     is_in_html: bool,
     is_in_html_heading: bool,
     is_in_callout: bool,
-    /// Whether a line before it is an [`LineContent::Other`]. Only the first one is needed.
+    /// Whether an earlier line is a [`LineContent::Other`]. Only the first one is needed.
     has_other: bool,
 }
 
