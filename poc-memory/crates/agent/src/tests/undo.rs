@@ -2,9 +2,9 @@
 
 use super::world::{FnModel, ScriptedModel, World, agent, handle as handle_of, outcomes};
 use crate::definition::{Definition, Mode};
-use crate::ledger::{self, Status};
+use crate::ledger::{self, Run, Status};
 use crate::model::Request;
-use crate::review::approve;
+use crate::review::{approve, reject};
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::{undo, undo_change};
 use poc_graph::error::Code;
@@ -165,31 +165,46 @@ fn an_undone_run_weakens_later_links_and_refuses_none() {
     }
 }
 
+/// A run that links two notes.
+fn link(world: &World, definition: &Definition, from: &'static str, to: &'static str) -> Run {
+    let model = FnModel(move |request: &Request<'_>| {
+        let (from, to) = (handle_of(request, from), handle_of(request, to));
+        json!({"notes": "", "link-add": [{"reason": "", "from": from, "to": to, "strength": 0.5}],
+            "weight": [], "insert": [], "supersede": []})
+    });
+    let forced = RunOptions { force: true, ..RunOptions::default() };
+    run_with(&world.memory, definition, &model, Trigger::Manual, &forced).unwrap()
+}
+
 #[test]
 fn a_link_that_was_undone_is_not_made_by_another_agent_until_its_notes_change() {
     let (world, mut definition) = world(2);
     definition.execution.replay = false;
     let other = Definition { name: "other".into(), ..definition.clone() };
-    let forced = RunOptions { force: true, ..RunOptions::default() };
-    let link = |definition: &Definition, from: &'static str, to: &'static str| {
-        let model = FnModel(move |request: &Request<'_>| {
-            let (from, to) = (handle_of(request, from), handle_of(request, to));
-            json!({"notes": "", "link-add": [{"reason": "", "from": from, "to": to, "strength": 0.5}],
-                "weight": [], "insert": [], "supersede": []})
-        });
-        run_with(&world.memory, definition, &model, Trigger::Manual, &forced).unwrap()
-    };
-    let first = link(&definition, "note-0", "note-1");
+    let first = link(&world, &definition, "note-0", "note-1");
     assert_eq!(outcomes(&first), ["link `note-0` to `note-1` at 0.5: applied"]);
     undo(&world.memory, &first, &[]).unwrap();
     world.clock.advance(Span::HOUR);
     // It is the same link in the other direction.
-    let refused = link(&other, "note-1", "note-0");
+    let refused = link(&world, &other, "note-1", "note-0");
     assert_eq!(refused.status, Status::Noop);
     assert_eq!(outcomes(&refused), ["link `note-1` to `note-0` at 0.5: rejected-before"]);
     world.edit("note-1", "Note 1 of the b-tree, its siblings and its pages.");
-    let again = link(&other, "note-1", "note-0");
+    let again = link(&world, &other, "note-1", "note-0");
     assert!(again.actions[0].is_applied(), "{:?}", outcomes(&again));
+}
+
+#[test]
+fn a_link_that_was_rejected_is_not_made_by_another_agent() {
+    let (world, mut definition) = world(2);
+    definition.execution.replay = false;
+    let proposing = Definition { name: "proposing".into(), mode: Mode::Propose, ..definition.clone() };
+    let first = link(&world, &proposing, "note-0", "note-1");
+    reject(&world.memory, first.id, &[], "").unwrap();
+    // The rows of earlier days are read, too.
+    world.clock.advance(Span(3 * Span::DAY.0));
+    let refused = link(&world, &definition, "note-0", "note-1");
+    assert_eq!(outcomes(&refused), ["link `note-0` to `note-1` at 0.5: rejected-before"]);
 }
 
 #[test]
