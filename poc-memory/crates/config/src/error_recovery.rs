@@ -24,9 +24,11 @@ impl ReplacedValues {
         self.0.iter().any(|replaced| replaced.iter().zip(keys).all(|(replaced, key)| replaced == key))
     }
 
-    /// Whether a value directly in the table with these keys was replaced.
-    fn has_entry_of(&self, keys: &[String]) -> bool {
-        self.0.iter().any(|replaced| replaced.split_last().is_some_and(|(_, table)| table == keys))
+    /// Whether a value directly in the table with these keys was replaced that is not one of `added`.
+    fn has_entry_of(&self, keys: &[String], added: &BTreeSet<Vec<String>>) -> bool {
+        let is_entry =
+            |replaced: &&Vec<String>| replaced.split_last().is_some_and(|(_, table)| table == keys);
+        self.0.iter().filter(is_entry).any(|replaced| !added.contains(replaced))
     }
 
     /// The dotted paths of the values that were replaced.
@@ -43,6 +45,7 @@ pub(super) fn decode(
     replaced: &mut ReplacedValues,
 ) -> (Option<Config>, Vec<SettingDiagnostic>) {
     let mut mistakes: Vec<SettingDiagnostic> = Vec::new();
+    // The keys that were missing.
     let mut added: BTreeSet<Vec<String>> = BTreeSet::new();
     while mistakes.len() < MAX_MISTAKES {
         let mistake = match deserialize(table.clone()) {
@@ -52,7 +55,7 @@ pub(super) fn decode(
         let keys = mistake.keys.clone();
         let missing = mistake.missing_key().map(str::to_owned);
         // A key can be missing only because a wrong value, or a key that is spelled wrong, was removed before.
-        let follows = missing.is_some() && replaced.has_entry_of(&keys);
+        let follows = missing.is_some() && replaced.has_entry_of(&keys, &added);
         if !follows && !mistakes.contains(&mistake) {
             mistakes.push(mistake);
         }
@@ -207,6 +210,14 @@ every = \"soon\"
         for (line, field) in lines.iter().zip(fields) {
             assert!(line.starts_with(field), "{line}: {field}");
         }
+    }
+
+    #[test]
+    fn all_missing_keys_of_a_table_are_reported() {
+        insta::assert_snapshot!(mistakes(Some("[models.x]\ncontext = 5\n"), &[]), @r"
+        config.toml:1:9: `models.x`: `provider` is missing here; add a line `provider = …`
+        config.toml:1:9: `models.x`: `id` is missing here; add a line `id = …`
+        ");
     }
 
     #[test]
