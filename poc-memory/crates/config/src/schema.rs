@@ -64,7 +64,7 @@ fn complete(schema: &mut Value, default: Option<&Value>, key: &str) {
     }
 }
 
-/// Adds the bounds of a number. The bounds of a duration cannot be expressed, because its type is string.
+/// Adds the bounds of a number. The bounds of a duration cannot be expressed, because it may be a text.
 fn bound(schema: &mut Map<String, Value>, key: &str) {
     let is_integer = schema.get("type").is_some_and(|name| name == "integer");
     if !is_integer && schema.get("type").is_none_or(|name| name != "number") {

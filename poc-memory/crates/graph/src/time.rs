@@ -211,8 +211,7 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-/// Reads a duration from a text. In formats that say the type of each value, such as TOML, a whole number is seconds,
-/// as it is in a text.
+/// Reads a duration from a text or a whole number of seconds, such as one without quotes in TOML.
 struct SpanVisitor;
 
 impl serde::de::Visitor<'_> for SpanVisitor {
@@ -241,7 +240,7 @@ impl schemars::JsonSchema for Span {
         "Duration".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "pattern": "^[0-9]+(w|d|h|m|s|ms)?$", "description": "a duration such as 7d, 24h, 30m, 45s"})
+        schemars::json_schema!({"type": ["string", "integer"], "pattern": "^[0-9]+(w|d|h|m|s|ms)?$", "minimum": 0, "description": "a duration such as 7d, 24h, 30m, 45s"})
     }
 }
 
