@@ -36,17 +36,20 @@ pub(super) fn check(context: &CommandContext) -> (Vec<CheckResult>, Option<Confi
     (vec![CheckResult::new(CHECK, CheckState::Ok, message)], Some(config.clone()))
 }
 
-/// Errors in the pipelines of settings that may have mistakes. None are looked for if the types of notes, which
-/// pipelines name, are not known because of a mistake.
+/// Errors in the pipelines of settings that may have mistakes. None are looked for if a mistake is about the types of
+/// notes or the saved pipelines: a pipeline may use one that is not known because of the mistake.
 pub(in crate::cli) fn problems_besides_mistakes(read: &SettingsWithMistakes) -> Vec<Error> {
-    let is_about_types = |mistake: &Error| {
-        let field = mistake.at.as_ref().and_then(|at| at.field.as_deref()).unwrap_or_default();
-        field.starts_with("nodes") || field.starts_with("POC_MEMORY__NODES")
-    };
     match &read.config {
-        Some(config) if !read.mistakes.iter().any(is_about_types) => problems(config),
+        Some(config) if !read.mistakes.iter().any(is_about_names) => problems(config),
         _ => Vec::new(),
     }
+}
+
+/// Whether a mistake is about names that pipelines use, also if the name of their section is in the singular.
+fn is_about_names(mistake: &Error) -> bool {
+    let field = mistake.at.as_ref().and_then(|at| at.field.as_deref()).unwrap_or_default();
+    let key = field.strip_prefix("POC_MEMORY__").unwrap_or(field).to_lowercase();
+    ["node", "pipeline"].iter().any(|section| key.starts_with(section))
 }
 
 /// Errors in the saved pipelines and in the pipeline of a plain search.
@@ -78,5 +81,8 @@ mod tests {
         );
         // The types of notes are not known, so the pipeline may be right.
         assert_eq!(lines("[nodes]\ntypes = 5\n[pipelines]\nmine = \"type:saga\"\n"), [""; 0]);
+        // Nor is the pipeline `@long`.
+        assert_eq!(lines("[pipelines]\nlong = 5\nmine = \"@long | limit:3\"\n"), [""; 0]);
+        assert_eq!(lines("[pipeline]\nlong = \"all\"\n[pipelines]\nmine = \"@long | limit:3\"\n"), [""; 0]);
     }
 }
