@@ -3,7 +3,8 @@
 //!
 //! The number in a file is that of the last transaction in the view. The store knows the last transaction of every
 //! tenant. If it is a later one, the view is brought up to it from the log, provided that this is quick. A file that is
-//! damaged, too old or from another log is ignored, and replaced or deleted at the next checkpoint.
+//! too old or from another log is ignored, and replaced or deleted at the next checkpoint. A damaged file is deleted when
+//! it is read.
 
 use super::atomic_file::{self, Fingerprint};
 use super::catch_up;

@@ -81,7 +81,7 @@ mod tests {
         );
         // The types of notes are not known, so the pipeline may be right.
         assert_eq!(lines("[nodes]\ntypes = 5\n[pipelines]\nmine = \"type:saga\"\n"), [""; 0]);
-        // Nor is the pipeline `@long`.
+        // The pipeline `@long` is not known either.
         assert_eq!(lines("[pipelines]\nlong = 5\nmine = \"@long | limit:3\"\n"), [""; 0]);
         assert_eq!(lines("[pipeline]\nlong = \"all\"\n[pipelines]\nmine = \"@long | limit:3\"\n"), [""; 0]);
     }
