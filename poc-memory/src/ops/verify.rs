@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 /// The memory can be used while it runs. The result is saved, records with a damaged file are rebuilt from the log, and
 /// damaged saved views of tenants that are not in memory are deleted, because they can be built again; nothing else is
 /// changed. Files that were damaged when this memory was opened, and were rebuilt, are listed once. If the log is
-/// damaged, the memory accepts no writes from then on. The daemon does the same once a week and lists what it finds among
-/// its problems. `doctor --deep` adds this to its other checks.
+/// damaged, the memory accepts no writes from then on. The daemon does the same once a week and lists what it finds
+/// among its problems. `doctor --deep` adds this to its other checks.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Verify {}

@@ -189,7 +189,7 @@ pub(super) fn open(
     let mut views = load_views(saved, &resumed.log, &opener.engine(), needs_views)?;
     if is_view_damaged {
         let path = directory.join(view_file::NAME);
-        // Otherwise a verification before the next checkpoint, which replaces the file, would report that it is damaged.
+        // Otherwise a verification would report it as damaged until the next checkpoint, which replaces it.
         let _ = atomic_file::remove(&path);
         rebuilt.add(path);
         // The file is written when the store is closed, even if it is small.

@@ -3,8 +3,8 @@
 //!
 //! The number in a file is that of the last transaction in the view. The store knows the last transaction of every
 //! tenant. If it is a later one, the view is brought up to it from the log, provided that this is quick. A file that is
-//! too old or from another log is ignored, and replaced or deleted at the next checkpoint. A damaged file is deleted when
-//! it is read.
+//! too old or from another log is ignored, and replaced or deleted at the next checkpoint. A damaged file is deleted
+//! when it is read.
 
 use super::atomic_file::{self, Fingerprint};
 use super::catch_up;
@@ -122,8 +122,9 @@ impl TenantViewFiles {
         let (seq, view) = self.read(tenant, counts.seq).unzip();
         let path = self.path(tenant);
         if seq.is_none() && atomic_file::is_damaged(&path) {
-            // The next checkpoint writes a missing file, and replaces one that cannot be deleted.
-            let _ = atomic_file::remove(&path);
+            // The next checkpoint writes a missing file, and replaces one that cannot be deleted. After a power cut, it
+            // does not matter whether the file is there.
+            let _ = fs::remove_file(&path);
             self.rebuilt.add(path);
         }
         self.states.lock().files.insert(tenant, seq);

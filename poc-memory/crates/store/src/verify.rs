@@ -60,8 +60,8 @@ impl Store {
     /// Reads every segment of the log, and compares all records, views and indexes of all tenants with it. Records
     /// that the engine holds in memory are not read from the disk again. Nothing is changed, except that records with a
     /// damaged file are rebuilt from the log, and damaged saved views of tenants that are not in memory are deleted and
-    /// built from the records, as after any read that finds such damage. Files that were damaged when they were read since the open, and were
-    /// built again, are reported once.
+    /// built from the records, as after any read that finds such damage. Files that were damaged when they were read
+    /// since the open, and were built again, are reported once.
     ///
     /// If the log is damaged, the store accepts no writes from then on, until a verification finds no damage, and the
     /// next open checks every record. A copy of a shared log does accept writes: the next open reads again what the
