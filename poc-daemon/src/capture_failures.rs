@@ -30,15 +30,15 @@ impl CaptureFailures {
         self.0.lock().get(transcript).and_then(|failures| line(failures))
     }
 
-    /// A line for each transcript that exists and was not captured completely.
+    /// A line for each transcript that was not captured completely. Transcripts that were deleted are forgotten.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let all = self.0.lock();
-        let existing = all.iter().filter(|(transcript, _)| transcript.exists());
+        let mut all = self.0.lock();
+        all.retain(|transcript, _| transcript.exists());
         let problem = |(transcript, failures): (&PathBuf, &Vec<String>)| {
             let what = line(failures)?;
             Some(format!("the transcript `{}` is not captured completely: {what}", transcript.display()))
         };
-        existing.filter_map(problem).collect()
+        all.iter().filter_map(problem).collect()
     }
 }
 
@@ -76,5 +76,6 @@ mod tests {
         assert_eq!(record(&["line 2: a"]), ["line 2: a"]);
         std::fs::remove_file(&transcript).unwrap();
         assert_eq!(failures.problems(), [""; 0]);
+        assert_eq!(failures.of(&transcript), None);
     }
 }

@@ -145,8 +145,8 @@ impl ErasureOutput {
         }
         for backup in &self.unsearched_backups {
             text.push_str(&format!(
-                "a backup may contain it, and was not searched, because the interrupted erasure had deleted the history \
-                 with the text: {}\n",
+                "a backup may contain the text of an interrupted erasure, which is not known any more and cannot be \
+                 searched for: {}\n",
                 backup.display()
             ));
         }
