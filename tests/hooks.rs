@@ -365,6 +365,28 @@ fn a_session_is_captured_also_when_its_assistant_is_killed() {
 }
 
 #[test]
+fn what_cannot_be_captured_of_a_session_is_named() {
+    let mut world = World::new();
+    world.start_daemon();
+    let session = AssistantSession::new(&world, "8f1e2d3c-0001-4000-8000-000000000001", "journal");
+    session.turn(0, "Which port shall the gateway have?", "We use port 7443 for the gateway.");
+    let text = std::fs::read_to_string(&session.transcript).unwrap();
+    std::fs::write(&session.transcript, format!("{text}{{\"type\": \"user\"\n")).unwrap();
+    assert_eq!(session.hook(&world, "stop", json!({})), None);
+    world.until(WAIT_LIMIT, &["daemon", "status"], |status| {
+        status["problems"].to_string().contains("is not captured completely: line 3: it is not JSON")
+    });
+    assert_eq!(session.hook(&world, "stop", json!({})), None);
+    let remark = logged(&world);
+    assert!(
+        remark.contains("nothing: the session is not captured completely: line 3: it is not JSON"),
+        "{remark}"
+    );
+    // The other lines are captured.
+    assert_eq!(world.json(&["search", "-p", "all | type:episodic"])["results"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn the_daemon_follows_the_folders_of_assistants() {
     let mut world = World::new();
     let session = AssistantSession::new(&world, "7f1e2d3c-0001-4000-8000-000000000001", "journal");

@@ -171,10 +171,20 @@ fn skip_line(input: &mut impl BufRead) -> std::io::Result<u64> {
 pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T> {
     serde_json::from_slice(line).map_err(|error| {
         let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default();
+        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+        let message = without_found_text(message);
         let what = if error.is_data() { "it is not a line of a transcript" } else { "it is not JSON" };
         Error::invalid(format!("{what}: {message} at column {}", error.column()))
     })
+}
+
+/// A message of serde without the text that it found in place of a value of another type. The text may be long and may
+/// contain a secret, and the daemon shows the message among its problems.
+fn without_found_text(message: &str) -> String {
+    match (message.split_once(" string \""), message.rsplit_once(", expected ")) {
+        (Some((kind, _)), Some((_, expected))) => format!("{kind} string, expected {expected}"),
+        _ => message.to_owned(),
+    }
 }
 
 /// A time as transcripts write it.

@@ -462,6 +462,22 @@ fn bad_lines_are_named_and_the_others_are_imported() {
     assert_eq!(report.failed[0].0, SourceLocation::Line(2));
 }
 
+#[test]
+fn the_error_of_a_line_does_not_contain_its_texts() {
+    let memory = TestMemory::new();
+    let (text, _) = transcript(TranscriptSource::ClaudeCode, &[talk("one", "1")]);
+    let line = json!({
+        "type": "user", "uuid": "7", "sessionId": SESSION,
+        "message": "The password is hunter2, expected at line 3.",
+    });
+    let report = take(&memory, &file(&memory, &format!("{text}{line}\n")));
+    let [(_, error)] = &report.failed[..] else { panic!("{:?}", report.failed) };
+    assert!(
+        error.message.contains("invalid type: string, expected struct LineMessage at column "),
+        "{error}"
+    );
+}
+
 /// Keys show only a part of an id.
 #[test]
 fn turns_whose_ids_begin_alike_are_all_kept() {
