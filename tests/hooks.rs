@@ -369,13 +369,18 @@ fn what_cannot_be_captured_of_a_session_is_named() {
     let mut world = World::new();
     world.start_daemon();
     let session = AssistantSession::new(&world, "8f1e2d3c-0001-4000-8000-000000000001", "journal");
+    // A session without a message is no problem.
+    let empty = AssistantSession::new(&world, "8f1e2d3c-0002-4000-8000-000000000002", "shop");
+    std::fs::write(&empty.transcript, "{\"type\":\"summary\",\"summary\":\"Ports\"}\n").unwrap();
+    assert_eq!(empty.hook(&world, "stop", json!({})), None);
     session.turn(0, "Which port shall the gateway have?", "We use port 7443 for the gateway.");
     let text = std::fs::read_to_string(&session.transcript).unwrap();
     std::fs::write(&session.transcript, format!("{text}{{\"type\": \"user\"\n")).unwrap();
     assert_eq!(session.hook(&world, "stop", json!({})), None);
-    world.until(WAIT_LIMIT, &["daemon", "status"], |status| {
+    let status = world.until(WAIT_LIMIT, &["daemon", "status"], |status| {
         status["problems"].to_string().contains("is not captured completely: line 3: it is not JSON")
     });
+    assert_eq!(status["problems"].as_array().unwrap().len(), 1, "{status:#}");
     assert_eq!(session.hook(&world, "stop", json!({})), None);
     let remark = logged(&world);
     assert!(

@@ -91,6 +91,10 @@ fn capture(state: &DaemonState, transcript: &Path) {
         // A hook names the transcript of a session before its first line is written, and some sessions never
         // write one.
         Err(error) if error.code == Code::NotFound => tracing::debug!("`{shown}` does not exist"),
+        // The first lines of a session may not be part of the conversation, and a folder may have other files.
+        Err(error) if error.code == Code::InvalidArgument && import::assistant_of(transcript).is_none() => {
+            tracing::info!("`{shown}` was not captured: {}", error.line());
+        }
         // A daemon that stops ends the capture, and the next one continues.
         Err(error) if cancellation::is_cancellation(&error) => {}
         Err(error) => {
