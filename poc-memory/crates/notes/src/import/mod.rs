@@ -243,7 +243,7 @@ impl<'a> Import<'a> {
         let store = &self.memory.store;
         let stored = match store.find_key(&normal_key(&conversation.whole_key(turn)))? {
             Some(id) => Some(id),
-            None => store.find_key(&conversation.key(turn))?,
+            None => store.find_key(&normal_key(&conversation.key(turn)))?,
         };
         if let Some(id) = stored {
             let before = SessionNote { id, location: SourceLocation::Line(0), created: Timestamp(0) };
