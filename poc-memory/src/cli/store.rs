@@ -81,10 +81,10 @@ impl LocalCommand for StoreInit {
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreCopy {
     /// A folder, or `postgres://USER@HOST:PORT/DATABASE`
-    #[arg(long, value_name = "FOLDER|ADDRESS")]
+    #[arg(long, value_name = "STORE")]
     from: String,
     /// A database if the source is a folder, and a folder if it is a database
-    #[arg(long, value_name = "FOLDER|ADDRESS")]
+    #[arg(long, value_name = "STORE")]
     to: String,
     /// The name of the memory in the database instead of `name` in `[store]`
     #[arg(long)]

@@ -29,13 +29,13 @@ pub(crate) struct InsertRequest {
     #[command(flatten)]
     #[serde(default, skip_serializing_if = "BodyArgument::is_absent")]
     body: BodyArgument,
-    /// Title, one line; if omitted, the first line of the body
+    /// Title, one line; if omitted, the first heading or sentence of the body
     #[arg(
         long,
         short,
         value_name = "TEXT",
         value_parser = argument::text,
-        help = "Title, one line; if omitted, the first line of the body. `-` reads standard input"
+        help = "Title, one line; if omitted, the first heading or sentence of the body. `-` reads standard input"
     )]
     title: Option<String>,
     /// Keywords

@@ -15,7 +15,7 @@ pub const EMOTION_MAX: f32 = 10.0;
 // Proposals store it serialized: the order of the fields is part of the format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// Title, one line; the first line of the body by default.
+    /// Title, one line; the first heading or sentence of the body by default.
     pub title: Option<String>,
     /// The text, in Markdown.
     pub body: Option<String>,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemoryRemember {
-    /// One line that states the fact; the first line of the body if omitted
+    /// One line that states the fact; the first sentence of the body if omitted
     #[serde(default, skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// Details in Markdown: reasons, context, names, numbers
