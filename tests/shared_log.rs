@@ -341,7 +341,7 @@ fn a_damaged_copy_is_restored_from_the_database() {
     let error =
         world.json_with_status(&["insert", "--key", "mole", "--title", "Mole", "--body", "A wall"], 1);
     assert_eq!(error["error"]["code"], "read_only", "{error:#}");
-    assert!(error["error"]["message"].as_str().unwrap().contains("can also be moved away"), "{error:#}");
+    assert!(error["error"]["message"].as_str().unwrap().contains("; the next start tries that again"), "{error:#}");
     server.resume();
     world.start_daemon();
     let status = world.json(&["daemon", "status"]);
@@ -351,7 +351,7 @@ fn a_damaged_copy_is_restored_from_the_database() {
     assert_eq!(insert(&world, "mole"), 0);
     let export = world.run(&["export"]).stdout;
     world.stop_daemon();
-    // Without any intact record, it begins anew.
+    // Without a valid beginning, it begins anew.
     flip(0);
     assert_eq!(world.run(&["export"]).stdout, export);
     assert!(store.join("quarantine/copy-1/log").exists());

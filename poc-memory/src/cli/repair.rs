@@ -12,7 +12,7 @@ use poc_notes::backup::{KnownBackup, KnownBackups, known_backups};
 use poc_notes::resolve::quoted;
 use poc_store::{
     LostNote, ReadablePart, Repair, RepairOption, RepairReport, RepairSource, RestorableRecords, atomic_file,
-    has_undoable_repair, may_have_own_changes, quarantine_names, repair_folders, undo_repair,
+    has_undoable_repair, may_have_own_changes, quarantine_names, undo_repair,
 };
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
@@ -236,8 +236,8 @@ impl LocalCommand for RepairStore {
     fn run(self, context: &CommandContext) -> Result<RepairOutput> {
         let directory = context.paths.store();
         if self.undo {
-            // If nothing was repaired, `undo_repair` reports that.
-            if !self.yes && !repair_folders(&directory).is_empty() {
+            // If nothing can be undone, `undo_repair` reports that.
+            if !self.yes && has_undoable_repair(&directory) {
                 return Err(Error::invalid("the last repair was not undone")
                     .hint("repeat the command with `--yes`: changes since the repair are put into `quarantine/`")
                     .field("yes"));
@@ -436,8 +436,8 @@ fn lost_notes_lines(notes: &[LostNoteRow]) -> String {
 pub(super) fn copy_advice(store: &Path) -> Option<String> {
     (!may_have_own_changes(store)).then(|| {
         format!(
-            "`{}` is only a copy of the shared log: the next start that reaches the database restores it; or stop the \
-             daemon and delete this folder, or move it away, and the next command reads it from the database again",
+            "`{}` is only a copy of the shared log: the next start that reaches the database restores it, or says which of \
+             its changes the database may lack; to begin a new copy instead, stop the daemon and move this folder away",
             store.display()
         )
     })

@@ -113,7 +113,8 @@ pub(super) fn open(
     let mut saved = start_reading_views(directory)?;
     let folder = directory.join("records");
     // Without records, the whole log is replayed anyway, so all of it is checked.
-    let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
+    let (log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
+    let mut log = Arc::new(log);
     let suspect = SuspectLog {
         directory,
         prefix_end: prefix_end.as_ref(),
@@ -124,12 +125,12 @@ pub(super) fn open(
     let mut restored = None;
     if suspect.is_damaged()? {
         let copied = options.shared_log.as_ref();
-        let outcome = copied
-            .map(|(shared, start)| damaged_copy::restore(directory, (shared.as_ref(), *start), &options));
+        let outcome =
+            copied.map(|(shared, start)| damaged_copy::restore(directory, (shared, *start), &options));
         match outcome.transpose()? {
             Some(Ok(copy)) => {
                 (log, prefix_end) = (copy.log, copy.prefix_end);
-                restored = Some((copy.message, copy.files));
+                restored = Some((copy.messages, copy.files));
             }
             failed => {
                 let saved = saved.join().ok().flatten();
@@ -156,11 +157,11 @@ pub(super) fn open(
         }
         _ => {
             let tail = prefix_end.map(|end| (end, quarantine.clone()));
-            ResumedLog::resume(directory, Arc::new(log), tail, &options)?
+            ResumedLog::resume(directory, log, tail, &options)?
         }
     };
-    if let Some((message, files)) = restored {
-        resumed.messages.insert(0, message);
+    if let Some((messages, files)) = restored {
+        resumed.messages.splice(..0, messages);
         resumed.files = resumed.files.or(files);
     }
     resumed = resumed.replace_if_outdated(directory, &options)?;
@@ -256,7 +257,7 @@ impl ResumedLog {
     /// Begins the copy of a shared log in an empty log, with a snapshot if there is one.
     fn begin_copy(
         directory: &Path,
-        empty: Log,
+        empty: Arc<Log>,
         (shared, start): (&dyn SharedLog, CopyStart),
         quarantine: &Arc<QuarantineFolder>,
         options: &StoreOptions,
@@ -268,7 +269,7 @@ impl ResumedLog {
                 Ok(ResumedLog { files, ..ResumedLog::resume(directory, Arc::new(log), tail, options)? })
             }
             CopyBeginning::FirstRecord(message) => {
-                let mut resumed = ResumedLog::resume(directory, Arc::new(empty), None, options)?;
+                let mut resumed = ResumedLog::resume(directory, empty, None, options)?;
                 resumed.messages.extend(message);
                 Ok(resumed)
             }

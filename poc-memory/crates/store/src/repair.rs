@@ -12,8 +12,8 @@ mod part_notes;
 mod quarantine_files;
 mod quarantine_parts;
 
-pub(crate) use journal::complete;
 pub use journal::repair_folders;
+pub(crate) use journal::{complete, is_interrupted};
 pub use quarantine_files::{IntactContents, QuarantineFile, quarantine_files};
 pub use quarantine_parts::{
     QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, RestorableRecords,
@@ -357,7 +357,7 @@ const NEW_LOG: &str = "log.repaired";
 /// Deletes what a repair that has moved no files has left, because erasures do not search it. What cannot be deleted now
 /// is deleted by the next repair, or by the next open of a store that is not damaged.
 pub(crate) fn clean_up(directory: &Path) {
-    if journal::exists(directory) {
+    if is_interrupted(directory) {
         return;
     }
     if let Err(error) = remove_folder(&directory.join(NEW_LOG)) {

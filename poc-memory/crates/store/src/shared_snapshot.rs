@@ -168,7 +168,7 @@ impl Store {
         let folder = shared.directory.join(SNAPSHOT_FOLDER);
         let make = || {
             remove_folder(&folder).map_err(CompactionError::Write)?;
-            let check_cancelled = || {
+            let check_cancelled = || -> Result<()> {
                 (callbacks.check_cancelled)()?;
                 Ok((!claim.is_lost()).then_some(()).ok_or(SharedSnapshotError::Abandoned)?)
             };

@@ -25,7 +25,7 @@ use crate::views::Views;
 use crate::writer_state::WriterState;
 use parking_lot::Mutex;
 use poc_graph::Tenant;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -51,9 +51,15 @@ impl DamagedStore<'_> {
         let IntactParts { log, records, views, usable, mut damage } = self.intact_parts()?;
         if let Some(error) = &self.not_restored {
             damage += &format!("; it was not restored from the shared log: {}", error.message);
-            if !log_head::exists(self.directory) {
-                damage += "; a restart tries that again, and this folder, which is only a copy, can also be moved away";
-            }
+            damage += match error.code {
+                // The message says that, and `repair` offers what it has.
+                _ if log_head::exists(self.directory) => "",
+                Code::Conflict => {
+                    "; this folder may have changes that the shared log lacks: move it away without deleting it, and the \
+                     next start begins a new copy"
+                }
+                _ => "; the next start tries that again",
+            };
         }
         let DamagedStore { directory, embedder, lock, .. } = self;
         let seq = log.last();

@@ -11,6 +11,7 @@ use crate::log_head;
 use crate::repair;
 use crate::salvaged_records::SalvagedRecords;
 use crate::shared_log::{DeletedHistory, SharedLog};
+use crate::shared_log_copy::SharedLogCopy;
 use crate::shared_snapshot::{self, CopyBeginning, CopyStart, SnapshotFiles};
 use crate::suspect_log::SuspectLog;
 use crate::view_file;
@@ -31,6 +32,11 @@ enum DamagedCopyError {
     OtherMemory { address: String },
     #[error("`{address}` ends at change {head}, but the folder has changes up to {known}")]
     Shorter { address: String, head: u64, known: u64 },
+    /// A database that had lost changes may have others with their numbers now.
+    #[error(
+        "the folder has changes up to {known}, but only those up to {seq} can be compared with `{address}`"
+    )]
+    Unreadable { address: String, seq: u64, known: u64 },
 }
 
 impl From<DamagedCopyError> for Error {
@@ -41,13 +47,13 @@ impl From<DamagedCopyError> for Error {
 
 /// A copy whose log is a valid prefix of the shared log again, or empty. Its end is read from the shared log next.
 pub(super) struct RestoredCopy {
-    pub(super) log: Log,
+    pub(super) log: Arc<Log>,
     /// Where the prefix ends, if further bytes follow it. They must be moved to the quarantine.
     pub(super) prefix_end: Option<PrefixEnd>,
     /// The derived files of the snapshot with which the copy begins now.
     pub(super) files: Option<SnapshotFiles>,
     /// What was done, for people.
-    pub(super) message: String,
+    pub(super) messages: Vec<String>,
 }
 
 /// The restored copy, or why it could not be restored. Nothing has changed then.
@@ -57,60 +63,76 @@ pub(super) type RestoreOutcome = Result<RestoredCopy>;
 /// copy begins that begins anew.
 ///
 /// # Errors
-/// Errors of the disk after the first file was moved. The next open continues.
+/// Errors of the disk and of the shared log after the copy was moved, or its move has begun. The next open continues.
 pub(super) fn restore(
     directory: &Path,
-    (shared, start): (&dyn SharedLog, CopyStart),
+    (shared, start): (&Arc<dyn SharedLog>, CopyStart),
     options: &StoreOptions,
 ) -> Result<RestoreOutcome> {
     let put_aside = RefCell::new(None);
     match restore_with(directory, (shared, start), options, &put_aside) {
-        Err(error) if put_aside.borrow().is_none() => Ok(Err(error)),
+        Err(error) if put_aside.borrow().is_none() && !repair::is_interrupted(directory) => Ok(Err(error)),
         restored => restored.map(Ok),
     }
 }
 
-/// Like [`restore`]. `put_aside` becomes the name of the folder in the quarantine to which the copy was moved. It is
-/// empty as long as the move has not succeeded.
+/// Like [`restore`]. `put_aside` becomes the name of the folder in the quarantine to which the copy was moved.
 fn restore_with(
     directory: &Path,
-    (shared, start): (&dyn SharedLog, CopyStart),
+    (shared, start): (&Arc<dyn SharedLog>, CopyStart),
     options: &StoreOptions,
     put_aside: &RefCell<Option<String>>,
 ) -> Result<RestoredCopy> {
     let damaged = DamagedCopy::read(directory, options.heartbeat_timeout)?;
-    let deleted = damaged.require_same(shared)?;
+    let deleted = damaged.require_same(shared.as_ref())?;
     let log_directory = directory.join("log");
     if damaged.can_continue(deleted) {
         let (log, prefix_end) = log::inspect(&log_directory, true)?;
+        let log = Arc::new(log);
+        // The newest record may be known from the records or the view only, and the log be that of another memory.
+        SharedLogCopy::new(shared.clone(), log.clone()).check_again()?;
         let message = format!(
-            "the copy of the shared log was damaged: {}; its changes after {} were read from the shared log again",
+            "the copy of the shared log was damaged: {}; its changes after {} are read from the shared log again",
             damaged.problem,
             log.last()
         );
-        return Ok(RestoredCopy { log, prefix_end, files: None, message });
+        return Ok(RestoredCopy { log, prefix_end, files: None, messages: vec![message] });
     }
     let move_aside = || -> Result<()> {
-        *put_aside.borrow_mut() = Some(String::new());
-        *put_aside.borrow_mut() = Some(repair::put_copy_aside(directory)?);
+        if put_aside.borrow().is_none() {
+            let folder = repair::put_copy_aside(directory)?;
+            *put_aside.borrow_mut() = Some(folder);
+        }
         Ok(())
     };
     create_log_directory(&log_directory, directory, options.disk.as_ref())?;
-    let (files, from) =
-        match shared_snapshot::fetch(directory, options.disk.as_ref(), shared, start, &move_aside)? {
-            CopyBeginning::Snapshot(files) => (files, "a snapshot, without earlier history"),
-            CopyBeginning::FirstRecord(_) => {
-                move_aside()?;
-                (None, "the first change that the shared log has")
-            }
-        };
+    let (files, from) = match shared_snapshot::fetch(
+        directory,
+        options.disk.as_ref(),
+        shared.as_ref(),
+        start,
+        &move_aside,
+    )? {
+        CopyBeginning::Snapshot(files) => (files, "a snapshot, without earlier history"),
+        CopyBeginning::FirstRecord(_) => {
+            move_aside()?;
+            (None, "the first change that the shared log has")
+        }
+    };
     let (log, prefix_end) = log::inspect(&log_directory, true)?;
-    let message = format!(
-        "the copy of the shared log was damaged: {}; it was moved to `quarantine/{}`, and the copy begins anew with {from}",
-        damaged.problem,
-        put_aside.borrow().as_deref().unwrap_or_default()
-    );
-    Ok(RestoredCopy { log, prefix_end, files, message })
+    let folder = put_aside.borrow().clone().unwrap_or_default();
+    let mut messages = vec![format!(
+        "the copy of the shared log was damaged: {}; it was moved to `quarantine/{folder}`, and the copy begins anew with {from}",
+        damaged.problem
+    )];
+    if damaged.base < deleted.erased {
+        // The new copy does not have these texts, so it does not know what to search for.
+        messages.push(format!(
+            "another daemon has erased texts that the damaged copy may have had: the prompts of runs and the quarantine on \
+             this machine, which now has `quarantine/{folder}`, were not searched for them"
+        ));
+    }
+    Ok(RestoredCopy { log: Arc::new(log), prefix_end, files, messages })
 }
 
 /// What the folder of a damaged copy shows about the log that was copied.
@@ -123,6 +145,10 @@ struct DamagedCopy {
     is_state_incomplete: bool,
     /// The last record that any part mentions.
     known: u64,
+    /// The last record after the prefix that the records or the saved view mention; 0 if they do not mention any.
+    newest_derived: u64,
+    /// The last record of the state with which the log begins; 0 without such a state, or if it cannot be read.
+    base: u64,
     /// The number and the checksum of the newest record whose checksum an intact part has.
     newest: Option<(u64, u32)>,
     /// The identity of the log, if its beginning is intact.
@@ -160,6 +186,8 @@ impl DamagedCopy {
             last,
             is_state_incomplete: prefix_end.is_some_and(PrefixEnd::is_in_state),
             known,
+            newest_derived: newer.seq,
+            base: intact.base_seq(),
             newest,
             origin: intact.origin()?,
         })
@@ -176,8 +204,14 @@ impl DamagedCopy {
         if head < known {
             return Err(DamagedCopyError::Shorter { address, head, known }.into());
         }
+        if seq < self.newest_derived {
+            return Err(DamagedCopyError::Unreadable { address, seq, known }.into());
+        }
         let is_same = if seq <= deleted.last {
-            self.origin == Some(deleted.origin)
+            let Some(origin) = self.origin else {
+                return Err(DamagedCopyError::Unknown { address }.into());
+            };
+            origin == deleted.origin
         } else {
             let record = shared.read(seq - 1, 1)?.into_iter().next();
             record.is_some_and(|record| record.seq == seq && frame(seq, &record.payload).1 == checksum)

@@ -159,7 +159,7 @@ impl Journal {
 }
 
 /// Whether a repair of the store in a directory has begun to move files, and is not complete.
-pub(super) fn exists(store: &Path) -> bool {
+pub(crate) fn is_interrupted(store: &Path) -> bool {
     store.join(JOURNAL).exists()
 }
 
