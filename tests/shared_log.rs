@@ -341,7 +341,10 @@ fn a_damaged_copy_is_restored_from_the_database() {
     let error =
         world.json_with_status(&["insert", "--key", "mole", "--title", "Mole", "--body", "A wall"], 1);
     assert_eq!(error["error"]["code"], "read_only", "{error:#}");
-    assert!(error["error"]["message"].as_str().unwrap().contains("; the next start tries that again"), "{error:#}");
+    assert!(
+        error["error"]["message"].as_str().unwrap().contains("; the next start tries that again"),
+        "{error:#}"
+    );
     server.resume();
     world.start_daemon();
     let status = world.json(&["daemon", "status"]);

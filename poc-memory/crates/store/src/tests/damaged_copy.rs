@@ -197,3 +197,91 @@ fn a_copy_is_not_moved_away_without_an_intact_snapshot() {
     log.damage_snapshots(60);
     assert_eq!(open(&folder, &log, Vec::new()).unwrap().damage(), None);
 }
+
+/// Records and log may come from different folders.
+#[test]
+fn the_log_of_another_memory_is_not_continued() {
+    let (log, _first, folder) = written();
+    let (other, other_folder) = (Arc::new(MemoryLog::default()), tempfile::tempdir().unwrap());
+    let store = open(&other_folder, &other, Vec::new()).unwrap();
+    (1..=5).for_each(|number| {
+        put(&store, 100 + number);
+    });
+    drop(store);
+    let segments = folder.path().join("log");
+    fs::remove_dir_all(&segments).unwrap();
+    fs::create_dir(&segments).unwrap();
+    for segment in segment_files(&other_folder) {
+        fs::copy(&segment, segments.join(segment.file_name().unwrap())).unwrap();
+    }
+    let before = bytes_of_files(folder.path());
+    let store = open(&folder, &log, Vec::new()).unwrap();
+    let damage = store.damage().unwrap().to_owned();
+    drop(store);
+    assert!(damage.contains("are different memories: they diverge at or before change 5"), "{damage}");
+    assert!(damage.contains("move it away without deleting it"), "{damage}");
+    assert!(bytes_of_files(folder.path()) == before, "a file has changed");
+}
+
+/// The last call that fails is made after the copy was moved or cut off.
+#[test]
+fn a_later_open_restores_the_copy_if_any_call_fails() {
+    for begins_anew in [false, true] {
+        for failing in 0..16 {
+            let (log, first, folder) = written();
+            flip(&segment_files(&folder)[if begins_anew { 0 } else { 1 }], 60);
+            if begins_anew {
+                assert_eq!(delete_history(first.store(), 100, 1).unwrap(), Some(RECORDS - 1));
+            }
+            let mut faults = vec![Some(LogFault::Unreachable)];
+            faults.resize(failing + 1, None);
+            drop(open(&folder, &log, faults));
+            let store = open(&folder, &log, Vec::new()).unwrap();
+            assert_eq!((store.damage(), store.read_only()), (None, None), "{begins_anew} {failing}");
+            let expected = contents_without_changes(first.store());
+            assert_eq!(contents_without_changes(&store), expected, "{begins_anew} {failing}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_move_to_the_quarantine_is_completed() {
+    for done in 0.. {
+        let (log, first, folder) = written();
+        let in_folder = |name: &str| folder.path().join(name);
+        let entries = fs::read_dir(in_folder("log")).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut parts: Vec<String> = entries.map(|name| format!("log/{}", name.to_str().unwrap())).collect();
+        parts.extend(
+            ["records", "view"].map(str::to_owned).into_iter().filter(|part| in_folder(part).exists()),
+        );
+        if done > parts.len() {
+            break;
+        }
+        let to = |part: &String| format!("quarantine/copy-1/{part}");
+        let moves: Vec<(String, String)> = parts.iter().map(|part| (part.clone(), to(part))).collect();
+        let journal = serde_json::json!({ "source": "copy", "folder": "copy-1", "moves": moves });
+        fs::write(in_folder("repair.json"), journal.to_string()).unwrap();
+        fs::create_dir_all(in_folder("quarantine/copy-1/log")).unwrap();
+        for (from, to) in moves.iter().take(done) {
+            fs::rename(in_folder(from), in_folder(to)).unwrap();
+        }
+        let store = open(&folder, &log, Vec::new()).unwrap();
+        assert_eq!((store.damage(), store.read_only()), (None, None), "{done}");
+        assert_eq!(contents(&store), contents(first.store()), "{done}");
+        assert!(moves.iter().all(|(_, to)| in_folder(to).exists()) && !in_folder("repair.json").exists());
+        let parts = quarantine_parts(folder.path()).unwrap();
+        assert!(matches!(parts.as_slice(), [part] if part.name == "copy-1" && part.is_replaced_copy));
+    }
+}
+
+/// The new copy does not have the erased texts, so nobody can search the quarantine for them.
+#[test]
+fn a_copy_that_begins_anew_after_an_erasure_of_another_says_what_was_not_searched() {
+    let (log, first, folder) = written();
+    flip(&segment_files(&folder)[0], 60);
+    first.store().compact(Some(Timestamp(i64::MAX)), &QUIET_COMPACTION).unwrap();
+    first.store().erase_shared_history(&QUIET_COMPACTION).unwrap();
+    let store = open(&folder, &log, Vec::new()).unwrap();
+    let messages = store.recovery().messages;
+    assert!(messages[1].contains("which now has `quarantine/copy-1`, were not searched"), "{messages:?}");
+}
