@@ -28,7 +28,7 @@ enum DamagedCopyError {
     OwnChanges,
     #[error("no intact part of the folder shows that it is a copy of `{address}`")]
     Unknown { address: String },
-    #[error("`{address}` is another memory")]
+    #[error("`{address}` is another memory, or has lost changes that the folder has")]
     OtherMemory { address: String },
     #[error("`{address}` ends at change {head}, but the folder has changes up to {known}")]
     Shorter { address: String, head: u64, known: u64 },
