@@ -27,7 +27,7 @@ use crate::engine::Engine;
 use crate::index_entries::LostNote;
 use crate::lock::Lock;
 use crate::log::{self, Log};
-use crate::log_head;
+use crate::log_head::{self, LogHead};
 use crate::salvaged_records::SalvagedRecords;
 use crate::suspect_log::SuspectLog;
 use crate::view_file;
@@ -341,6 +341,11 @@ impl Repair {
             };
             let (views, journal) = prepare().inspect_err(|_| clean_up(&self.directory))?;
             let replaced = journal.run(&self.directory)?;
+            if self.is_copy {
+                // The repaired log may have transactions that the shared log lacks. Without this file, a snapshot of the
+                // shared log could replace it.
+                LogHead::new(&self.directory).write(last);
+            }
             // The store is repaired, whether the replaced files can be read or not.
             let restorable = quarantine_contents(&self.directory, &replaced)
                 .and_then(|contents| quarantine_parts::missing_in(&contents, &views, engine))

@@ -186,6 +186,9 @@ fn a_copy_is_not_repaired_from_its_own_parts() {
     crate::log_head::LogHead::new(folder.path()).write(RECORDS);
     let repair = Repair::of(folder.path(), true).unwrap().unwrap();
     assert_eq!(repair.options().unwrap().len(), 3);
+    repair.run(RepairSource::Log, Timestamp(9), &[]).unwrap();
+    assert_eq!(Repair::of(folder.path(), true).unwrap().map(|repair| repair.damage().to_owned()), None);
+    assert!(may_have_own_changes(folder.path()), "a snapshot does not replace the repaired log");
 }
 
 /// The state before the first change that is left is only in snapshots.
