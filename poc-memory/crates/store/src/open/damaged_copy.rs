@@ -1,8 +1,8 @@
 //! Restores the damaged copy of a shared log from that log.
 //!
 //! Nothing changes before the shared log was found to be the one that was copied, and to reach as far as any part of the
-//! copy. If the valid prefix of the copy can be continued, only what follows it is read again. Otherwise the copy is
-//! moved to the quarantine and begins anew.
+//! copy; only files derived from the log may then be deleted. If the valid prefix of the copy can be continued, only
+//! what follows it is read again. Otherwise the copy is moved to the quarantine and begins anew.
 
 use super::{StoreOptions, create_log_directory};
 use crate::engine::Watermark;
@@ -141,8 +141,8 @@ struct DamagedCopy {
     problem: String,
     /// The last record of the valid prefix; 0 without any.
     last: u64,
-    /// Whether the prefix ends within the state with which it begins.
-    is_state_incomplete: bool,
+    /// Whether the prefix has a record after or at the end of the state with which it begins.
+    is_prefix_complete: bool,
     /// The last record that any part mentions.
     known: u64,
     /// The last record after the prefix that the records or the saved view mention; 0 if they do not mention any.
@@ -164,6 +164,10 @@ impl DamagedCopy {
         let log_directory = directory.join("log");
         let (prefix, prefix_end) = log::inspect(&log_directory, true)?;
         let last = prefix.last();
+        // A state that ends between two of its records has no wrong byte.
+        let is_prefix_complete = prefix_end.as_ref().is_none_or(|end| !end.is_in_state())
+            && last >= prefix.base_seq()
+            && prefix.read(last)?.is_some();
         let (prefix_end, is_copy) = (prefix_end.as_ref(), true);
         let suspect = SuspectLog { directory, prefix_end, last, is_copy, heartbeat_timeout };
         let newer = suspect.newer_parts()?;
@@ -184,7 +188,7 @@ impl DamagedCopy {
         Ok(DamagedCopy {
             problem,
             last,
-            is_state_incomplete: prefix_end.is_some_and(PrefixEnd::is_in_state),
+            is_prefix_complete,
             known,
             newest_derived: newer.seq,
             base: intact.base_seq(),
@@ -221,6 +225,6 @@ impl DamagedCopy {
 
     /// Whether the shared log continues the valid prefix.
     fn can_continue(&self, deleted: DeletedHistory) -> bool {
-        self.last > deleted.last && !self.is_state_incomplete
+        self.last > deleted.last && self.is_prefix_complete
     }
 }

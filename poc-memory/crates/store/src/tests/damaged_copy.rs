@@ -291,3 +291,28 @@ fn a_copy_that_begins_anew_after_an_erasure_of_another_says_what_was_not_searche
     let messages = store.recovery().messages;
     assert!(messages[1].contains("which now has `quarantine/copy-1`, were not searched"), "{messages:?}");
 }
+
+/// A state that was cut off between two of its records has no wrong byte.
+#[test]
+fn a_copy_that_ends_within_its_state_begins_anew() {
+    let (log, first, _folder) = written();
+    snapshot(first.store(), 1).unwrap().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let close = |store: Store| {
+        store.checkpoint().unwrap();
+        drop(store);
+    };
+    close(open(&folder, &log, Vec::new()).unwrap());
+    let segment = segment_files(&folder).remove(0);
+    let number: u64 = segment.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    for last in number - 1..RECORDS {
+        let SegmentState::Intact { bytes, .. } = check_segment(&segment, number, last).unwrap() else {
+            panic!("the segment is damaged before {last}");
+        };
+        fs::OpenOptions::new().write(true).open(&segment).unwrap().set_len(bytes).unwrap();
+        let store = open(&folder, &log, Vec::new()).unwrap();
+        assert_eq!((store.damage(), store.read_only()), (None, None), "{last}");
+        assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()), "{last}");
+        close(store);
+    }
+}
