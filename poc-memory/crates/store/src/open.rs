@@ -35,6 +35,7 @@ use super::view_file::SavedViews;
 use super::views::StoreViews;
 use super::writer_state::WriterState;
 use super::{atomic_file, disk, repair, view_file, watchdog};
+use damaged::DamagedStore;
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
 use record_folder::RecordFolder;
@@ -122,6 +123,10 @@ pub(super) fn open(
         is_copy,
         heartbeat_timeout,
     };
+    let damaged_store = |saved: JoinHandle<Option<SavedViews>>, lock, not_restored| {
+        let saved = saved.join().ok().flatten();
+        DamagedStore { directory, embedder, is_copy, not_restored, heartbeat_timeout, saved, lock }
+    };
     let mut restored = None;
     if suspect.is_damaged()? {
         let copied = options.shared_log.as_ref();
@@ -130,22 +135,9 @@ pub(super) fn open(
         match outcome.transpose()? {
             Some(Ok(copy)) => {
                 (log, prefix_end) = (copy.log, copy.prefix_end);
-                restored = Some((copy.messages, copy.files));
+                restored = Some((copy.messages, copy.files, copy.newest_derived));
             }
-            failed => {
-                let saved = saved.join().ok().flatten();
-                let not_restored = failed.and_then(Result::err);
-                let damaged = damaged::DamagedStore {
-                    directory,
-                    embedder,
-                    is_copy,
-                    not_restored,
-                    heartbeat_timeout,
-                    saved,
-                    lock,
-                };
-                return damaged.open(indexes);
-            }
+            failed => return damaged_store(saved, lock, failed.and_then(Result::err)).open(indexes),
         }
     }
     let rebuilt = Arc::new(damaged_files(directory, is_copy));
@@ -160,7 +152,12 @@ pub(super) fn open(
             ResumedLog::resume(directory, log, tail, &options)?
         }
     };
-    if let Some((messages, files)) = restored {
+    if let Some((messages, files, newest_derived)) = restored {
+        if let Some(reason) = resumed.reason.as_ref().filter(|_| resumed.log.last() < newest_derived) {
+            // The changes that the log lacks could not be read again, and records with them would be moved away.
+            let not_restored = Some(Error::unavailable(reason.message()));
+            return damaged_store(saved, lock, not_restored).open(indexes);
+        }
         resumed.messages.splice(..0, messages);
         resumed.files = resumed.files.or(files);
     }

@@ -52,6 +52,9 @@ pub(super) struct RestoredCopy {
     pub(super) prefix_end: Option<PrefixEnd>,
     /// The derived files of the snapshot with which the copy begins now.
     pub(super) files: Option<SnapshotFiles>,
+    /// The last record that the records or the saved view, which are still in use, have and the log may lack; 0 if there
+    /// is none.
+    pub(super) newest_derived: u64,
     /// What was done, for people.
     pub(super) messages: Vec<String>,
 }
@@ -96,7 +99,8 @@ fn restore_with(
             damaged.problem,
             log.last()
         );
-        return Ok(RestoredCopy { log, prefix_end, files: None, messages: vec![message] });
+        let newest_derived = damaged.newest_derived;
+        return Ok(RestoredCopy { log, prefix_end, files: None, newest_derived, messages: vec![message] });
     }
     let move_aside = || -> Result<()> {
         if put_aside.borrow().is_none() {
@@ -132,7 +136,7 @@ fn restore_with(
              this machine, which now has `quarantine/{folder}`, were not searched for them"
         ));
     }
-    Ok(RestoredCopy { log: Arc::new(log), prefix_end, files, messages })
+    Ok(RestoredCopy { log: Arc::new(log), prefix_end, files, newest_derived: 0, messages })
 }
 
 /// What the folder of a damaged copy shows about the log that was copied.

@@ -109,6 +109,7 @@ fn a_copy_that_cannot_be_continued_begins_with_a_snapshot_and_stays_in_the_quara
     assert_eq!(fs::read(kept).unwrap(), damaged);
     assert!(store.recovery().messages[0].contains("`quarantine/copy-1`"), "{:?}", store.recovery().messages);
     put(&store, 30);
+    assert!(!has_undoable_repair(folder.path()), "a damaged copy is not brought back");
 }
 
 #[test]
@@ -241,7 +242,13 @@ fn a_later_open_restores_the_copy_if_any_call_fails() {
             }
             let mut faults = vec![Some(LogFault::Unreachable)];
             faults.resize(failing + 1, None);
-            drop(open(&folder, &log, faults));
+            let opened = open(&folder, &log, faults);
+            match begins_anew {
+                true => drop(opened),
+                false => {
+                    assert_eq!(numbers(&opened.unwrap()), (1..=RECORDS).collect::<Vec<_>>(), "{failing}")
+                }
+            }
             let store = open(&folder, &log, Vec::new()).unwrap();
             assert_eq!((store.damage(), store.read_only()), (None, None), "{begins_anew} {failing}");
             let expected = contents_without_changes(first.store());
