@@ -153,10 +153,13 @@ pub(super) fn open(
         }
     };
     if let Some((messages, files, newest_derived)) = restored {
-        if let Some(reason) = resumed.reason.as_ref().filter(|_| resumed.log.last() < newest_derived) {
-            // The changes that the log lacks could not be read again, and records with them would be moved away.
-            let not_restored = Some(Error::unavailable(reason.message()));
-            return damaged_store(saved, lock, not_restored).open(indexes);
+        if resumed.log.last() < newest_derived {
+            // The log could not read again what it lacks, and the records, which have it, would be moved away.
+            let error = match &resumed.reason {
+                Some(reason) => Error::unavailable(reason.message()),
+                None => Error::conflict("the shared log has lost changes in the meantime"),
+            };
+            return damaged_store(saved, lock, Some(error)).open(indexes);
         }
         resumed.messages.splice(..0, messages);
         resumed.files = resumed.files.or(files);
