@@ -32,7 +32,10 @@ pub(super) const FIELDS: &[ForeignField] = &[
         names: &["id"],
         about: "The key if there is no `key`; links may use it even if there is a `key`",
     },
-    ForeignField { names: &["title"], about: "One line; without it, the first heading or sentence of the text" },
+    ForeignField {
+        names: &["title"],
+        about: "One line; without it, the first heading or sentence of the text",
+    },
     ForeignField {
         names: &["body", "text", "content"],
         about: "The text; in a Markdown file, it replaces the text below the front matter",
