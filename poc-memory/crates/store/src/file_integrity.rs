@@ -41,7 +41,7 @@ mod tests {
             (found.records, found.damaged)
         };
         assert_eq!(of(0, &[]), (0, vec![]));
-        assert_eq!(of(9, &[]), (0, vec![0..9]));
+        assert_eq!(of(9, &[(0, 4)]), (2, std::iter::once(4..9).collect()));
         assert_eq!(of(9, &[(0, 4), (4, 9)]), (4, vec![]));
         assert_eq!(of(9, &[(2, 4), (5, 8)]), (4, vec![0..2, 4..5, 8..9]));
     }

@@ -45,6 +45,9 @@ fn flip(file: &Path, at: usize) {
     fs::write(file, bytes).unwrap();
 }
 
+/// What happens to the segments of a log, which are given in order.
+type SegmentDamage<'a> = &'a dyn Fn(&[PathBuf]);
+
 #[test]
 fn a_copy_is_restored_whatever_is_damaged() {
     let shorten_last = |files: &[PathBuf]| shorten(&files[files.len() - 1]);
@@ -56,7 +59,7 @@ fn a_copy_is_restored_whatever_is_damaged() {
     let delete_middle = |files: &[PathBuf]| delete(&files[1]);
     let delete_last = |files: &[PathBuf]| delete(&files[files.len() - 1]);
     let delete_all = |files: &[PathBuf]| files.iter().for_each(delete);
-    let all: [(&str, &dyn Fn(&[PathBuf])); 8] = [
+    let all: [(&str, SegmentDamage<'_>); 8] = [
         ("shorten last", &shorten_last),
         ("flip header", &flip_header),
         ("flip first", &flip_first),

@@ -95,7 +95,7 @@ fn damaged_bytes_of_quarantined_files_are_named() {
     assert_eq!(
         quarantine_files(directory, "repair-1").unwrap(),
         [
-            file("log/one.log", length, changes(in_segment - 1), vec![begin..end]),
+            file("log/one.log", length, changes(in_segment - 1), std::iter::once(begin..end).collect()),
             file("log/two.log", length, changes(in_segment - 1), vec![0..24, begin..end]),
             file("view", 3, None, Vec::new()),
         ]
