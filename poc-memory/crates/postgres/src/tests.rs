@@ -36,6 +36,12 @@ fn log(server: &TestServer, writer: u8) -> PostgresLog {
     PostgresLog::new(location(server, "a"), [writer; 16], format!("writer {writer}"))
 }
 
+/// A log whose waiting reader is woken by notifications only.
+fn log_without_polling(server: &TestServer) -> PostgresLog {
+    let settings = LogSettings { poll: Duration::from_secs(3600), ..settings(server, "a") };
+    PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "waiting".into())
+}
+
 /// Appends one record. Its payload is its number, which is also the writer's own number of it.
 fn append(log: &PostgresLog, number: u64, expected: u64) -> AppendOutcome {
     let payload = number.to_le_bytes();
@@ -140,8 +146,7 @@ fn a_lease_lets_one_writer_append() {
 fn a_waiting_writer_is_woken_and_seen_by_others() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
-    let settings = LogSettings { poll: Duration::from_secs(3600), ..settings(&server, "a") };
-    let waiting = PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "waiting".into());
+    let waiting = log_without_polling(&server);
     assert_eq!(waiting.wait(0, Duration::ZERO).unwrap(), 0);
     let writing = log(&server, 2);
     std::thread::scope(|scope| {
@@ -182,8 +187,7 @@ fn a_writer_that_ends_is_not_listed_any_more() {
 fn readers_are_notified_after_the_connection_for_notifications_was_cut() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
-    let settings = LogSettings { poll: Duration::from_secs(3600), ..settings(&server, "a") };
-    let waiting = PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "waiting".into());
+    let waiting = log_without_polling(&server);
     assert_eq!(waiting.wait(0, Duration::ZERO).unwrap(), 0);
     let writing = log(&server, 2);
     for number in 1..=4 {

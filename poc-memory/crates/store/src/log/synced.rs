@@ -59,7 +59,7 @@ impl Log {
         if self.synced_seq() >= seq { Ok(()) } else { self.sync_all() }
     }
 
-    /// Makes all records durable, and lets every append sync its records as long as the result exists.
+    /// Makes all records durable. While the result exists, every append syncs its records.
     ///
     /// # Errors
     /// Like [`Log::sync`].
