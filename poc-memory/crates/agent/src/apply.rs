@@ -146,6 +146,8 @@ fn plan(
     }
     let mut planned = keep_groups_together(planned, row);
     limit_refused(&mut planned, row);
+    let link = |action: &PlannedAction| Some((stored_index(action.index), action.permitted.link()?));
+    row.links = planned.iter().filter_map(link).collect();
     row.left_out = row.left_out.saturating_add(u32::try_from(answer.unread).unwrap_or(u32::MAX));
     Ok((planned, cut_off))
 }

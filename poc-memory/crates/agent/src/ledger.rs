@@ -6,6 +6,7 @@ mod change_progress;
 mod claim;
 mod dead_processes;
 mod key;
+mod link_ends;
 mod node_version;
 mod recent_spending;
 mod reservation;
@@ -22,6 +23,7 @@ mod trigger;
 
 pub use change_progress::ChangeProgress;
 pub use claim::{RowOutcome, claim, claim_for, end_run, record_slots_without_run, record_without_run};
+pub use link_ends::LinkEnds;
 pub use node_version::NodeVersion;
 pub use recent_spending::Spending;
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve, spent_by_all};
@@ -180,6 +182,9 @@ pub struct Run {
     pub left_out: u32,
     /// The tenant whose notes it worked on. Rows of occurrences that were not run have the default tenant.
     pub tenant: Tuple,
+    /// The nodes of each permitted action that adds a link, by the position of the action in `actions`, from 0. Empty
+    /// in rows of older releases.
+    pub links: BTreeMap<u16, LinkEnds>,
     /// Whether the budget of its tenant was the reason for its end, so that the agent may still run for others. Not
     /// stored, because only the process that made the run continues its slot.
     #[serde(skip)]
@@ -244,6 +249,7 @@ impl Run {
             calls: Vec::new(),
             left_out: 0,
             tenant: Tuple::default(),
+            links: BTreeMap::new(),
             is_over_tenant_budget: false,
         }
     }
@@ -287,6 +293,12 @@ impl Run {
     pub fn is_all_refused(&self) -> bool {
         let refused = |action: &ActionRecord| action.state == ActionState::Refused;
         !self.actions.is_empty() && self.actions.iter().all(refused)
+    }
+
+    /// The nodes of the link that an action adds, given by its position in `actions`. `None` for actions of other kinds
+    /// and in rows of older releases.
+    pub fn link(&self, at: usize) -> Option<LinkEnds> {
+        u16::try_from(at).ok().and_then(|at| self.links.get(&at).copied())
     }
 
     /// Actions that changed the graph.

@@ -4,12 +4,12 @@
 
 use super::action::Action;
 use super::definition::ActionKind;
-use super::ledger::{self, ActionState, Status};
+use super::ledger::{self, ActionState, LinkEnds, Status};
 use super::permit::{PermittedAction, Refusal, RefusalReason};
 use super::selection::{Handle, Selection};
-use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
+use poc_graph::{Node, RunId};
 use poc_notes::Memory;
 
 /// Runs that began longer than this before a note changed are not read, because they ended before the change.
@@ -17,12 +17,35 @@ const MAX_RUN: Span = Span::DAY;
 
 /// A link that was undone or rejected.
 struct UnwantedLink {
-    summary: String,
+    notes: LinkedNotes,
     agent: String,
     run: RunId,
     /// When the run ended.
     ended: Timestamp,
     state: ActionState,
+}
+
+/// The notes of a link, as the row of a run names them.
+enum LinkedNotes {
+    Ids(LinkEnds),
+    /// The summary of the action. Rows of older releases have nothing else.
+    Summary(String),
+}
+
+impl LinkedNotes {
+    /// Whether they are these two notes, in either order.
+    fn are(&self, one: &Node, other: &Node) -> bool {
+        match self {
+            LinkedNotes::Ids(ends) => {
+                let new = LinkEnds { from: one.id, to: other.id };
+                *ends == new || *ends == new.reversed()
+            }
+            LinkedNotes::Summary(summary) => {
+                let begin = |from: &Node, to: &Node| format!("link `{}` to `{}` at ", from.key, to.key);
+                summary.starts_with(&begin(one, other)) || summary.starts_with(&begin(other, one))
+            }
+        }
+    }
 }
 
 /// The links that were undone or rejected, of which rows are stored.
@@ -54,11 +77,12 @@ impl UnwantedLinks {
                 continue;
             }
             let ended = run.finished.unwrap_or(run.started);
-            for action in run.actions {
+            for (at, action) in run.actions.iter().enumerate() {
                 let is_unwanted = matches!(action.state, ActionState::Undone | ActionState::Rejected);
                 if is_unwanted && action.kind == Some(ActionKind::LinkAdd) {
+                    let of_summary = || LinkedNotes::Summary(action.summary.clone());
                     links.push(UnwantedLink {
-                        summary: action.summary,
+                        notes: run.link(at).map_or_else(of_summary, LinkedNotes::Ids),
                         agent: run.agent.clone(),
                         run: run.id,
                         ended,
@@ -75,13 +99,9 @@ impl UnwantedLinks {
     pub(super) fn refusal(&self, selection: &Selection, action: &PermittedAction) -> Option<Refusal> {
         let PermittedAction::Link { from, to, .. } = action else { return None };
         let (from, to) = (selection.by_id(*from)?, selection.by_id(*to)?);
-        let begins = |a: &str, b: &str| format!("link `{a}` to `{b}` at ");
-        let summaries = [begins(&from.node.key, &to.node.key), begins(&to.node.key, &from.node.key)];
         let last_change = last_change(from, to);
-        let is_same = |link: &&UnwantedLink| {
-            last_change <= link.ended
-                && summaries.iter().any(|begin| link.summary.starts_with(begin.as_str()))
-        };
+        let is_same =
+            |link: &&UnwantedLink| last_change <= link.ended && link.notes.are(&from.node, &to.node);
         let link = self.0.iter().find(is_same)?;
         let done = if link.state == ActionState::Undone { "undone" } else { "rejected" };
         let why = format!("the same link of `{}` was {done}, in the run {}", link.agent, link.run);

@@ -11,17 +11,21 @@ use std::collections::BTreeMap;
 
 impl Record for Run {
     const TABLE: Table = Table::Runs;
-    const VERSION: u8 = 4;
+    const VERSION: u8 = 5;
 
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Run>> {
-        match version {
-            1 => Some(postcard::from_bytes(body).map(RunV1::into)),
+        // The fields that later versions added are at the end. Zero and an empty collection are a zero byte.
+        let missing: &[u8] = match version {
+            1 => return Some(postcard::from_bytes(body).map(RunV1::into)),
             // Version 2 stored every action, so `left_out` is 0.
-            2 => Some(postcard::from_bytes(&[body, &[0, 0]].concat())),
-            // Version 3 had only runs for the default tenant. An empty tuple, the last field, is a zero byte.
-            3 => Some(postcard::from_bytes(&[body, &[0]].concat())),
-            _ => None,
-        }
+            2 => &[0, 0, 0],
+            // Version 3 had only runs for the default tenant, whose tuple is empty.
+            3 => &[0, 0],
+            // Version 4 named the notes of links only in the summaries of the actions.
+            4 => &[0],
+            _ => return None,
+        };
+        Some(postcard::from_bytes(&[body, missing].concat()))
     }
 }
 
@@ -91,6 +95,7 @@ impl From<RunV1> for Run {
             calls: Vec::new(),
             left_out: 0,
             tenant: Tuple::default(),
+            links: BTreeMap::new(),
             is_over_tenant_budget: false,
         }
     }

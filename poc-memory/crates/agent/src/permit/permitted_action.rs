@@ -1,5 +1,6 @@
 //! A permitted action, as proposals store it.
 
+use crate::ledger::LinkEnds;
 use poc_graph::{Node, NodeId};
 use poc_notes::Draft;
 use serde::{Deserialize, Serialize};
@@ -94,6 +95,12 @@ impl PermittedAction {
             PermittedAction::Rewrite { old, .. } => vec![*old],
             PermittedAction::Revise { old, sources, .. } => [&[*old], sources.as_slice()].concat(),
         }
+    }
+
+    /// The nodes of the link that it adds, if it adds one.
+    pub fn link(&self) -> Option<LinkEnds> {
+        let PermittedAction::Link { from, to, .. } = self else { return None };
+        Some(LinkEnds { from: *from, to: *to })
     }
 
     /// Whether it has the same effect as another action; reasons and strengths are ignored.

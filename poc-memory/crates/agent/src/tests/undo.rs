@@ -10,10 +10,12 @@ use crate::undo::{undo, undo_change};
 use poc_graph::error::Code;
 use poc_graph::time::Span;
 use poc_notes::undo::{UndoItem, UndoReport};
-use poc_notes::weight;
+use poc_notes::{rename, weight};
+use poc_store::Transaction;
 use poc_store::testing::{count_by_scan, counts_of_view};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 fn world(notes: usize) -> (World, Definition) {
     let world = World::new();
@@ -205,6 +207,38 @@ fn a_link_that_was_rejected_is_not_made_by_another_agent() {
     world.clock.advance(Span(3 * Span::DAY.0));
     let refused = link(&world, &definition, "note-0", "note-1");
     assert_eq!(outcomes(&refused), ["link `note-0` to `note-1` at 0.5: rejected-before"]);
+}
+
+#[test]
+fn a_link_that_was_undone_is_recognized_after_a_note_was_renamed() {
+    let (world, mut definition) = world(2);
+    definition.execution.replay = false;
+    let other = Definition { name: "other".into(), ..definition.clone() };
+    let first = link(&world, &definition, "note-0", "note-1");
+    undo(&world.memory, &first, &[]).unwrap();
+    let id = first.link(0).unwrap().to;
+    let rename = |tx: &mut Transaction<'_>| rename::apply(tx, id, Some("leaf"), &[]);
+    world.memory.store.transact(world.memory.cause("manual", "rename"), rename).unwrap();
+    let refused = link(&world, &other, "leaf", "note-0");
+    assert_eq!(outcomes(&refused), ["link `leaf` to `note-0` at 0.5: rejected-before"]);
+}
+
+/// Rows before version 5 name the notes of a link only in the summary of the action.
+#[test]
+fn an_undone_link_in_a_row_without_ids_is_recognized_by_its_keys() {
+    let (world, mut definition) = world(3);
+    definition.execution.replay = false;
+    let other = Definition { name: "other".into(), ..definition.clone() };
+    let first = link(&world, &definition, "note-0", "note-1");
+    undo(&world.memory, &first, &[]).unwrap();
+    let row = ledger::find(&world.memory, &first.id.to_string()).unwrap();
+    let old = Run { links: BTreeMap::new(), ..row };
+    let write = |tx: &mut Transaction<'_>| tx.put(&old.key(), &old);
+    world.memory.store.transact(world.memory.cause("test", "old row"), write).unwrap();
+    let refused = link(&world, &other, "note-1", "note-0");
+    assert_eq!(outcomes(&refused), ["link `note-1` to `note-0` at 0.5: rejected-before"]);
+    let different = link(&world, &other, "note-1", "note-2");
+    assert!(different.actions[0].is_applied(), "{:?}", outcomes(&different));
 }
 
 #[test]
