@@ -24,6 +24,8 @@ pub struct GateQuery<'a> {
     pub view: &'a View,
     /// The question.
     pub text: &'a str,
+    /// The vector of the question, by the embedder of the store.
+    pub vector: &'a [f32],
     /// Which notes may be found.
     pub visibility: Visibility,
     /// Notes that are left out.
@@ -114,10 +116,11 @@ impl GateReason {
 /// Finds notes for a text and judges with the gate of the settings whether one of them is about it.
 ///
 /// # Errors
-/// As for [`judge`].
+/// As for [`judge`], and `unavailable` if the embedder cannot be reached.
 pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) -> Result<GateResult> {
-    let exclusions = Exclusions::default();
-    judge(memory, &GateQuery { view, text, visibility, exclusions }, memory.config.query.gate)
+    let (vector, exclusions) = (memory.embedder.embed_one(text)?, Exclusions::default());
+    let query = GateQuery { view, text, vector: &vector, visibility, exclusions };
+    judge(memory, &query, memory.config.query.gate)
 }
 
 /// Notes that a gate leaves out.
@@ -148,7 +151,7 @@ impl<'a> Exclusions<'a> {
 /// Judges with a gate.
 ///
 /// # Errors
-/// `invalid_config` if there are no thresholds for the embedder, `unavailable` if the embedder cannot be reached.
+/// `invalid_config` if there are no thresholds for the embedder or the cross-encoder cannot be read.
 pub fn judge(memory: &Memory, query: &GateQuery<'_>, gate: GateKind) -> Result<GateResult> {
     let judged = match gate {
         GateKind::Certainty => certainty::judge_hits(memory, query)?,

@@ -5,12 +5,10 @@ use poc_graph::error::Result;
 use poc_graph::{Node, Visibility};
 use poc_search::retrieve::{Retrieval, RetrievalHit, Retriever};
 
-/// The hits of [`Retriever::find`]. With a cross-encoder, the best `[rerank] top` hits are sorted by the
-/// likelihood that they answer the text (stable) and carry that likelihood; hits whose key is in the query
-/// come first. The order of the remaining hits does not change.
+/// Like [`find_near`], for a text whose vector is not known.
 ///
 /// # Errors
-/// `unavailable` if the embedder cannot be reached, `invalid_config` if the cross-encoder cannot be read.
+/// As for [`find_near`], and `unavailable` if the embedder cannot be reached.
 pub fn find(
     memory: &Memory,
     retriever: Retriever<'_>,
@@ -18,9 +16,28 @@ pub fn find(
     wanted: usize,
     visibility: Visibility,
 ) -> Result<Retrieval> {
-    let Some(reranker) = &memory.reranker else { return retriever.find(text, wanted, visibility) };
+    find_near(memory, retriever, text, &memory.embedder.embed_one(text)?, wanted, visibility)
+}
+
+/// The hits of [`Retriever::find_near`]. With a cross-encoder, the best `[rerank] top` hits are sorted by the
+/// likelihood that they answer the text (stable) and carry that likelihood; hits whose key is in the query
+/// come first. The order of the remaining hits does not change.
+///
+/// # Errors
+/// Those of [`Retriever::find_near`], and `invalid_config` if the cross-encoder cannot be read.
+pub fn find_near(
+    memory: &Memory,
+    retriever: Retriever<'_>,
+    text: &str,
+    vector: &[f32],
+    wanted: usize,
+    visibility: Visibility,
+) -> Result<Retrieval> {
+    let Some(reranker) = &memory.reranker else {
+        return retriever.find_near(text, vector, wanted, visibility);
+    };
     let top = reranker.config().top;
-    let mut found = retriever.find(text, wanted.max(top), visibility)?;
+    let mut found = retriever.find_near(text, vector, wanted.max(top), visibility)?;
     let judged = top.min(found.hits.len());
     let best = found.hits.get_mut(..judged).unwrap_or_default();
     let texts = best.iter().map(|hit| passage_of(memory, hit)).collect::<Result<Vec<String>>>()?;

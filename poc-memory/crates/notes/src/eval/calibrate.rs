@@ -271,7 +271,9 @@ pub fn by_titles(memory: &Memory, progress: &dyn Fn(EvalPhase, u64, u64)) -> Res
 fn answered(memory: &Memory, text: &str, right: &[NodeId], except: &[NodeId]) -> Result<GateAnswer> {
     let visibility = Visibility::of_person(memory.now());
     let (view, exclusions) = (memory.store.view(), Exclusions::except(except));
-    let found = query_gate::certainty(memory, &GateQuery { view: &view, text, visibility, exclusions })?;
+    let vector = memory.embedder.embed_one(text)?;
+    let query = GateQuery { view: &view, text, vector: &vector, visibility, exclusions };
+    let found = query_gate::certainty(memory, &query)?;
     Ok(GateAnswer {
         certainty: found.signals.certainty,
         open: found.unknown_names.is_empty() && found.missing_subjects.is_empty(),

@@ -102,7 +102,8 @@ fn verdict(
 ) -> Result<(Verdict, bool)> {
     let visibility = Visibility::of_person(memory.now());
     let (view, exclusions) = (memory.store.view(), Exclusions::except(except));
-    let query = GateQuery { view: &view, text, visibility, exclusions };
+    let vector = memory.embedder.embed_one(text)?;
+    let query = GateQuery { view: &view, text, vector: &vector, visibility, exclusions };
     let judged = query_gate::judge(memory, &query, gate)?;
     Ok((judged.verdict, judged.best.is_some_and(|best| right.contains(&best.id))))
 }

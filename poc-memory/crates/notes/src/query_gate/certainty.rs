@@ -81,16 +81,16 @@ impl Certainty {
     }
 }
 
-/// How well a query and its hits ([`rerank::find`]) agree ([`poc_rank::gate::certainty`]).
+/// How well a query and its hits ([`rerank::find_near`]) agree ([`poc_rank::gate::certainty`]).
 ///
 /// # Errors
-/// `unavailable` if the embedder cannot be reached.
+/// `invalid_config` if the cross-encoder cannot be read.
 pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
-    let &GateQuery { view, text, visibility, exclusions } = query;
+    let &GateQuery { view, text, vector, visibility, exclusions } = query;
     let config = &memory.config.query;
     let wanted = config.pool.max(config.fallback);
     let retriever = memory.retriever(view).without(exclusions.except).hiding(exclusions.hidden);
-    let found = rerank::find(memory, retriever, text, wanted, visibility)?;
+    let found = rerank::find_near(memory, retriever, text, vector, wanted, visibility)?;
     let words = memory.text.query_terms(text);
     let pool = found.hits.iter().take(config.pool);
     let is_visible = |id| query.may_answer(id);

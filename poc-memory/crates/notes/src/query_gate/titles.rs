@@ -15,12 +15,11 @@ use poc_rank::histogram::Histogram;
 /// # Errors
 /// As for [`super::judge`].
 pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKind) -> Result<GateResult> {
-    let &GateQuery { view, text, visibility, exclusions } = query;
+    let &GateQuery { view, text, vector, visibility, exclusions } = query;
     let config = &memory.config.query;
-    let vector = memory.embedder.embed_one(text)?;
     let is_question = |id| view.find(id).is_some_and(|ix| view.is_confirmed_question(ix));
     let keep = |id: NodeId| query.may_answer(id) && !is_question(id);
-    let near = memory.vectors.search_titles(&vector, config.pool, &keep)?;
+    let near = memory.vectors.search_titles(vector, config.pool, &keep)?;
     let mut cosines = Histogram::default();
     near.iter().for_each(|hit| cosines.add(hit.cosine));
     let mut candidates: Vec<(Node, f64)> = Vec::with_capacity(near.len());
@@ -50,7 +49,7 @@ pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKin
     let found = match verdict {
         Verdict::Miss => {
             let retriever = memory.retriever(view).without(exclusions.except).hiding(exclusions.hidden);
-            rerank::find(memory, retriever, text, config.fallback, visibility)?.hits
+            rerank::find_near(memory, retriever, text, vector, config.fallback, visibility)?.hits
         }
         Verdict::Weak | Verdict::Strong => Vec::new(),
     };

@@ -47,9 +47,11 @@ pub fn relevant(
     let projects = ProjectNotes::of(&view, session, config.scope);
     let hidden = projects.hidden();
     let (text, gate) = (searched_part(prompt), memory.config.query.gate);
+    let vector = memory.embedder.embed_one(&text)?;
     let query = GateQuery {
         view: &view,
         text: &text,
+        vector: &vector,
         visibility: Visibility::of_model(memory.now()),
         exclusions: Exclusions::hiding(&hidden),
     };

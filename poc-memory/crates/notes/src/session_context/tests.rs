@@ -1,11 +1,15 @@
 use super::scope::{Membership, ProjectNotes};
 use super::*;
 use crate::testing::{TestMemory, draft};
-use crate::{Draft, derivation, insert};
-use poc_config::{Config, HookGate, HookScope};
+use crate::{Draft, Memory, derivation, insert};
+use poc_config::{Config, GateKind, HookGate, HookScope};
+use poc_embed::Embedder;
+use poc_graph::error::Result;
 use poc_graph::{Category, Trust};
 use poc_rank::gate::Verdict;
 use proptest::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const OWN: &str = "project:github.com/ann/journal";
 const OTHER: &str = "project:github.com/ann/shop";
@@ -189,6 +193,50 @@ fn longer_notes_of_no_project_do_not_displace_the_note_of_the_project() {
     note(&memory, "claude-code/aa/1", body, &[OWN], turn);
     let keys = ask();
     assert!(keys[0] == "claude-code/aa/1" && keys[1].starts_with("docs/") && keys.len() <= 5, "{keys:?}");
+}
+
+/// An embedder that counts its calls.
+struct CountingEmbedder {
+    inner: Arc<dyn Embedder>,
+    calls: AtomicUsize,
+}
+
+impl Embedder for CountingEmbedder {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.inner.dimensions()
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.inner.embed(texts)
+    }
+
+    fn contextual(&self) -> bool {
+        self.inner.contextual()
+    }
+}
+
+#[test]
+fn a_prompt_is_embedded_once_although_the_gate_is_asked_again_about_the_project() {
+    for gate in GateKind::ALL {
+        let mut config = Config::defaults().unwrap();
+        (config.hooks.scope, config.hooks.gate, config.query.gate) =
+            (HookScope::Person, HookGate::Weak, gate);
+        let memory = TestMemory::with(config);
+        note(&memory, "gateway", "The gateway listens on port 7443.", &[], |_| {});
+        note(&memory, "till", "The till listens on port 7444.", &[OWN], |_| {});
+        let inner = memory.embedder.clone();
+        let embedder = Arc::new(CountingEmbedder { inner, calls: AtomicUsize::new(0) });
+        let counted = Memory { embedder: embedder.clone(), ..Memory::clone(&memory) };
+        for prompt in ["The gateway listens on port 7443.", "how do penguins sleep?"] {
+            relevant(&counted, session(&[]), prompt, &|_, _| false).unwrap();
+            assert_eq!(embedder.calls.swap(0, Ordering::Relaxed), 1, "{gate:?}: {prompt}");
+        }
+    }
 }
 
 #[test]
