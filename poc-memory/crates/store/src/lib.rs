@@ -49,6 +49,7 @@ mod recovery_report;
 mod repair;
 mod salvaged_records;
 mod scans;
+mod seq_range;
 mod shared_history;
 mod shared_log;
 mod shared_log_copy;
@@ -103,6 +104,7 @@ pub use repair::{
     quarantine_files, quarantine_lost_notes, quarantine_names, quarantine_parts, repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
+pub use seq_range::SeqRange;
 pub use shared_log::{
     AppendOutcome, DeletedHistory, FIRST_FILE_PART, NewSharedRecord, PEER_HEARTBEAT, Peer, SharedLog,
     SharedRecord, SharedSnapshot, SnapshotStore, WriterId,

@@ -29,6 +29,7 @@ pub(super) use synced::SyncedLog;
 
 use super::LoggedTransaction;
 use super::logged_transaction::LogBase;
+use super::seq_range::SeqRange;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use segment::{NextRecord, SegmentReader};
@@ -63,9 +64,8 @@ struct LogIndex {
     unchecked: bool,
     /// Where the history begins, if a state has replaced its beginning.
     base: Option<LogBase>,
-    /// The first and last sequence numbers of the intact parts of a damaged log, ascending. `None` for an undamaged
-    /// log.
-    intact: Option<Vec<(u64, u64)>>,
+    /// The intact parts of a damaged log, ascending. `None` for an undamaged log.
+    intact: Option<Vec<SeqRange>>,
 }
 
 /// A file of the log.
@@ -103,11 +103,11 @@ impl LogIndex {
     }
 
     /// The parts of a range of sequence numbers that the log has.
-    fn parts(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
-        let whole = [(self.first(), self.last)];
-        let intact = self.intact.as_deref().unwrap_or(&whole);
-        let clipped = intact.iter().map(|(from, to)| (first.max(*from), last.min(*to)));
-        clipped.filter(|(from, to)| from <= to).collect()
+    fn parts(&self, first: u64, last: u64) -> Vec<SeqRange> {
+        let Some(range) = SeqRange::new(first, last) else { return Vec::new() };
+        let whole = SeqRange::new(self.first(), self.last);
+        let intact = self.intact.as_deref().unwrap_or(whole.as_slice());
+        intact.iter().filter_map(|part| part.intersection(range)).collect()
     }
 
     /// The sequence number of the first record; 1 for an empty log.
@@ -167,9 +167,9 @@ impl Log {
             return index.base.map_or_else(first, |base| base.seq + 1);
         };
         let mut first = index.last + 1;
-        for (from, to) in intact.iter().rev() {
-            if to + 1 == first {
-                first = *from;
+        for part in intact.iter().rev() {
+            if part.last + 1 == first {
+                first = part.first;
             }
         }
         first
@@ -177,21 +177,19 @@ impl Log {
 
     /// Whether the log has an intact record for every sequence number from `first` to `last`.
     pub(super) fn contains_all(&self, first: u64, last: u64) -> bool {
-        let count: u64 = self.index.read().parts(first, last).iter().map(|(from, to)| to - from + 1).sum();
+        let count: u64 = self.index.read().parts(first, last).iter().map(|part| part.count()).sum();
         count == (last + 1).saturating_sub(first)
     }
 
-    /// The ranges of sequence numbers up to the last one that a damaged log lacks, ascending.
-    pub(super) fn missing(&self) -> Vec<(u64, u64)> {
+    /// The ranges of transactions up to the last one that a damaged log lacks, ascending.
+    pub(super) fn missing(&self) -> Vec<SeqRange> {
         let index = self.index.read();
         let Some(intact) = &index.intact else { return Vec::new() };
         let mut missing = Vec::new();
         let mut next = if index.base.is_some() { index.first() } else { 1 };
-        for (from, to) in intact.iter().copied().chain([(index.last + 1, index.last + 1)]) {
-            if next < from {
-                missing.push((next, from - 1));
-            }
-            next = to + 1;
+        for part in intact.iter().copied().chain([SeqRange::one(index.last + 1)]) {
+            missing.extend(part.first.checked_sub(1).and_then(|before| SeqRange::new(next, before)));
+            next = part.last + 1;
         }
         missing
     }
@@ -291,14 +289,13 @@ impl Log {
         each: &mut dyn FnMut(u64, Vec<u8>, u32) -> Result<bool>,
     ) -> Result<()> {
         let parts = self.index.read().parts(first, last);
-        parts.into_iter().try_for_each(|(first, last)| self.replay_part(first, last, each))
+        parts.into_iter().try_for_each(|part| self.replay_part(part, each))
     }
 
     /// Like [`Log::replay_payloads`], for a range that the log has without gaps.
     fn replay_part(
         &self,
-        first: u64,
-        last: u64,
+        SeqRange { first, last }: SeqRange,
         each: &mut dyn FnMut(u64, Vec<u8>, u32) -> Result<bool>,
     ) -> Result<()> {
         let (_hold, start, later, last) = {

@@ -29,6 +29,7 @@ use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::log_head::{self, LogHead};
 use crate::salvaged_records::SalvagedRecords;
+use crate::seq_range::SeqRange;
 use crate::suspect_log::SuspectLog;
 use crate::view_file;
 use crate::views::Views;
@@ -71,8 +72,8 @@ pub struct RepairOption {
     pub until: Option<Timestamp>,
     /// Whether `until` is the time of the last change.
     pub until_is_exact: bool,
-    /// The ranges of sequence numbers of changes whose content is lost.
-    pub lost: Vec<(u64, u64)>,
+    /// The ranges of changes whose content is lost.
+    pub lost: Vec<SeqRange>,
     /// Whether the records cannot be used as a whole, and only their intact blocks are. These keep a part of the lost
     /// changes.
     pub is_partial: bool,
@@ -205,10 +206,10 @@ impl Repair {
     }
 
     /// The ranges of changes that the log lacks and whose result the records have. No repair keeps their history.
-    pub fn lost_history(&self) -> Vec<(u64, u64)> {
+    pub fn lost_history(&self) -> Vec<SeqRange> {
         let base = self.records.as_ref().map_or(0, |records| records.base);
-        let missing = self.log.missing().into_iter().map(|(from, to)| (from, to.min(base)));
-        missing.filter(|(from, to)| from <= to).collect()
+        let up_to_base = |missing: SeqRange| SeqRange::new(missing.first, missing.last.min(base));
+        self.log.missing().into_iter().filter_map(up_to_base).collect()
     }
 
     /// Whether the record of a change in the log has a checksum; `None` if the log does not have the change, or if a
@@ -265,14 +266,13 @@ impl Repair {
             _ => (self.prefix, false),
         };
         let views = self.views(source)?;
-        let mut lost: Vec<(u64, u64)> = match source {
+        let unknown = |missing: SeqRange| SeqRange::new(missing.first.max(known + 1), missing.last);
+        let mut lost: Vec<SeqRange> = match source {
             RepairSource::Log => Vec::new(),
-            _ => self.log.missing().into_iter().map(|(from, to)| (from.max(known + 1), to)).collect(),
+            _ => self.log.missing().into_iter().filter_map(unknown).collect(),
         };
-        lost.retain(|(from, to)| from <= to && *from <= last);
-        if last < self.known {
-            lost.push((last + 1, self.known));
-        }
+        lost.retain(|range| range.first <= last);
+        lost.extend(SeqRange::new(last + 1, self.known));
         Ok(RepairOption {
             source,
             notes: views.values().map(|view| view.node_count() as u64).sum(),

@@ -204,8 +204,8 @@ fn require_same_log(engine: &LsmEngine, watermark: Watermark, log: &Log) -> Resu
 
 /// The last transaction from `base` + 1 to `last` that the log lacks.
 fn last_lost(log: &Log, base: u64, last: u64) -> Option<u64> {
-    let lost = log.missing().into_iter().rfind(|(from, to)| *to > base && *from <= last);
-    lost.map(|(_, to)| to)
+    let lost = log.missing().into_iter().rfind(|lost| lost.last > base && lost.first <= last);
+    lost.map(|lost| lost.last)
 }
 
 /// Applies the transactions of the log in a range of numbers.

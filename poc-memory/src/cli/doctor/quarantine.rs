@@ -9,10 +9,12 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::quarantine::require_files;
 use poc_store::{
-    IntactContents, QuarantineFile, delete_quarantine_part, quarantine_contents, quarantine_files,
+    IntactContents, QuarantineFile, SeqRange, delete_quarantine_part, quarantine_contents, quarantine_files,
     quarantine_lost_notes, quarantine_names, quarantine_parts,
 };
 use serde::Serialize;
+use std::fmt;
+use std::ops::Range;
 
 /// List what opens and repairs of a damaged store have moved to `quarantine/`
 #[derive(Debug, clap::Args)]
@@ -70,7 +72,8 @@ pub(in crate::cli) struct QuarantinePartRow {
     bytes: u64,
     /// Number of readable changes in it.
     changes: u64,
-    range: Option<(u64, u64)>,
+    /// From the first to the last of these changes.
+    range: Option<SeqRange>,
 }
 
 /// A note as its last change in the quarantine left it.
@@ -102,9 +105,32 @@ pub(in crate::cli) struct QuarantineFileRow {
     /// Number of intact records, if it is a table of records.
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<u64>,
-    /// The first and the last byte, counted from 0, of each range that is damaged or incomplete. Only pieces of a log
-    /// and tables are checked.
-    damaged: Vec<(u64, u64)>,
+    /// The ranges that are damaged or incomplete. Only pieces of a log and tables are checked.
+    damaged: Vec<ByteRange>,
+}
+
+/// The bytes of a file from one to another, both included and counted from 0. In JSON, it is a list of the two numbers.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(into = "(u64, u64)")]
+struct ByteRange {
+    first: u64,
+    last: u64,
+}
+
+impl From<ByteRange> for (u64, u64) {
+    fn from(range: ByteRange) -> (u64, u64) {
+        (range.first, range.last)
+    }
+}
+
+/// One number, or `3 to 8`.
+impl fmt::Display for ByteRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            ByteRange { first, last } if first == last => write!(f, "{first}"),
+            ByteRange { first, last } => write!(f, "{first} to {last}"),
+        }
+    }
 }
 
 /// Maximum number of damaged ranges that a line names.
@@ -253,7 +279,8 @@ impl QuarantineFileRow {
             None => (None, None),
         };
         // A range is never empty.
-        let damaged = file.damaged.iter().map(|range| (range.start, range.end.saturating_sub(1))).collect();
+        let range = |range: &Range<u64>| ByteRange { first: range.start, last: range.end.saturating_sub(1) };
+        let damaged = file.damaged.iter().map(range).collect();
         QuarantineFileRow { name: file.name, bytes: file.bytes, changes, records, damaged }
     }
 
@@ -263,12 +290,7 @@ impl QuarantineFileRow {
             (None, Some(records)) => plural(records, "intact record"),
             (None, None) => "not checked".to_owned(),
         };
-        let ranges: Vec<String> = self
-            .damaged
-            .iter()
-            .take(SHOWN_RANGES)
-            .map(|(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
-            .collect();
+        let ranges: Vec<String> = self.damaged.iter().take(SHOWN_RANGES).map(ByteRange::to_string).collect();
         let damaged = match (ranges.is_empty(), self.damaged.len().saturating_sub(SHOWN_RANGES)) {
             (true, _) => String::new(),
             (false, 0) => format!("; damaged bytes: {}", ranges.join(", ")),
@@ -309,8 +331,8 @@ fn at_name(error: Error) -> Error {
 
 fn part_line(part: &QuarantinePartRow) -> String {
     let changes = match part.range {
-        Some((first, last)) if first == last => format!("change {first}"),
-        Some((first, last)) => format!("{} ({first} to {last})", plural(part.changes, "change")),
+        Some(range) if range.count() == 1 => format!("change {range}"),
+        Some(range) => format!("{} ({range})", plural(part.changes, "change")),
         None => "no log changes".to_owned(),
     };
     format!("{}  {}, {changes}\n", part.name, plural(part.bytes, "byte"))
@@ -347,7 +369,7 @@ mod tests {
 
     #[test]
     fn damaged_bytes_of_files_are_named() {
-        let line = |name: &str, contents, damaged: Vec<std::ops::Range<u64>>| {
+        let line = |name: &str, contents, damaged: Vec<Range<u64>>| {
             let file = QuarantineFile { name: name.to_owned(), bytes: 900, contents, damaged };
             QuarantineFileRow::of(file).line()
         };

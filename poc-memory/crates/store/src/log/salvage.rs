@@ -5,6 +5,7 @@ use super::segment::intact_records;
 use super::{Log, LogIndex, RecordPosition, Segment, segment_path, unreadable};
 use crate::disk::read_or_zero;
 use crate::logged_transaction::LoggedTransaction;
+use crate::seq_range::SeqRange;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 
@@ -12,7 +13,8 @@ use poc_graph::time::Timestamp;
 pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log> {
     let mut index = prefix.index.into_inner();
     let first = index.positions.first().map(|position| position.seq);
-    let mut intact: Vec<(u64, u64)> = first.map(|first| (first, index.last)).into_iter().collect();
+    let mut intact: Vec<SeqRange> =
+        first.and_then(|first| SeqRange::new(first, index.last)).into_iter().collect();
     if let Some(end) = prefix_end {
         let path = segment_path(&end.directory, end.number);
         let tail = end.readable_tail().map_err(|error| unreadable(&path, error))?;
@@ -28,7 +30,7 @@ pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log
 }
 
 /// Adds the intact records in the bytes of a segment, given by its number, from a byte offset on.
-fn add(index: &mut LogIndex, intact: &mut Vec<(u64, u64)>, (number, from): (u64, u64), bytes: &[u8]) {
+fn add(index: &mut LogIndex, intact: &mut Vec<SeqRange>, (number, from): (u64, u64), bytes: &[u8]) {
     let mut end = None;
     if index.segments.last().is_none_or(|last| last.first != number) {
         index.segments.push(Segment { first: number, bytes: from, changed: None });
@@ -42,9 +44,9 @@ fn add(index: &mut LogIndex, intact: &mut Vec<(u64, u64)>, (number, from): (u64,
         }
         let position = RecordPosition { seq: record.seq, segment: number, offset: from + record.offset };
         match intact.last_mut() {
-            Some((_, last)) if end == Some(record.offset) && *last + 1 == record.seq => *last = record.seq,
+            Some(part) if end == Some(record.offset) && part.last + 1 == record.seq => part.last = record.seq,
             _ => {
-                intact.push((record.seq, record.seq));
+                intact.push(SeqRange::one(record.seq));
                 index.positions.push(position);
             }
         }
@@ -63,15 +65,15 @@ impl Log {
         index.last = index.last.max(seq);
     }
 
-    /// The intact parts of a damaged log up to a transaction, as their first and last numbers, ascending.
-    pub(crate) fn intact_parts(&self, last: u64) -> Vec<(u64, u64)> {
+    /// The intact parts of a damaged log up to a transaction, ascending.
+    pub(crate) fn intact_parts(&self, last: u64) -> Vec<SeqRange> {
         let index = self.index.read();
         if index.intact.is_none() { Vec::new() } else { index.parts(0, last) }
     }
 
     /// The last transaction up to `last` that the log has; 0 if there is none.
     pub(crate) fn last_intact(&self, last: u64) -> u64 {
-        self.intact_parts(last).last().map_or(0, |(_, to)| *to)
+        self.intact_parts(last).last().map_or(0, |part| part.last)
     }
 
     /// The time of the last transaction up to `last` that the log has.
@@ -82,7 +84,7 @@ impl Log {
     /// The time of the first transaction after `seq` that the log has.
     pub(crate) fn time_of_next(&self, seq: u64) -> Result<Option<Timestamp>> {
         let later = self.index.read().parts(seq + 1, u64::MAX);
-        let Some((first, _)) = later.first() else { return Ok(None) };
-        Ok(self.read(*first)?.map(|(txn, _)| txn.cause.at))
+        let Some(part) = later.first() else { return Ok(None) };
+        Ok(self.read(part.first)?.map(|(txn, _)| txn.cause.at))
     }
 }

@@ -17,6 +17,7 @@ use crate::log_head;
 use crate::read_only::ReadOnlyReason;
 use crate::rebuilt_files::RebuiltFiles;
 use crate::salvaged_records::SalvagedRecords;
+use crate::seq_range::SeqRange;
 use crate::shared_state::StoreState;
 use crate::suspect_log::SuspectLog;
 use crate::tenant_views::TenantViews;
@@ -185,8 +186,8 @@ fn best_records(
 /// records cannot be used as a whole, and the range is empty.
 fn usable_saved_state(log: &Log, base: u64) -> RangeInclusive<u64> {
     let missing = log.missing();
-    let before = missing.iter().filter(|(from, _)| *from <= base).map(|(_, to)| (*to).min(base));
-    let after = missing.iter().filter(|(_, to)| *to > base).map(|(from, _)| base.max(from - 1));
+    let before = missing.iter().filter(|lost| lost.first <= base).map(|lost| lost.last.min(base));
+    let after = missing.iter().filter(|lost| lost.last > base).map(|lost| base.max(lost.first - 1));
     // An index without saved state has reached transaction 0.
     let first = before.max().unwrap_or(0).max(log.base_seq()).max(1);
     let last = if base == 0 { 0 } else { after.min().unwrap_or(log.last()) };
@@ -214,7 +215,7 @@ struct SalvagedState {
     /// The last transaction of the saved view, if that view is shown.
     view: Option<u64>,
     /// The ranges of transactions that the log lacks.
-    missing: Vec<(u64, u64)>,
+    missing: Vec<SeqRange>,
     /// Whether only the quarantine may have notes.
     is_only_quarantine: bool,
 }
@@ -228,8 +229,8 @@ impl SalvagedState {
     /// Writes which changes the log lacks, and which of them no other part of the store has.
     fn write_missing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_lost_end = self.has_readable_end && self.prefix > 0;
-        let after = self.missing.iter().map(|(from, to)| ((*from).max(self.shown() + 1), *to));
-        let lost: Vec<(u64, u64)> = after.filter(|(from, to)| from <= to).collect();
+        let after = |lost: &SeqRange| SeqRange::new(lost.first.max(self.shown() + 1), lost.last);
+        let lost: Vec<SeqRange> = self.missing.iter().filter_map(after).collect();
         let are_all_lost = lost == self.missing && !has_lost_end;
         if !self.missing.is_empty() && !has_lost_end && !are_all_lost {
             let is_lost = self.has_readable_end && self.prefix == 0;
@@ -298,18 +299,16 @@ impl fmt::Display for SalvagedState {
     }
 }
 
-fn ranges(all: &[(u64, u64)]) -> String {
-    let range =
-        |(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from} to {to}") };
-    let is_one = matches!(all, [(from, to)] if from == to);
+fn ranges(all: &[SeqRange]) -> String {
+    let is_one = matches!(all, [range] if range.count() == 1);
     let mut named = if is_one { "change ".to_owned() } else { "changes ".to_owned() };
-    for (at, one) in all.iter().map(range).enumerate() {
+    for (at, range) in all.iter().enumerate() {
         named += match at {
             0 => "",
             _ if at + 1 == all.len() => " and ",
             _ => ", ",
         };
-        named += &one;
+        named += &range.to_string();
     }
     named
 }

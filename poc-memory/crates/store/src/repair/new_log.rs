@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::index_entries;
 use crate::log::Log;
 use crate::logged_transaction::{LoggedTransaction, MAX_RECORD, Write};
+use crate::seq_range::SeqRange;
 use crate::table::Table;
 use poc_graph::Tenant;
 use poc_graph::error::Result;
@@ -54,7 +55,7 @@ impl NewLog<'_> {
         let made = remove_folder(self.folder).and_then(|()| fs::create_dir_all(self.folder));
         made.map_err(|error| failed("its folder cannot be created", &error))?;
         let mut writer = NewLogWriter::new(self.folder)?;
-        for (first, last) in self.log.intact_parts(self.last) {
+        for SeqRange { first, last } in self.log.intact_parts(self.last) {
             self.fill(&mut writer, first - 1, target)?;
             self.log.replay_payloads(first, last, &mut |seq, payload, checksum| {
                 let txn = LoggedTransaction::decode(&payload)?;
@@ -102,7 +103,7 @@ impl NewLog<'_> {
             return Ok(());
         }
         let LaterChanges { mut writes, touched, needed } = self.later_changes(&writer.state, last)?;
-        let is_last_gap = self.log.missing().iter().all(|(from, _)| *from <= last || *from > self.last);
+        let is_last_gap = self.log.missing().iter().all(|gap| gap.first <= last || gap.first > self.last);
         // The number of transactions in the gap.
         let max_txns = last - first + 1;
         if let Some(target) = target {

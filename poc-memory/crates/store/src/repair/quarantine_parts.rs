@@ -9,6 +9,7 @@ use crate::keys;
 use crate::log::intact_records;
 use crate::logged_transaction::{LoggedTransaction, Write};
 use crate::record_encoding::Record as _;
+use crate::seq_range::SeqRange;
 use crate::table::Table;
 use crate::tenants::TenantRow;
 use crate::views::Views;
@@ -31,8 +32,8 @@ pub struct QuarantinePart {
     pub bytes: u64,
     /// The number of changes of any tenant that are readable in pieces of a log. Records are not counted.
     pub changes: u64,
-    /// The first and last sequence numbers of these changes.
-    pub range: Option<(u64, u64)>,
+    /// The range from the first to the last of these changes.
+    pub range: Option<SeqRange>,
     /// Whether this is a piece of a log without any readable change, such as an interrupted write leaves at the end.
     pub is_unreadable_piece: bool,
     /// Whether this is a damaged copy of a shared log that was replaced by what the shared log has.
@@ -54,8 +55,8 @@ pub fn quarantine_parts(directory: &Path) -> Result<Vec<QuarantinePart>> {
             part.bytes += fs::metadata(&file).map_or(0, |found| found.len());
             each_change(&file, &mut |txn| {
                 part.changes += 1;
-                let (first, last) = part.range.unwrap_or((txn.seq, txn.seq));
-                part.range = Some((first.min(txn.seq), last.max(txn.seq)));
+                let SeqRange { first, last } = part.range.unwrap_or(SeqRange::one(txn.seq));
+                part.range = Some(SeqRange { first: first.min(txn.seq), last: last.max(txn.seq) });
             })?;
         }
         part.is_unreadable_piece = is_piece && part.changes == 0;
