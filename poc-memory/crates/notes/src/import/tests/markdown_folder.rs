@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::history;
+use crate::insert;
 use crate::markdown_frame::MarkdownFrame;
 use crate::testing::draft;
 use crate::undo::{self, UndoItem};
-use poc_graph::time::Span;
-use poc_graph::{State, Trust};
+use poc_graph::time::{Span, Timestamp};
+use poc_graph::{NodeId, State, Trust};
 use poc_store::Transaction;
 
 #[test]

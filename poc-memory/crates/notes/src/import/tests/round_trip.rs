@@ -3,7 +3,7 @@
 use super::*;
 use crate::testing::draft;
 use poc_config::Config;
-use poc_graph::time::Span;
+use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Activity, Edge, State, Trust, Visit, VisitOutcome, content_hash};
 use proptest::prelude::*;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! One run of an import: its options, its transactions, and sources that it refuses.
 
 use super::*;
+use crate::markdown_frame::MarkdownFrame;
 use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
 
 #[test]

@@ -1,0 +1,283 @@
+//! Stores the notes of a chunk in one transaction.
+
+use super::restore::{self, Restore};
+use super::run::{Import, PendingEdges, SessionNote};
+use super::stored::{StoreOutcome, StoredNote};
+use super::{ParsedNote, SourceLocation, outdated, source};
+use crate::automatic_edges::EdgeCounts;
+use crate::batch::separate_note_errors;
+use crate::insert::{self, PreparedNote};
+use crate::interchange::Note;
+use crate::markdown_frame::{MarkdownFrame, Properties};
+use crate::{Draft, supersede};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Node, NodeId, normal_key};
+use poc_store::Transaction;
+use std::path::Path;
+
+/// A note of a chunk, ready to be stored.
+enum ReadyNote {
+    Restore(Box<Restore>),
+    Insert(PreparedNote),
+}
+
+/// The treatment of a note that is past `expires`.
+enum ExpiredNote {
+    /// Skip it, because the node does not exist or already has this date.
+    Skip,
+    /// Set this date on the existing node.
+    Expire(NodeId, Timestamp),
+}
+
+/// A note of a chunk, apart from its content.
+struct ChunkEntry {
+    location: SourceLocation,
+    /// The key that its source gives it.
+    key: Option<String>,
+    edges: PendingEdges,
+    /// Whether this program has exported it. Its content is then in [`SortedChunk::exported`], else in `drafts`.
+    is_exported: bool,
+    /// The session that it belongs to, and when it was written, if that is known.
+    turn: Option<(String, Option<Timestamp>)>,
+    frame: Option<MarkdownFrame>,
+}
+
+/// The notes of a chunk by what happens to them.
+#[derive(Default)]
+struct SortedChunk {
+    /// The notes that are stored.
+    entries: Vec<ChunkEntry>,
+    /// The contents of exported notes, in the order of their entries.
+    exported: Vec<Note>,
+    /// The contents of all others, in the order of their entries.
+    drafts: Vec<Draft>,
+    /// Existing notes that expire, and when.
+    expiring: Vec<(NodeId, Timestamp)>,
+}
+
+impl Import<'_> {
+    /// Stores a chunk in one transaction.
+    pub(super) fn store(&mut self, chunk: Vec<(SourceLocation, ParsedNote)>) -> Result<()> {
+        let sorted = self.sort(chunk)?;
+        let expiring = sorted.expiring.clone();
+        let ready = self.prepare(sorted)?;
+        let cause = self.cause();
+        let now = cause.at;
+        self.report.updated += expiring.len() as u64;
+        let stored = self.memory.store.transact(cause, |tx| {
+            expiring.iter().try_for_each(|&(id, expires)| set_expiry(tx, id, expires, now))?;
+            ready
+                .iter()
+                .map(|(entry, note)| {
+                    self.replace_copy(tx, entry, note, now)?;
+                    let stored = separate_note_errors(store_one(tx, note, now))?;
+                    if let (Ok(stored), Some(frame)) = (&stored, &entry.frame) {
+                        self.put_frame(tx, stored.id, frame)?;
+                    }
+                    Ok(stored)
+                })
+                .collect::<Result<Vec<_>>>()
+        })?;
+        for ((entry, _), stored) in ready.into_iter().zip(stored.value) {
+            match stored {
+                Ok(stored) => self.record(entry, &stored, now),
+                Err(error) => self.report.failed.push((entry.location, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sorts the notes of a chunk by what happens to them. Notes that are skipped are only reported.
+    fn sort(&mut self, chunk: Vec<(SourceLocation, ParsedNote)>) -> Result<SortedChunk> {
+        let mut sorted = SortedChunk::default();
+        let now = self.memory.now();
+        for (location, read) in chunk {
+            match read {
+                ParsedNote::Exported(note) => {
+                    let edges = PendingEdges::Exported { id: note.id, edges: note.edges.clone() };
+                    sorted.entries.push(ChunkEntry {
+                        location,
+                        key: Some(note.key.clone()),
+                        edges,
+                        is_exported: true,
+                        turn: None,
+                        frame: None,
+                    });
+                    sorted.exported.push(*note);
+                }
+                ParsedNote::Foreign(mut foreign) => {
+                    // The file of an expired note stays in its folder, so it must not be an error.
+                    match self.expired(&foreign.draft, now)? {
+                        Some(ExpiredNote::Skip) => {
+                            self.report.expired.push(location);
+                            continue;
+                        }
+                        Some(ExpiredNote::Expire(id, expires)) => {
+                            sorted.expiring.push((id, expires));
+                            continue;
+                        }
+                        None => {}
+                    }
+                    if outdated::is_outdated(self.memory, &foreign.draft)? {
+                        let error = Error::conflict("the note has changed since it was imported, but its source has not")
+                            .hint("the note stays as it is; change the source, or delete the note, to import it again");
+                        self.report.warnings.push((location.clone(), error));
+                        let Draft { key, other_names, provenance, trust, .. } = foreign.draft;
+                        foreign.draft =
+                            Draft { key, other_names, update: true, ..Draft::new(provenance, trust) };
+                        foreign.frame = None;
+                    }
+                    for field in &foreign.ignored {
+                        *self.report.ignored.entry(field.clone()).or_default() += 1;
+                    }
+                    sorted.entries.push(ChunkEntry {
+                        location,
+                        key: foreign.draft.key.clone(),
+                        edges: PendingEdges::foreign(foreign.names, foreign.aliases, foreign.links),
+                        is_exported: false,
+                        turn: foreign.session.map(|session| (session, foreign.draft.created)),
+                        frame: foreign.frame,
+                    });
+                    sorted.drafts.push(foreign.draft);
+                }
+            }
+        }
+        Ok(sorted)
+    }
+
+    /// The treatment of a draft that is past `expires`; `None` if it is not.
+    fn expired(&self, draft: &Draft, now: Timestamp) -> Result<Option<ExpiredNote>> {
+        let Some(expires) = draft.expires.filter(|expires| *expires <= now) else { return Ok(None) };
+        let store = &self.memory.store;
+        let key = draft.key.as_deref().map(normal_key);
+        let existing = key.map(|key| store.find_key(&key)).transpose()?.flatten();
+        let existing = existing.map(|id| store.node(id)).transpose()?.flatten();
+        Ok(Some(match existing.filter(|existing| existing.expires != Some(expires)) {
+            Some(existing) => ExpiredNote::Expire(existing.id, expires),
+            None => ExpiredNote::Skip,
+        }))
+    }
+
+    /// Embeds the notes of a chunk. Those that cannot be stored are reported.
+    fn prepare(&mut self, sorted: SortedChunk) -> Result<Vec<(ChunkEntry, ReadyNote)>> {
+        let mut restores = restore::prepare_all(self.memory, sorted.exported)?.into_iter();
+        let mut inserts = insert::prepare_all(self.memory, sorted.drafts)?.into_iter();
+        let mut ready = Vec::with_capacity(sorted.entries.len());
+        for entry in sorted.entries {
+            let note = if entry.is_exported {
+                restores.next().map(|restore| restore.map(|restore| ReadyNote::Restore(Box::new(restore))))
+            } else {
+                inserts.next().map(|prepared| prepared.map(ReadyNote::Insert))
+            };
+            match note {
+                Some(Ok(note)) => ready.push((entry, note)),
+                Some(Err(error)) => self.report.failed.push((entry.location, error)),
+                None => return Err(Error::internal("a note of the import is missing")),
+            }
+        }
+        Ok(ready)
+    }
+
+    /// An earlier import of a subfolder may have made another note from the same file. If that copy has the text that
+    /// the note of the file gets now, the note replaces it. A copy that cannot be replaced stays, and the note is then
+    /// reported as having the text of another note.
+    fn replace_copy(
+        &self,
+        tx: &mut Transaction<'_>,
+        entry: &ChunkEntry,
+        note: &ReadyNote,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (Some(frame), Some(key), ReadyNote::Insert(prepared)) = (&entry.frame, &entry.key, note) else {
+            return Ok(());
+        };
+        let id = tx.find_key(&normal_key(key))?;
+        let node = id.map(|id| tx.node(id)).transpose()?.flatten().filter(|node| node.state.is_live());
+        let (Some(node), Some(same)) = (node, prepared.existing_note(tx)?) else { return Ok(()) };
+        let frames = MarkdownFrame::all(tx, same)?;
+        let is_copy = same != node.id && frames.iter().any(|other| source::is_below(frame, other));
+        let is_bound = frames.iter().any(|other| self.options.vaults.contains(&other.provenance));
+        if is_copy && !is_bound {
+            let reason = "it was imported from the same file";
+            let (provenance, config) = (self.provenance(), &self.memory.config);
+            let replaced = supersede::apply(tx, same, node.id, provenance, reason, config, now);
+            if let Err(error) = separate_note_errors(replaced)? {
+                tracing::debug!("a copy of `{}` was not replaced: {}", node.key, error.line());
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the frame of a note, and deletes frames of files that no longer exist in the same folder.
+    fn put_frame(&self, tx: &mut Transaction<'_>, id: NodeId, frame: &MarkdownFrame) -> Result<()> {
+        for old in MarkdownFrame::all(tx, id)? {
+            let is_unknown =
+                self.unread_folders.iter().any(|folder| Path::new(&old.path).starts_with(folder));
+            let is_gone = !self.files.is_empty() && !self.files.contains(&old.path) && !is_unknown;
+            let is_read = Path::new(&old.path).starts_with(&self.below);
+            if old.provenance == frame.provenance && is_read && is_gone {
+                old.delete(tx, id)?;
+            }
+        }
+        let Some(node) = tx.node(id)? else { return Ok(()) };
+        MarkdownFrame { imported: Properties::of(&node), ..frame.clone() }.put(tx, id)
+    }
+
+    /// Reports a stored note, and keeps its edges and its place in a session for the end of the import.
+    fn record(&mut self, entry: ChunkEntry, stored: &StoredNote, now: Timestamp) {
+        let ChunkEntry { location, key, mut edges, turn, .. } = entry;
+        match stored.outcome {
+            StoreOutcome::Inserted => self.report.inserted += 1,
+            StoreOutcome::Updated => self.report.updated += 1,
+            StoreOutcome::Duplicate => {
+                self.report.duplicates += 1;
+                if key.is_some_and(|key| !self.is_key_of(&key, stored.id)) {
+                    self.report.same_content.push((location.clone(), stored.key.clone()));
+                }
+            }
+        }
+        self.report.keyword_edges += stored.edge_counts.keyword as u64;
+        self.report.semantic_edges += stored.edge_counts.semantic as u64;
+        if let Some(id) = edges.stored(stored) {
+            self.ids.insert(id, stored.id);
+        }
+        if let Some((session, created)) = turn {
+            let created = created.unwrap_or(now);
+            let turn = SessionNote { id: stored.id, location: location.clone(), created };
+            self.sessions.entry(session).or_default().push(turn);
+        }
+        self.report.nodes.push((location.clone(), stored.id));
+        self.pending.push((location, edges));
+    }
+
+    /// Whether a key is the key of a node or a former one.
+    fn is_key_of(&self, key: &str, id: NodeId) -> bool {
+        let view = self.memory.store.view();
+        view.find_key(&normal_key(key)).and_then(|ix| view.id(ix)) == Some(id)
+    }
+}
+
+/// Sets `expires` of a node that is past it; its text stays.
+fn set_expiry(tx: &mut Transaction<'_>, id: NodeId, expires: Timestamp, now: Timestamp) -> Result<()> {
+    let Some(node) = tx.node(id)? else { return Ok(()) };
+    let version = node.version.saturating_add(1);
+    tx.put_node(&Node { expires: Some(expires), modified: now, version, ..node })
+}
+
+fn store_one(tx: &mut Transaction<'_>, note: &ReadyNote, now: Timestamp) -> Result<StoredNote> {
+    match note {
+        ReadyNote::Restore(restore) => restore::apply(tx, restore, now),
+        ReadyNote::Insert(prepared) => {
+            let inserted = insert::apply(tx, prepared, now)?;
+            let outcome = match (inserted.duplicate, inserted.updated) {
+                (true, _) => StoreOutcome::Duplicate,
+                (_, true) => StoreOutcome::Updated,
+                _ => StoreOutcome::Inserted,
+            };
+            let edge_counts =
+                EdgeCounts { keyword: inserted.keyword_edges, semantic: inserted.semantic_edges };
+            Ok(StoredNote { id: inserted.id, key: inserted.key, outcome, edge_counts })
+        }
+    }
+}
