@@ -4,7 +4,7 @@ use crate::support::World;
 use crate::support::world::binary;
 use std::process::Command;
 
-/// What bash offers for the last of the words.
+/// The completions that bash offers for the last of the words.
 #[track_caller]
 fn offered(world: &World, words: &[&str]) -> Vec<String> {
     let script = world.run(&["completions", "bash"]);
@@ -27,7 +27,7 @@ fn offered(world: &World, words: &[&str]) -> Vec<String> {
         .current_dir(world.home())
         .output()
         .unwrap();
-    // `compopt` works only in a shell that completes; everything else must print nothing.
+    // The script calls `compopt`, which fails outside of an interactive completion. Nothing else may fail.
     let stderr = String::from_utf8(ran.stderr).unwrap();
     assert!(stderr.lines().all(|line| line.contains("compopt")), "{stderr}");
     String::from_utf8(ran.stdout).unwrap().split_whitespace().map(str::to_owned).collect()

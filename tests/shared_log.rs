@@ -342,7 +342,7 @@ fn a_damaged_copy_is_restored_from_the_database() {
         world.json_with_status(&["insert", "--key", "mole", "--title", "Mole", "--body", "A wall"], 1);
     assert_eq!(error["error"]["code"], "read_only", "{error:#}");
     assert!(
-        error["error"]["message"].as_str().unwrap().contains("; the next start tries that again"),
+        error["error"]["message"].as_str().unwrap().contains("; the next start tries again"),
         "{error:#}"
     );
     server.resume();

@@ -1,4 +1,4 @@
-//! The notes of an agent's prompt, for models of the provider `command` that are programs.
+//! Reads the notes in an agent's prompt, for programs that are models of the provider `command`.
 
 /// A note of a prompt.
 #[derive(Clone, Debug, PartialEq)]

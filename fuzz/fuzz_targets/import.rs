@@ -7,7 +7,7 @@ use poc_notes::import::fuzzing::Fuzzed;
 use std::panic;
 use std::sync::LazyLock;
 
-/// The libraries that read PDF panic at some damaged documents, and import catches that.
+/// Libraries that read PDF. They panic on some damaged documents, and import catches that.
 const CAUGHT: [&str; 6] =
     ["adobe-cmap-parser", "cff-parser", "lopdf", "pdf-extract", "postscript", "type1-encoding"];
 

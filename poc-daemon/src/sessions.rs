@@ -96,7 +96,7 @@ struct StoredSession {
 }
 
 impl Sessions {
-    /// Reads the sessions of an earlier run. An unreadable file means that browsers have to sign in again.
+    /// Reads the sessions that an earlier process has saved. If the file is unreadable, browsers have to sign in again.
     pub(crate) fn load(path: PathBuf) -> Sessions {
         let stored = match std::fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => StoredSessions::default(),
@@ -109,7 +109,7 @@ impl Sessions {
                     Err(error) => error.to_string(),
                 };
                 tracing::warn!(
-                    "`{}` cannot be read, browsers have to sign in again: {problem}",
+                    "`{}` cannot be read, so browsers have to sign in again: {problem}",
                     path.display()
                 );
                 StoredSessions::default()
@@ -152,13 +152,14 @@ impl Sessions {
         Ok((code, expires))
     }
 
-    /// Uses up a code and returns what it grants.
+    /// Removes a code and returns its grant; `None` if the code is unknown or has expired.
     pub(crate) fn redeem(&self, code: &str, now: Timestamp) -> Option<SessionGrant> {
         let code = self.state.lock().codes.remove(&hash(code))?;
         (code.expires > now).then_some(code.grant)
     }
 
-    /// Starts a session for a browser that uses the server under the name `host`, and returns its secret.
+    /// Starts a session for a browser that sends `host` as the host of its requests, and returns the secret of the
+    /// session.
     ///
     /// # Errors
     /// `unavailable` when the operating system returns no random bytes, or when the file cannot be written.

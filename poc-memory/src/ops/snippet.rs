@@ -8,12 +8,12 @@ pub(in crate::ops) const MAX_CHARS: usize = 300;
 /// Maximum number of words of a text that are searched; a text may be a megabyte long.
 const MAX_WORDS: usize = 50_000;
 
-/// The mark where a text is cut.
+/// Marks where a text is cut.
 const ELLIPSIS: char = '…';
 
-/// The part of a text with the most distinct words of a question, otherwise its beginning. The result is one
-/// line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence where one is near,
-/// otherwise between two words.
+/// The part of a text with the most distinct words of a question, or its beginning if it has none of them. The result is
+/// one line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence if one is near, otherwise between
+/// two words.
 pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
     let words: Vec<TextWord<'_>> = text.split_whitespace().take(MAX_WORDS).map(TextWord::of).collect();
     let terms: Vec<String> =
@@ -133,13 +133,13 @@ fn best_start(words: &[TextWord<'_>], terms: &[String]) -> usize {
     inner.filter(begins).min_by_key(|start| start.abs_diff(middle)).unwrap_or(middle)
 }
 
-/// The term that a word contains, if any. Endings may differ: `splits` contains `split`. The terms are sorted, and the
+/// The first term that a part of a word begins with, if any: `splits` begins with `split`. The terms are sorted, and the
 /// longest has `longest` bytes.
 fn term_of(word: &str, terms: &[String], longest: usize) -> Option<usize> {
     let word = word.to_lowercase();
     let mut parts = word.split(|c: char| !c.is_alphanumeric());
     parts.find_map(|part| {
-        // A text has many words and a question has thousands, so its terms are not compared one by one.
+        // A text has many words, and a question may have thousands of terms, so they are not compared one by one.
         let ends = part.char_indices().map(|(at, char)| at + char.len_utf8());
         let mut beginnings = ends.take_while(|end| *end <= longest).filter_map(|end| part.get(..end));
         beginnings.find_map(|beginning| terms.binary_search_by(|term| term.as_str().cmp(beginning)).ok())

@@ -18,8 +18,12 @@ use std::time::Duration;
 /// Maximum number of bytes of a refused body that are read and discarded, as a multiple of the limit.
 const DISCARD_FACTOR: usize = 8;
 
-/// Reads a body of at most `limit` bytes that arrives without a longer pause than `pause`, within `timeout`, and before
-/// the daemon has `stopped`.
+/// Reads a body of at most `limit` bytes. It must arrive within `timeout`, without a pause longer than `pause`, and
+/// before `stopped` is ready.
+///
+/// # Errors
+/// 413 if the body is too long, 408 if it arrives too slowly, `invalid_argument` if it is incomplete, `unavailable` if
+/// the daemon stops first.
 pub(super) async fn read(
     body: &mut Body,
     limit: usize,
@@ -27,7 +31,7 @@ pub(super) async fn read(
     timeout: Duration,
     stopped: impl Future<Output = ()>,
 ) -> Result<Vec<u8>, HttpError> {
-    // A body with a too large `Content-Length` is not read at all.
+    // A body whose `Content-Length` is too large is not read at all.
     if body.size_hint().lower() > limit as u64 {
         return Err(HttpError::too_long(limit));
     }
@@ -86,7 +90,7 @@ async fn discard(headers: &HeaderMap, mut body: Body, limit: usize, timeout: Dur
             }
         }
     };
-    // A client that is too slow or sends too much gets its response as well, but may not see it.
+    // A client that is too slow or sends too much is answered as well, but may lose the response.
     let _ = tokio::time::timeout(timeout, reading).await;
 }
 

@@ -1,4 +1,4 @@
-//! The frame of every screen: head, navigation and the place of the content.
+//! The frame of every screen: head, navigation, and the element for the content.
 
 use super::super::RestContext;
 use super::assets;

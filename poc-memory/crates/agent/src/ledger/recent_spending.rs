@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Spending is booked per quarter of an hour, because the day begins at a quarter in every time zone.
 pub(super) const QUARTER: Span = Span(15 * Span::MINUTE.0);
 
-/// Maximum number of stored quarters: twice the number in the longest day (26 hours). The least recently
-/// booked ones are dropped, regardless of their time, so that a wrong clock never drops the spending of
+/// Maximum number of stored quarters of an hour: those of two days, of which the longest has 26 hours. Beyond that, the
+/// least recently booked ones are dropped, whatever their time, so that a wrong clock never drops the spending of
 /// today.
 pub(super) const QUARTERS: usize = 2 * 26 * 4;
 
@@ -50,8 +50,7 @@ impl RecentSpending {
         self.0.iter().all(|spent| spent.quarter < quarter(at))
     }
 
-    /// The spending of the runs that began in `from..until`. The bounds must be quarters
-    /// of an hour.
+    /// The spending of the runs that began in `from..until`. Both must be the beginning of a quarter of an hour.
     pub(super) fn within(&self, from: Timestamp, until: Timestamp) -> Spending {
         let (from, until) = (quarter(from), quarter(until));
         let within = self.0.iter().filter(|spent| (from..until).contains(&spent.quarter));

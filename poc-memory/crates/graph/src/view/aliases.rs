@@ -45,7 +45,7 @@ impl Aliases {
         nodes
     }
 
-    /// Whether each alias of a node leads to it.
+    /// Whether a node is found under each of its aliases.
     pub(super) fn are_found(&self, ix: Ix) -> bool {
         self.of(ix).all(|name| {
             let number = self.find_number(name);
@@ -63,7 +63,7 @@ impl Aliases {
         let before = self.numbers_of(ix).to_vec();
         let mut numbers = Vec::new();
         for alias in aliases {
-            let number = self.number(alias);
+            let number = self.intern(alias);
             if !before.contains(&number) && !numbers.contains(&number) {
                 let older = self.newest.get(number as usize).copied().flatten();
                 self.newest.set(number as usize, Some(self.entries.len() as u32), None);
@@ -80,7 +80,8 @@ impl Aliases {
         self.by_node.get(ix as usize).unwrap_or_default()
     }
 
-    /// The nodes that have an alias, latest first. A node that lost the alias and got it again may be repeated.
+    /// The nodes that have an alias, the one that got it last first. A node that lost the alias and got it again may be
+    /// repeated.
     fn nodes_with(&self, number: u32) -> impl Iterator<Item = Ix> {
         let entry = move |at: u32| self.entries.get(at as usize);
         let newest = self.newest.get(number as usize).copied().flatten().and_then(entry);
@@ -96,8 +97,8 @@ impl Aliases {
         self.by_name.find(hash_any_case(name), |number| self.name(number) == name)
     }
 
-    /// The number of an alias in this spelling.
-    fn number(&mut self, name: &str) -> u32 {
+    /// The number of an alias with exactly this spelling. A new one is added.
+    fn intern(&mut self, name: &str) -> u32 {
         if let Some(number) = self.find_number(name) {
             return number;
         }

@@ -67,7 +67,7 @@ fn a_search_that_filters_may_list_derived_notes() {
         ids.retain(|found| *found == id(3));
         ids
     };
-    // Otherwise its sources represent it.
+    // Unless a pipeline asks for derived notes, their sources represent them.
     assert_eq!(of_facts(" | !provenance:manual"), []);
     assert_eq!(of_facts(" | limit:10"), []);
     for asked in [",derived=1", " | provenance:agent:facts", " | provenance:facts", " | type:semantic"] {
@@ -136,7 +136,8 @@ fn a_note_of_an_agent_is_deleted_with_its_last_source() {
     assert_eq!(state(&memory, 3), None);
 }
 
-/// Notes with these numbers. The first is of a person, and the others were derived by an agent from the given sources.
+/// Notes 1 to `count`, each with the sources that `sources` returns for its number. The first is of a person, and the
+/// others are of an agent.
 fn derived_from(sources: impl Fn(u64) -> Vec<u64>, count: u64) -> TestMemory {
     let memory = TestMemory::new();
     change(&memory, |tx| {
@@ -155,7 +156,7 @@ fn derived_from(sources: impl Fn(u64) -> Vec<u64>, count: u64) -> TestMemory {
 }
 
 #[test]
-fn a_chain_of_derived_notes_ends_with_its_first_source_however_long_it_is() {
+fn a_long_chain_of_derived_notes_is_deleted_with_its_first_source() {
     let memory = derived_from(|number| if number == 1 { vec![] } else { vec![number - 1] }, 5_000);
     let deleted = change(&memory, |tx| delete::apply(tx, id(1), memory.now()));
     assert_eq!((deleted.derived.len(), memory.store.view().live_count()), (4_999, 0));
@@ -182,12 +183,12 @@ fn a_link_to_a_source_that_was_derived_from_the_note_is_refused() {
 }
 
 #[test]
-fn notes_that_were_derived_from_each_other_end_with_their_last_other_source() {
+fn notes_that_were_derived_from_each_other_are_deleted_with_their_last_other_source() {
     // The second is also derived from the third, which comes later.
     let memory = derived_from(|number| if number == 2 { vec![1, 3] } else { vec![1] }, 3);
     change(&memory, |tx| delete::apply(tx, id(1), memory.now()));
     assert_eq!(memory.store.view().live_count(), 0);
-    // A circle that includes the deleted note.
+    // The deleted note is derived from the other one, too.
     let memory = derived_from(|number| vec![3 - number], 2);
     change(&memory, |tx| delete::apply(tx, id(1), memory.now()));
     assert_eq!(memory.store.view().live_count(), 0);
@@ -211,9 +212,9 @@ fn a_note_of_an_agent_expires_with_its_last_source() {
             tx.put_node(&Node { expires: Some(memory.now()), ..node })
         });
         let cause = memory.cause("manual", "consolidate");
-        let foretold = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap().report;
+        let dry_run = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap().report;
         let report = consolidate(&memory, &cause, false, &|_, _, _| {}).unwrap().report;
-        assert_eq!(report, foretold);
+        assert_eq!(report, dry_run);
         report.pruned_nodes
     };
     assert_eq!((expire(1), state(&memory, 3)), (1, Some(State::Stale)));

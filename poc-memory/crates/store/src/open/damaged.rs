@@ -53,13 +53,13 @@ impl DamagedStore<'_> {
         if let Some(error) = &self.not_restored {
             damage += &format!("; it was not restored from the shared log: {}", error.message);
             damage += match error.code {
-                // The message says that, and `repair` offers what it has.
+                // The message has the reason, and `repair` can repair such a folder.
                 _ if log_head::exists(self.directory) => "",
                 Code::Conflict => {
                     "; this folder may have changes that the shared log lacks: move it away without deleting it, and the \
                      next start begins a new copy"
                 }
-                _ => "; the next start tries that again",
+                _ => "; the next start tries again",
             };
         }
         let DamagedStore { directory, embedder, lock, .. } = self;
@@ -210,7 +210,7 @@ struct SalvagedState {
     problem: Option<String>,
     /// Whether intact blocks of records that cannot be used are shown.
     has_blocks: bool,
-    /// The number of notes of which only entries or later additions are left.
+    /// The number of notes of which only index entries or later additions are left.
     lost_notes: usize,
     /// The last transaction of the saved view, if that view is shown.
     view: Option<u64>,
@@ -226,7 +226,7 @@ impl SalvagedState {
         self.view.unwrap_or(self.base).max(self.prefix)
     }
 
-    /// Writes which changes the log lacks, and which of them no other part of the store has.
+    /// Writes which changes the log lacks, and which of these are in no other part of the store.
     fn write_missing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_lost_end = self.has_readable_end && self.prefix > 0;
         let after = |lost: &SeqRange| SeqRange::new(lost.first.max(self.shown() + 1), lost.last);
@@ -299,6 +299,7 @@ impl fmt::Display for SalvagedState {
     }
 }
 
+/// Ranges of changes in words, such as `changes 3, 5 to 8 and 10`.
 fn ranges(all: &[SeqRange]) -> String {
     let is_one = matches!(all, [range] if range.count() == 1);
     let mut named = if is_one { "change ".to_owned() } else { "changes ".to_owned() };

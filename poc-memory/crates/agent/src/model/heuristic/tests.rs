@@ -14,7 +14,7 @@ use scene::{ALL, Scene, rows, scene};
 const SPLIT: (&str, &str) = ("B-tree split", "The split of a full page goes through the journal.");
 const SOUP: (&str, &str) = ("Lunch", "Lentil soup with lemon, bread and butter.");
 
-/// Two notes with these bodies and the names that they share, among others.
+/// Two notes with these bodies that share these names, and a third note.
 fn sharing(one: &str, other: &str, names: &[&str]) -> Scene {
     scene(&[("One", one), ("Two", other), SOUP]).sharing(1, 2, names).like(3, 2, 0.99)
 }
@@ -108,7 +108,7 @@ fn the_name_of_a_note_that_both_notes_link_to_is_no_reason_for_a_link() {
     for key in ["INC-412", "incidents/inc-412", "inc-412-crash"] {
         let links = |links: &[(usize, usize)]| with_links(incident, key, &["inc-412"], links);
         assert!(links(&[(1, 3), (2, 3)]).is_empty(), "{key}");
-        // They are not connected by what only one of them links to, nor by what links to them.
+        // A note to which only one of them links does not connect them, nor does a note that links to one of them.
         assert_eq!(links(&[(1, 3)]), link);
         assert_eq!(links(&[(1, 3), (3, 2)]), link);
     }
@@ -346,7 +346,7 @@ fn sentences_shared_by_three_sessions_are_quoted() {
     assert_eq!(scene.answer(&may)["insert"], json!([]));
     scene.nodes[1].body.clone_from(&bodies[1]);
 
-    // Two sessions are too few, and three with an overview need no other.
+    // Three sessions that have an overview need no other, and two sessions are too few.
     scene.nodes.push(Node { node_type: NodeType("semantic".into()), ..testing::node(999) });
     scene.edges = vec![(999, 1), (999, 2), (999, 3)];
     assert_eq!(scene.answer(&may)["insert"], json!([]));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Records of tenants and compressed ones count too.
+/// Changes of other tenants are counted, and so are compressed ones.
 #[test]
 fn quarantined_files_are_counted_and_their_notes_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -39,7 +39,7 @@ fn quarantined_files_are_counted_and_their_notes_are_read() {
     }
 }
 
-/// Tables that all tenants share belong to the default tenant, whoever wrote them.
+/// Records of tables that all tenants share belong to the default tenant, whichever tenant wrote them.
 #[test]
 fn records_that_are_not_derived_from_notes_are_read_from_the_quarantine() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,7 +132,7 @@ fn damaged_blocks_of_quarantined_tables_are_named() {
     let (of_others, damaged) = check(Some(10));
     assert!(of_others < records, "{of_others}");
     assert!(damaged.len() == 1 && damaged[0].start == 0 && damaged[0].end > 10, "{damaged:?}");
-    // Without its index, the end of a table is damaged, too.
+    // A table whose index is damaged counts as damaged to its end.
     let last = original.len() as u64;
     let (_, damaged) = check(Some(original.len() - 1));
     assert_eq!(damaged.last().map(|range| range.end), Some(last));
