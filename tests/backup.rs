@@ -386,7 +386,7 @@ fn one_file_is_a_backup() {
     let error = world.json_with_status(&["backup", "memory.tar", "--keep", "3"], 2)["error"].clone();
     assert_eq!(
         (&error["at"]["field"], &error["message"]),
-        (&json!("keep"), &json!("a file has one generation"))
+        (&json!("keep"), &json!("a backup in one file has only one generation"))
     );
     world.write("letter.tar", "Dear reader");
     let error = world.json_with_status(&["backup", "letter.tar"], 2)["error"].clone();

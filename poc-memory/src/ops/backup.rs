@@ -94,7 +94,7 @@ impl Op for Backup {
         let (store, paths, now) = (&memory.store, &memory.paths, memory.now());
         let report = match backup::is_archive(&self.path)? {
             true if self.keep.is_some() => {
-                return Err(Error::invalid("a file has one generation")
+                return Err(Error::invalid("a backup in one file has only one generation")
                     .hint("leave `keep` out, or name a folder")
                     .field("keep"));
             }

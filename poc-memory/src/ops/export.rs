@@ -77,7 +77,7 @@ impl Op for Export {
                 (written, Some(lines))
             }
             _ => {
-                return Err(Error::invalid("an export is one file or one folder")
+                return Err(Error::invalid("an export is written to only one file or folder")
                     .hint("give one of `output`, `markdown` and `vault`")
                     .field(if self.vault.is_some() { "vault" } else { "markdown" }));
             }
@@ -141,7 +141,7 @@ fn others(ctx: &Ctx<'_>) -> Result<(u64, Option<String>)> {
     let line = (!counts.is_empty()).then(|| {
         let (notes, tenants) = (counts.iter().sum::<u64>(), counts.len() as u64);
         format!(
-            "{} of {} whose name is unknown: a write with its `--tenant` records the name again",
+            "{} of {} whose name is unknown: any write with its `--tenant KEY=VALUE` records the name again",
             plural(notes, "note"),
             plural(tenants, "tenant")
         )

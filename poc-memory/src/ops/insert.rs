@@ -227,7 +227,7 @@ impl InsertRequest {
     fn check_update(&self, ctx: &Ctx<'_>, stored: Option<&Node>) -> Result<()> {
         if self.title.as_deref().is_some_and(|title| title.trim().is_empty()) {
             return Err(Error::invalid("the title is empty")
-                .hint("give a title, or leave `title` out to keep the present one")
+                .hint("give a title, or leave `title` out to keep the current one")
                 .field("title"));
         }
         if stored.is_some() {

@@ -37,8 +37,8 @@ fn check_embedder_unchanged(memory: &Memory) -> Result<()> {
     if Config::load(&memory.paths.config_file())?.embedder == *meant {
         return Ok(());
     }
-    Err(Error::conflict("the settings name another embedder than when the daemon was started")
-        .hint("restart the daemon, then migrate"))
+    Err(Error::conflict("`[embedder]` has changed in the settings since the daemon started")
+        .hint("restart the daemon and repeat the command"))
 }
 
 impl Op for EmbedMigrate {
@@ -56,10 +56,8 @@ impl Op for EmbedMigrate {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             },
             check_cancelled: &|| match calls.is_cancelled() {
-                true => {
-                    Err(Error::unavailable("the daemon is stopping and not all vectors have been computed")
-                        .hint("run it again: it continues where it stopped"))
-                }
+                true => Err(Error::unavailable("the daemon is stopping before all vectors are computed")
+                    .hint("run the command again: it continues where it stopped")),
                 false => Ok(()),
             },
         };

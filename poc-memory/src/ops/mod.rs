@@ -134,7 +134,7 @@ impl Ctx<'_> {
         if self.visibility(false).admits(node.trust) {
             return Ok(());
         }
-        Err(resolve::quarantined().hint("a person decides about it").field(field))
+        Err(resolve::quarantined().hint("only a person can change it").field(field))
     }
 
     /// The node that a field names, if the caller may change it.

@@ -54,7 +54,7 @@ fn decode(given: &Value) -> Result<Tuple> {
     let pairs = match given {
         Value::Object(pairs) => pairs,
         _ => {
-            return Err(Error::invalid("a tenant is an object of keys and values")
+            return Err(Error::invalid("the tenant is not an object")
                 .hint("write `{\"key\": \"value\"}`")
                 .field(FIELD));
         }

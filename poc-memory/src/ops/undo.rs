@@ -196,7 +196,7 @@ impl Op for Undo {
             (None, Some(since)) => undo_since(ctx, since.resolve(ctx.memory.now()), self.agent.as_deref())?,
             _ => {
                 return Err(Error::invalid("give either `what` or `since`")
-                    .hint("`what` is a change or a run, `since` a time such as `12h`")
+                    .hint("`what` names a change or a run; `since` is a time, such as `12h`")
                     .field("what"));
             }
         };

@@ -41,8 +41,8 @@ pub enum LinkOutcome {
 /// Creates an edge unless one with the same source, kind and target exists.
 ///
 /// # Errors
-/// `invalid_argument` for a link that cannot exist, `not_found` for a missing note, `conflict` for a source that was
-/// derived from the note.
+/// `invalid_argument` for a link that cannot exist, `not_found` for a missing note, `conflict` for a `derived-from` link
+/// to a note that is itself derived from the first one.
 pub fn add(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> {
     let Link { src, dst, kind, strength, .. } = *link;
     check_kind(kind)?;
@@ -56,16 +56,15 @@ pub fn add(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<Link
             .hint("name two different notes")
             .field("to"));
     }
-    resolve::expect(tx, src)?;
-    resolve::expect(tx, dst)?;
+    let (from, to) = (resolve::expect(tx, src)?, resolve::expect(tx, dst)?);
     if let Some(there) = tx.edge(src, kind, dst)? {
         return Ok(LinkOutcome::AlreadyPresent(there.strength));
     }
-    // In a circle, no note is where the others come from, and none can represent them in a search.
+    // A search shows the sources of a derived note instead of it. In a circle, every note is derived.
     if kind == EdgeKind::DerivedFrom && derivation::is_derived_from(tx, dst, src)? {
-        return Err(Error::conflict("the source was derived from this note, directly or through others")
-            .hint("remove that `derived-from` link first")
-            .field("to"));
+        let message =
+            format!("`{}` is itself derived from `{}`, directly or through other notes", to.key, from.key);
+        return Err(Error::conflict(message).hint("remove that `derived-from` link first").field("to"));
     }
     tx.put_edge(&Edge {
         src,

@@ -9,7 +9,7 @@ pub use record_kinds::NO_NOTE;
 
 use super::Memory;
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, Tuple};
+use poc_graph::{NodeId, Tuple, plural};
 use poc_store::{quarantine_contents, quarantine_lost_notes, quarantine_names};
 use record_kinds::AcceptedRecords;
 use std::collections::BTreeMap;
@@ -80,10 +80,9 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
     for (tenant, own) in contents {
         let in_store = known.iter().map(|named| &named.tuple).find(|tuple| tuple.id() == tenant);
         let Some(tuple) = wanted.or(own.tuple.as_ref()).or(in_store) else {
-            let notes = own.notes.len();
             report.conflicts.push(format!(
-                "the data of a tenant whose name is unknown ({notes} of its notes): with its `--tenant KEY=VALUE`, the \
-                 command restores it"
+                "{} of a tenant whose name is unknown: the same command with its `--tenant KEY=VALUE` restores them",
+                plural(own.notes.len() as u64, "note")
             ));
             continue;
         };

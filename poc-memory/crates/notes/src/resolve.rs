@@ -61,14 +61,14 @@ pub fn check_version(node: &Node, expected: Option<u32>) -> Result<()> {
             "`{}` already exists and has version {}, but the request expects that it does not exist",
             node.key, node.version
         ))
-        .hint("read the note and repeat the change on its present text, or give another key")
+        .hint("read the note and repeat the change on its current text, or give another key")
         .version(node.version)
         .field("if_version")),
         Some(expected) if expected != node.version => Err(Error::conflict(format!(
             "`{}` has version {}, but the request expects {expected}",
             node.key, node.version
         ))
-        .hint("read the note again and repeat the change on its present text")
+        .hint("read the note again and repeat the change on its current text")
         .version(node.version)
         .field("if_version")),
         _ => Ok(()),

@@ -90,7 +90,7 @@ impl BatchNotes {
                 .field("notes"));
         }
         if let Some(place) = self.0.iter().position(|note| note.notes.is_some()) {
-            return Err(Error::invalid("a note in the list has the field `notes`")
+            return Err(Error::invalid("a note in `notes` has the field `notes` itself")
                 .hint("give all notes in one list")
                 .field(format!("notes[{place}].notes")));
         }

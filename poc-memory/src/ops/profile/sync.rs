@@ -103,7 +103,7 @@ impl Op for RemoteSync {
             },
             check_cancelled: &|| match calls.is_cancelled() {
                 true => Err(Error::unavailable("the daemon is stopping: the sync was not completed")
-                    .hint("run it again: it continues where it stopped")),
+                    .hint("run the command again: it continues where it stopped")),
                 false => Ok(()),
             },
         };

@@ -102,7 +102,7 @@ fn an_invalid_batch_is_refused_and_stores_nothing() {
     move these fields into each item of `notes`
     ");
     insta::assert_snapshot!(refused(json!({"notes": [good, {"notes": [good]}]})), @r"
-    notes[1].notes: a note in the list has the field `notes`
+    notes[1].notes: a note in `notes` has the field `notes` itself
     give all notes in one list
     ");
     insta::assert_snapshot!(refused(many(10_001)), @r"

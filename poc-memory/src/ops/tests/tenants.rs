@@ -179,8 +179,8 @@ fn an_invalid_tenant_is_an_error() {
         format!("{error}; {}", error.hint.clone().unwrap())
     };
     insta::assert_snapshot!(tenants.iter().map(error_of).collect::<Vec<_>>().join("\n"), @r#"
-    `tenant`: a tenant is an object of keys and values; write `{"key": "value"}`
-    `tenant`: a tenant is an object of keys and values; write `{"key": "value"}`
+    `tenant`: the tenant is not an object; write `{"key": "value"}`
+    `tenant`: the tenant is not an object; write `{"key": "value"}`
     `tenant.user`: the tenant's value for `user` is not text; write `{"key": "value"}`
     `tenant.user`: the tenant's value for `user` is not text; write `{"key": "value"}`
     `tenant`: a tenant's key is blank; write `key=value`

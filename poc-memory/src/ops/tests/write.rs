@@ -124,7 +124,7 @@ fn an_update_that_cannot_be_meant_is_refused() {
     check(
         "insert --key btree --update -t ''",
         "invalid_argument: `title`: the title is empty\n\
-         give a title, or leave `title` out to keep the present one",
+         give a title, or leave `title` out to keep the current one",
     );
     assert_eq!(memory.store.view().seq, seq);
     // With `if_version` 0, the request says that it means a new note.

@@ -34,7 +34,7 @@ pub fn is_archive(path: &Path) -> Result<bool> {
     }
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     if COMPRESSED.contains(&extension.as_str()) {
-        return Err(Error::invalid(format!("`{}` would be a compressed archive", path.display()))
+        return Err(Error::invalid(format!("`{}` has the name of a compressed archive", path.display()))
             .hint("a backup in one file is not compressed: end its name in `.tar`")
             .field("path"));
     }

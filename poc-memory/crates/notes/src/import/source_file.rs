@@ -212,6 +212,6 @@ impl Sample {
 
 /// The error for bytes that are not UTF-8.
 pub(super) fn not_utf8(error: std::str::Utf8Error) -> Error {
-    Error::invalid(format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1))
+    Error::invalid(format!("it is not UTF-8: byte {} is invalid", error.valid_up_to() + 1))
         .hint("save it as UTF-8")
 }

@@ -72,7 +72,7 @@ pub(super) fn read(
         return Err(Error::invalid("it is a binary file").hint("give it another extension"));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        Error::invalid(format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1))
+        Error::invalid(format!("it is not UTF-8: byte {} is invalid", error.valid_up_to() + 1))
             .hint("save it as UTF-8")
     })?;
     let mut note = read_vault_note(memory, path, name, text, provenance)?;

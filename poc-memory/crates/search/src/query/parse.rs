@@ -331,7 +331,7 @@ impl<'a> Builder<'a> {
                 chain.get(from..).unwrap_or(&[]).iter().map(|link| format!("`@{link}`")).collect();
             cycle.push(format!("`@{name}`"));
             let message = format!("`@{name}` contains itself: {}", cycle.join(" → "));
-            return problems.push(problem(message).hint("remove one of them from the other"));
+            return problems.push(problem(message).hint("remove one of these references"));
         }
         if chain.len() == MAX_DEPTH {
             let message = format!("saved pipelines are nested more than {MAX_DEPTH} deep");

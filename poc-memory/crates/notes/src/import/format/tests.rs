@@ -413,7 +413,7 @@ fn bad_tables_and_documents_are_named() {
     insta::assert_snapshot!(failures(&report), @r"
     `empty.csv`: the table has no header row (write the names of the columns into the first row, for example `title,body`)
     `empty.txt`: the document has no text (leave it out)
-    `latin.txt`: it is not UTF-8 from byte 4 on (save it as UTF-8)
+    `latin.txt`: it is not UTF-8: byte 4 is invalid (save it as UTF-8)
     `open.csv` line 3: a quote in this row is not closed (close it, or write a quote inside a cell twice; no row was imported)
     `rows.csv` line 3: the row has 3 cells, but the header has 2 (put a cell that contains the delimiter into double quotes)
     `rows.csv` line 4: the note has no text (give it a title, a body or both)

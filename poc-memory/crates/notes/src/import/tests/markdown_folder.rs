@@ -211,7 +211,7 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     assert_eq!(skipped, [("empty files", 1)]);
     insta::assert_snapshot!(failures(&report), @r"
     `front.md`: the note has no text (give it a title, a body or both)
-    `latin1.md`: it is not UTF-8 from byte 4 on (save it as UTF-8)
+    `latin1.md`: it is not UTF-8: byte 4 is invalid (save it as UTF-8)
     `list.md`: the front matter is not a list of `name: value` (write one property per line, for example `title: Journal`)
     `yaml.md`: 3:1: `title`: the front matter is not valid: did not find expected ',' or ']'
     ");

@@ -264,12 +264,12 @@ fn each_kind_of_problem_has_its_own_message() {
     in the saved pipeline `@three`: `@one` contains itself: `@one` → `@two` → `@three` → `@one`
       @one | limit:2
       ^^^^
-    hint: remove one of them from the other
+    hint: remove one of these references
 
     in the saved pipeline `@self`: `@self` contains itself: `@self` → `@self`
       @self
       ^^^^^
-    hint: remove one of them from the other
+    hint: remove one of these references
 
     `Capital` is not a valid name for a saved pipeline
       @Capital
