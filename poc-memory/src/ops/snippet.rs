@@ -11,9 +11,9 @@ const MAX_WORDS: usize = 50_000;
 /// Marks where a text is cut.
 const ELLIPSIS: char = '…';
 
-/// The part of a text with the most distinct words of a question, or its beginning if it has none of them. The result is
-/// one line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence if one is near, otherwise between
-/// two words.
+/// The part of a text with the most distinct words of a question, or its beginning if it has none of them. The result
+/// is one line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence if one is near, otherwise
+/// between two words.
 pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
     let words: Vec<TextWord<'_>> = text.split_whitespace().take(MAX_WORDS).map(TextWord::of).collect();
     let terms: Vec<String> =
@@ -133,8 +133,8 @@ fn best_start(words: &[TextWord<'_>], terms: &[String]) -> usize {
     inner.filter(begins).min_by_key(|start| start.abs_diff(middle)).unwrap_or(middle)
 }
 
-/// The first term that a part of a word begins with, if any: `splits` begins with `split`. The terms are sorted, and the
-/// longest has `longest` bytes.
+/// The first term that a part of a word begins with, if any: `splits` begins with `split`. The terms are sorted, and
+/// the longest has `longest` bytes.
 fn term_of(word: &str, terms: &[String], longest: usize) -> Option<usize> {
     let word = word.to_lowercase();
     let mut parts = word.split(|c: char| !c.is_alphanumeric());

@@ -41,8 +41,8 @@ pub enum LinkOutcome {
 /// Creates an edge unless one with the same source, kind and target exists.
 ///
 /// # Errors
-/// `invalid_argument` for a link that cannot exist, `not_found` for a missing note, `conflict` for a `derived-from` link
-/// to a note that is itself derived from the first one.
+/// `invalid_argument` for a link that cannot exist, `not_found` for a missing note, `conflict` for a `derived-from`
+/// link to a note that is itself derived from the first one.
 pub fn add(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> {
     let Link { src, dst, kind, strength, .. } = *link;
     check_kind(kind)?;
