@@ -49,7 +49,6 @@ mod recovery_report;
 mod repair;
 mod salvaged_records;
 mod scans;
-mod seq_range;
 mod shared_history;
 mod shared_log;
 mod shared_log_copy;
@@ -68,6 +67,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod transaction_range;
 mod vector_counts;
 mod vector_encoding;
 mod verify;
@@ -104,7 +104,6 @@ pub use repair::{
     quarantine_files, quarantine_lost_notes, quarantine_names, quarantine_parts, repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
-pub use seq_range::SeqRange;
 pub use shared_log::{
     AppendOutcome, DeletedHistory, FIRST_FILE_PART, NewSharedRecord, PEER_HEARTBEAT, Peer, SharedLog,
     SharedRecord, SharedSnapshot, SnapshotStore, WriterId,
@@ -116,6 +115,7 @@ pub use tenant_counts::TenantCounts;
 pub use tenant_loads::TenantLoads;
 pub use tenants::NamedTenant;
 pub use transaction::Transaction;
+pub use transaction_range::TransactionRange;
 pub use vector_counts::EmbedderCount;
 pub use verify::{DamagedPart, StorePart, VerifyCallbacks};
 pub use write_path::Commit;

@@ -29,7 +29,7 @@ pub(super) use synced::SyncedLog;
 
 use super::LoggedTransaction;
 use super::logged_transaction::LogBase;
-use super::seq_range::SeqRange;
+use super::transaction_range::TransactionRange;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use segment::{NextRecord, SegmentReader};
@@ -65,7 +65,7 @@ struct LogIndex {
     /// Where the history begins, if a state has replaced its beginning.
     base: Option<LogBase>,
     /// The intact parts of a damaged log, ascending. `None` for an undamaged log.
-    intact: Option<Vec<SeqRange>>,
+    intact: Option<Vec<TransactionRange>>,
 }
 
 /// A file of the log.
@@ -103,9 +103,9 @@ impl LogIndex {
     }
 
     /// The parts of a range of sequence numbers that the log has.
-    fn parts(&self, first: u64, last: u64) -> Vec<SeqRange> {
-        let Some(range) = SeqRange::new(first, last) else { return Vec::new() };
-        let whole = SeqRange::new(self.first(), self.last);
+    fn parts(&self, first: u64, last: u64) -> Vec<TransactionRange> {
+        let Some(range) = TransactionRange::new(first, last) else { return Vec::new() };
+        let whole = TransactionRange::new(self.first(), self.last);
         let intact = self.intact.as_deref().unwrap_or(whole.as_slice());
         intact.iter().filter_map(|part| part.intersection(range)).collect()
     }
@@ -182,13 +182,13 @@ impl Log {
     }
 
     /// The ranges of transactions up to the last one that a damaged log lacks, ascending.
-    pub(super) fn missing(&self) -> Vec<SeqRange> {
+    pub(super) fn missing(&self) -> Vec<TransactionRange> {
         let index = self.index.read();
         let Some(intact) = &index.intact else { return Vec::new() };
         let mut missing = Vec::new();
         let mut next = if index.base.is_some() { index.first() } else { 1 };
-        for part in intact.iter().copied().chain([SeqRange::one(index.last + 1)]) {
-            missing.extend(part.first.checked_sub(1).and_then(|before| SeqRange::new(next, before)));
+        for part in intact.iter().copied().chain([TransactionRange::one(index.last + 1)]) {
+            missing.extend(part.first.checked_sub(1).and_then(|before| TransactionRange::new(next, before)));
             next = part.last + 1;
         }
         missing
@@ -295,7 +295,7 @@ impl Log {
     /// Like [`Log::replay_payloads`], for a range that the log has without gaps.
     fn replay_part(
         &self,
-        SeqRange { first, last }: SeqRange,
+        TransactionRange { first, last }: TransactionRange,
         each: &mut dyn FnMut(u64, Vec<u8>, u32) -> Result<bool>,
     ) -> Result<()> {
         let (_hold, start, later, last) = {

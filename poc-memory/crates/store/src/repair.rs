@@ -29,8 +29,8 @@ use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::log_head::{self, LogHead};
 use crate::salvaged_records::SalvagedRecords;
-use crate::seq_range::SeqRange;
 use crate::suspect_log::SuspectLog;
+use crate::transaction_range::TransactionRange;
 use crate::view_file;
 use crate::views::Views;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
@@ -73,7 +73,7 @@ pub struct RepairOption {
     /// Whether `until` is the time of the last change.
     pub until_is_exact: bool,
     /// The ranges of changes whose content is lost.
-    pub lost: Vec<SeqRange>,
+    pub lost: Vec<TransactionRange>,
     /// Whether the records cannot be used as a whole, and only their intact blocks are. These keep a part of the lost
     /// changes.
     pub is_partial: bool,
@@ -206,9 +206,10 @@ impl Repair {
     }
 
     /// The ranges of changes that the log lacks and whose result the records have. No repair keeps their history.
-    pub fn lost_history(&self) -> Vec<SeqRange> {
+    pub fn lost_history(&self) -> Vec<TransactionRange> {
         let base = self.records.as_ref().map_or(0, |records| records.base);
-        let up_to_base = |missing: SeqRange| SeqRange::new(missing.first, missing.last.min(base));
+        let up_to_base =
+            |missing: TransactionRange| TransactionRange::new(missing.first, missing.last.min(base));
         self.log.missing().into_iter().filter_map(up_to_base).collect()
     }
 
@@ -266,13 +267,14 @@ impl Repair {
             _ => (self.prefix, false),
         };
         let views = self.views(source)?;
-        let unknown = |missing: SeqRange| SeqRange::new(missing.first.max(known + 1), missing.last);
-        let mut lost: Vec<SeqRange> = match source {
+        let unknown =
+            |missing: TransactionRange| TransactionRange::new(missing.first.max(known + 1), missing.last);
+        let mut lost: Vec<TransactionRange> = match source {
             RepairSource::Log => Vec::new(),
             _ => self.log.missing().into_iter().filter_map(unknown).collect(),
         };
         lost.retain(|range| range.first <= last);
-        lost.extend(SeqRange::new(last + 1, self.known));
+        lost.extend(TransactionRange::new(last + 1, self.known));
         Ok(RepairOption {
             source,
             notes: views.values().map(|view| view.node_count() as u64).sum(),

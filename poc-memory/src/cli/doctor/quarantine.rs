@@ -9,8 +9,8 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::quarantine::require_files;
 use poc_store::{
-    IntactContents, QuarantineFile, SeqRange, delete_quarantine_part, quarantine_contents, quarantine_files,
-    quarantine_lost_notes, quarantine_names, quarantine_parts,
+    IntactContents, QuarantineFile, TransactionRange, delete_quarantine_part, quarantine_contents,
+    quarantine_files, quarantine_lost_notes, quarantine_names, quarantine_parts,
 };
 use serde::Serialize;
 use std::fmt;
@@ -73,7 +73,7 @@ pub(in crate::cli) struct QuarantinePartRow {
     /// Number of readable changes in it.
     changes: u64,
     /// From the first to the last of these changes.
-    range: Option<SeqRange>,
+    range: Option<TransactionRange>,
 }
 
 /// A note as its last change in the quarantine left it.

@@ -4,7 +4,7 @@ use super::changes::changes_in_words;
 use super::source::RepairFrom;
 use crate::ops::{plural, second};
 use poc_graph::time::Timestamp;
-use poc_store::{ReadablePart, RepairOption, SeqRange};
+use poc_store::{ReadablePart, RepairOption, TransactionRange};
 use serde::Serialize;
 
 /// The changes and notes that one source keeps and loses.
@@ -24,7 +24,7 @@ pub(in crate::cli) struct RepairChoice {
     /// Whether `until` is the time of the last kept change itself.
     until_is_exact: bool,
     /// The ranges of lost changes.
-    pub(super) lost_changes: Vec<SeqRange>,
+    pub(super) lost_changes: Vec<TransactionRange>,
     /// Whether the records cannot be used as a whole. Their intact blocks then keep a part of the lost changes.
     partial_records: bool,
     /// The notes that readable parts of the store have and this source does not keep, by part.

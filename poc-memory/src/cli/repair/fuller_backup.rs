@@ -6,7 +6,7 @@ use crate::ops::{plural, second};
 use poc_graph::time::Timestamp;
 use poc_notes::backup::KnownBackup;
 use poc_notes::resolve::quoted;
-use poc_store::{Repair, SeqRange};
+use poc_store::{Repair, TransactionRange};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -22,9 +22,9 @@ pub(in crate::cli) struct FullerBackup {
     last_change: u64,
     at: Timestamp,
     /// The ranges of changes that no source keeps.
-    lost_changes: Vec<SeqRange>,
+    lost_changes: Vec<TransactionRange>,
     /// The ranges of changes whose result the records keep, but whose history no source keeps.
-    lost_history: Vec<SeqRange>,
+    lost_history: Vec<TransactionRange>,
     /// Whether its last change is in the log, too. Otherwise it may be from before an earlier repair, and have other
     /// changes with these numbers. Absent if the log has lost that change.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,13 +38,15 @@ impl FullerBackup {
         // The later choices keep nothing that the first one loses.
         let lost = choices.first().map_or(&[][..], |choice| choice.lost_changes.as_slice());
         let within = lost.iter().filter(|range| range.first <= last).copied();
-        let ranges = within.chain(SeqRange::new(last + 1, u64::MAX));
-        let up_to_end = |range: SeqRange| SeqRange::new(range.first, range.last.min(backup.seq));
-        let lost_changes: Vec<SeqRange> = ranges.filter_map(up_to_end).collect();
-        let is_lost = |history: &SeqRange| lost.iter().any(|range| range.contains(*history));
+        let ranges = within.chain(TransactionRange::new(last + 1, u64::MAX));
+        let up_to_end =
+            |range: TransactionRange| TransactionRange::new(range.first, range.last.min(backup.seq));
+        let lost_changes: Vec<TransactionRange> = ranges.filter_map(up_to_end).collect();
+        let is_lost = |history: &TransactionRange| lost.iter().any(|range| range.contains(*history));
         let history = repair.lost_history().into_iter().filter(|range| !is_lost(range));
-        let own = SeqRange::new(backup.base + 1, backup.seq);
-        let lost_history: Vec<SeqRange> = history.filter_map(|range| range.intersection(own?)).collect();
+        let own = TransactionRange::new(backup.base + 1, backup.seq);
+        let lost_history: Vec<TransactionRange> =
+            history.filter_map(|range| range.intersection(own?)).collect();
         // If the log cannot be read, nothing is known about the backup.
         let same_log =
             backup.checksum.and_then(|checksum| repair.has_record(backup.seq, checksum).ok().flatten());
@@ -65,7 +67,7 @@ impl FullerBackup {
         let (path, verb) =
             (self.path.display(), if self.same_log == Some(true) { "has" } else { "may have" });
         let quoted = quoted(&path.to_string());
-        let named = |what: &str, ranges: &[SeqRange]| {
+        let named = |what: &str, ranges: &[TransactionRange]| {
             (!ranges.is_empty()).then(|| format!("the lost {what}{}", changes_in_words(ranges)))
         };
         let lost = [named("", &self.lost_changes), named("history of ", &self.lost_history)];

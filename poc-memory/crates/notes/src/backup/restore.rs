@@ -16,7 +16,7 @@ use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::is_empty_store;
-use selection::{Selection, candidates, hint_after_damage, no_such_state, select};
+use selection::{StateAvailability, candidates, hint_after_damage, no_such_state, select};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -162,16 +162,16 @@ fn restore_of(
     let (mut skipped, mut is_log_intact) = (Vec::new(), false);
     for generation in candidates(all, backup, options.point)? {
         match select(generation, options, callbacks)? {
-            Selection::State { seq, damaged } => {
+            StateAvailability::State { seq, damaged } => {
                 let report = put_in_place(generation, seq, &damaged, target, callbacks)?;
                 return Ok(RestoreReport { skipped, ..report });
             }
-            Selection::DamagedFile(problem) => {
+            StateAvailability::DamagedFile(problem) => {
                 is_log_intact = true;
                 skipped.push(format!("`{}`: {problem}", generation.name));
             }
-            Selection::Damaged(problem) => skipped.push(format!("`{}`: {problem}", generation.name)),
-            Selection::Absent => {}
+            StateAvailability::Damaged(problem) => skipped.push(format!("`{}`: {problem}", generation.name)),
+            StateAvailability::Absent => {}
         }
     }
     match skipped.first() {

@@ -5,7 +5,7 @@ use super::segment::intact_records;
 use super::{Log, LogIndex, RecordPosition, Segment, segment_path, unreadable};
 use crate::disk::read_or_zero;
 use crate::logged_transaction::LoggedTransaction;
-use crate::seq_range::SeqRange;
+use crate::transaction_range::TransactionRange;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 
@@ -13,8 +13,8 @@ use poc_graph::time::Timestamp;
 pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log> {
     let mut index = prefix.index.into_inner();
     let first = index.positions.first().map(|position| position.seq);
-    let mut intact: Vec<SeqRange> =
-        first.and_then(|first| SeqRange::new(first, index.last)).into_iter().collect();
+    let mut intact: Vec<TransactionRange> =
+        first.and_then(|first| TransactionRange::new(first, index.last)).into_iter().collect();
     if let Some(end) = prefix_end {
         let path = segment_path(&end.directory, end.number);
         let tail = end.readable_tail().map_err(|error| unreadable(&path, error))?;
@@ -30,7 +30,7 @@ pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log
 }
 
 /// Adds the intact records in the bytes of a segment, given by its number, from a byte offset on.
-fn add(index: &mut LogIndex, intact: &mut Vec<SeqRange>, (number, from): (u64, u64), bytes: &[u8]) {
+fn add(index: &mut LogIndex, intact: &mut Vec<TransactionRange>, (number, from): (u64, u64), bytes: &[u8]) {
     let mut end = None;
     if index.segments.last().is_none_or(|last| last.first != number) {
         index.segments.push(Segment { first: number, bytes: from, changed: None });
@@ -46,7 +46,7 @@ fn add(index: &mut LogIndex, intact: &mut Vec<SeqRange>, (number, from): (u64, u
         match intact.last_mut() {
             Some(part) if end == Some(record.offset) && part.last + 1 == record.seq => part.last = record.seq,
             _ => {
-                intact.push(SeqRange::one(record.seq));
+                intact.push(TransactionRange::one(record.seq));
                 index.positions.push(position);
             }
         }
@@ -66,7 +66,7 @@ impl Log {
     }
 
     /// The intact parts of a damaged log up to a transaction, ascending.
-    pub(crate) fn intact_parts(&self, last: u64) -> Vec<SeqRange> {
+    pub(crate) fn intact_parts(&self, last: u64) -> Vec<TransactionRange> {
         let index = self.index.read();
         if index.intact.is_none() { Vec::new() } else { index.parts(0, last) }
     }

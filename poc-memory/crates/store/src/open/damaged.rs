@@ -17,10 +17,10 @@ use crate::log_head;
 use crate::read_only::ReadOnlyReason;
 use crate::rebuilt_files::RebuiltFiles;
 use crate::salvaged_records::SalvagedRecords;
-use crate::seq_range::SeqRange;
 use crate::shared_state::StoreState;
 use crate::suspect_log::SuspectLog;
 use crate::tenant_views::TenantViews;
+use crate::transaction_range::TransactionRange;
 use crate::view_file::SavedViews;
 use crate::views::Views;
 use crate::writer_state::WriterState;
@@ -215,7 +215,7 @@ struct SalvagedState {
     /// The last transaction of the saved view, if that view is shown.
     view: Option<u64>,
     /// The ranges of transactions that the log lacks.
-    missing: Vec<SeqRange>,
+    missing: Vec<TransactionRange>,
     /// Whether only the quarantine may have notes.
     is_only_quarantine: bool,
 }
@@ -229,8 +229,9 @@ impl SalvagedState {
     /// Writes which changes the log lacks, and which of these are in no other part of the store.
     fn write_missing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_lost_end = self.has_readable_end && self.prefix > 0;
-        let after = |lost: &SeqRange| SeqRange::new(lost.first.max(self.shown() + 1), lost.last);
-        let lost: Vec<SeqRange> = self.missing.iter().filter_map(after).collect();
+        let after =
+            |lost: &TransactionRange| TransactionRange::new(lost.first.max(self.shown() + 1), lost.last);
+        let lost: Vec<TransactionRange> = self.missing.iter().filter_map(after).collect();
         let are_all_lost = lost == self.missing && !has_lost_end;
         if !self.missing.is_empty() && !has_lost_end && !are_all_lost {
             let is_lost = self.has_readable_end && self.prefix == 0;
@@ -300,7 +301,7 @@ impl fmt::Display for SalvagedState {
 }
 
 /// Ranges of changes in words, such as `changes 3, 5 to 8 and 10`.
-fn ranges(all: &[SeqRange]) -> String {
+fn ranges(all: &[TransactionRange]) -> String {
     let is_one = matches!(all, [range] if range.count() == 1);
     let mut named = if is_one { "change ".to_owned() } else { "changes ".to_owned() };
     for (at, range) in all.iter().enumerate() {

@@ -16,8 +16,8 @@ use crate::engine::Engine;
 use crate::index_entries;
 use crate::log::Log;
 use crate::logged_transaction::{LoggedTransaction, MAX_RECORD, Write};
-use crate::seq_range::SeqRange;
 use crate::table::Table;
+use crate::transaction_range::TransactionRange;
 use poc_graph::Tenant;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -55,7 +55,7 @@ impl NewLog<'_> {
         let made = remove_folder(self.folder).and_then(|()| fs::create_dir_all(self.folder));
         made.map_err(|error| failed("its folder cannot be created", &error))?;
         let mut writer = NewLogWriter::new(self.folder)?;
-        for SeqRange { first, last } in self.log.intact_parts(self.last) {
+        for TransactionRange { first, last } in self.log.intact_parts(self.last) {
             self.fill(&mut writer, first - 1, target)?;
             self.log.replay_payloads(first, last, &mut |seq, payload, checksum| {
                 let txn = LoggedTransaction::decode(&payload)?;

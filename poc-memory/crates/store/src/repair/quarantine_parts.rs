@@ -9,9 +9,9 @@ use crate::keys;
 use crate::log::intact_records;
 use crate::logged_transaction::{LoggedTransaction, Write};
 use crate::record_encoding::Record as _;
-use crate::seq_range::SeqRange;
 use crate::table::Table;
 use crate::tenants::TenantRow;
+use crate::transaction_range::TransactionRange;
 use crate::views::Views;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
 use poc_graph::error::{Error, Result};
@@ -33,7 +33,7 @@ pub struct QuarantinePart {
     /// The number of changes of any tenant that are readable in pieces of a log. Records are not counted.
     pub changes: u64,
     /// The range from the first to the last of these changes.
-    pub range: Option<SeqRange>,
+    pub range: Option<TransactionRange>,
     /// Whether this is a piece of a log without any readable change, such as an interrupted write leaves at the end.
     pub is_unreadable_piece: bool,
     /// Whether this is a damaged copy of a shared log that was replaced by what the shared log has.
@@ -55,8 +55,8 @@ pub fn quarantine_parts(directory: &Path) -> Result<Vec<QuarantinePart>> {
             part.bytes += fs::metadata(&file).map_or(0, |found| found.len());
             each_change(&file, &mut |txn| {
                 part.changes += 1;
-                let SeqRange { first, last } = part.range.unwrap_or(SeqRange::one(txn.seq));
-                part.range = Some(SeqRange { first: first.min(txn.seq), last: last.max(txn.seq) });
+                let TransactionRange { first, last } = part.range.unwrap_or(TransactionRange::one(txn.seq));
+                part.range = Some(TransactionRange { first: first.min(txn.seq), last: last.max(txn.seq) });
             })?;
         }
         part.is_unreadable_piece = is_piece && part.changes == 0;

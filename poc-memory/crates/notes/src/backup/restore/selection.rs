@@ -58,7 +58,7 @@ pub(super) fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Er
 }
 
 /// Whether a generation has a state.
-pub(super) enum Selection {
+pub(super) enum StateAvailability {
     /// It ends with this transaction, and everything needed for it is intact, except for damaged files that
     /// may be left out.
     State { seq: u64, damaged: BTreeMap<String, String> },
@@ -75,28 +75,28 @@ pub(super) fn select(
     generation: &BackupGeneration,
     options: RestoreOptions,
     callbacks: &BackupCallbacks<'_>,
-) -> Result<Selection> {
+) -> Result<StateAvailability> {
     let manifest = match &generation.manifest {
         Ok(manifest) => manifest,
-        Err(problem) => return Ok(Selection::Damaged(problem.clone())),
+        Err(problem) => return Ok(StateAvailability::Damaged(problem.clone())),
     };
     let last = if let RestorePoint::Seq(seq) = options.point { seq } else { u64::MAX };
     let mut checker = Checker::new(callbacks);
     if let Some(problem) = checker.log_problems(&generation.path, manifest, last)?.into_iter().next() {
-        return Ok(Selection::Damaged(problem));
+        return Ok(StateAvailability::Damaged(problem));
     }
     let seq = match options.point {
         RestorePoint::Newest => manifest.seq,
         RestorePoint::Seq(seq) => seq,
         RestorePoint::Within { last, .. } => match state_at(generation, manifest, last)? {
             Some(seq) => seq,
-            None => return Ok(Selection::Absent),
+            None => return Ok(StateAvailability::Absent),
         },
     };
     let damaged = checker.file_problems(&generation.path, manifest)?;
     Ok(match damaged.values().next() {
-        Some(problem) if !options.skip_damaged_files => Selection::DamagedFile(problem.clone()),
-        _ => Selection::State { seq, damaged },
+        Some(problem) if !options.skip_damaged_files => StateAvailability::DamagedFile(problem.clone()),
+        _ => StateAvailability::State { seq, damaged },
     })
 }
 

@@ -113,7 +113,7 @@ fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
         let [option] = &repair.options().unwrap()[..] else { panic!() };
         assert_eq!(
             (option.source, option.last_seq, &option.lost),
-            (RepairSource::Log, kept, &vec![SeqRange { first: kept + 1, last: 6 }])
+            (RepairSource::Log, kept, &vec![TransactionRange { first: kept + 1, last: 6 }])
         );
         let report = repair.run(RepairSource::Log, Timestamp(9), &[]).unwrap();
         assert_eq!(report.restorable, Some(RestorableRecords::default()));

@@ -23,7 +23,7 @@ fn quarantined_files_are_counted_and_their_notes_are_read() {
     fs::create_dir(folder.path().join("quarantine/records")).unwrap();
     let [records, piece] = &quarantine_parts(folder.path()).unwrap()[..] else { panic!() };
     assert_eq!((records.name.as_str(), records.changes), ("records", 0));
-    assert_eq!((piece.changes, piece.range), (4, SeqRange::new(1, 4)));
+    assert_eq!((piece.changes, piece.range), (4, TransactionRange::new(1, 4)));
     assert!(!records.is_unreadable_piece && !piece.is_unreadable_piece);
     let found = quarantine_contents(folder.path(), "x.log-24").unwrap();
     let notes = |tuple: &Tuple| -> Vec<(String, bool)> {
