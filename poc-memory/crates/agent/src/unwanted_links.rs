@@ -53,7 +53,7 @@ pub(super) struct UnwantedLinks(Vec<UnwantedLink>);
 
 impl UnwantedLinks {
     /// The links of all agents but this one, for the tenant of the memory, that may be among these actions. Only rows
-    /// of runs that may have read the present texts of the notes are read.
+    /// of runs that may have read the current texts of the notes are read.
     ///
     /// # Errors
     /// Those of the store.
