@@ -6,7 +6,6 @@ use super::doctor;
 use super::local::LocalCommand;
 use super::settings;
 use crate::dispatch;
-use poc_config::endpoint;
 use poc_config::files;
 use poc_config::paths::create_private;
 use poc_config::{Config, SettingsWithMistakes};
@@ -287,7 +286,7 @@ fn is_text(path: &[&str]) -> bool {
 }
 
 /// Checks a value that loading the settings does not check, so that a mistake in it does not prevent the program from
-/// starting: a pipeline, a file that is read when the memory is opened, or the address of a server.
+/// starting: a pipeline, or a file that is read when the memory is opened.
 fn check_value(config: &Config, path: &[&str]) -> Result<()> {
     let names = Names::of(config);
     match path {
@@ -295,12 +294,6 @@ fn check_value(config: &Config, path: &[&str]) -> Result<()> {
         ["search", "pipeline"] => names.check_plain(&config.search.pipeline),
         ["store", _] => dispatch::shared_log(&config.store).map(drop),
         ["write", "language"] => poc_notes::check_write_language(&config.write.language),
-        ["embedder", "url"] => endpoint::check(&config.embedder.url),
-        ["hub", "url"] => endpoint::check(&config.hub.url),
-        ["providers", name, "base-url"] => {
-            let provider = config.providers.get(*name);
-            provider.and_then(|provider| provider.base_url.as_deref()).map_or(Ok(()), endpoint::check)
-        }
         _ => Ok(()),
     }
 }

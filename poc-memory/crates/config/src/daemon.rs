@@ -1,8 +1,6 @@
 //! The sections for the daemon, its agents and the Model Context Protocol.
 
-use super::endpoint;
 use super::section::section;
-use poc_graph::error::Result;
 use poc_graph::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,16 +146,6 @@ section!(
         backlog: usize,
     }
 );
-
-impl NotifyConfig {
-    /// Checks that the webhook is an address, if there is one.
-    pub(super) fn check(&self) -> Result<()> {
-        match self.webhook.as_str() {
-            "" => Ok(()),
-            webhook => endpoint::check(webhook).map_err(|error| error.field("notify.webhook")),
-        }
-    }
-}
 
 section!(
     /// The budget that all agents share.

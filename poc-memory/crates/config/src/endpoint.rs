@@ -1,6 +1,7 @@
 //! HTTP endpoints in the settings: validates their URLs and builds clients for them.
 
-use poc_graph::error::Error;
+use super::sections::Config;
+use poc_graph::error::{Error, Result};
 use reqwest::Url;
 use reqwest::blocking::{Client, ClientBuilder};
 use reqwest::redirect::Policy;
@@ -16,7 +17,7 @@ pub enum EndpointError {
 }
 
 /// Parses the URL of an endpoint.
-pub fn parse(text: &str) -> Result<Url, EndpointError> {
+pub fn parse(text: &str) -> std::result::Result<Url, EndpointError> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let url = url.ok_or(EndpointError::NoAddress)?;
     match url.username().is_empty() && url.password().is_none() {
@@ -25,11 +26,28 @@ pub fn parse(text: &str) -> Result<Url, EndpointError> {
     }
 }
 
-/// Checks the address of a server in the settings. The message does not repeat it, because it may contain a secret.
+/// An error for each address of a server in the settings that [`parse`] refuses. Only the webhook may be empty.
+pub(super) fn invalid_addresses(config: &Config) -> Vec<Error> {
+    let webhook = Some(config.notify.webhook.as_str()).filter(|webhook| !webhook.is_empty());
+    let fixed = [
+        ("embedder.url", Some(config.embedder.url.as_str())),
+        ("hub.url", Some(config.hub.url.as_str())),
+        ("notify.webhook", webhook),
+    ];
+    let fixed = fixed.into_iter().map(|(field, address)| (field.to_owned(), address));
+    let providers = config
+        .providers
+        .iter()
+        .map(|(name, provider)| (format!("providers.{name}.base-url"), provider.base_url.as_deref()));
+    let invalid = |(field, address): (String, Option<&str>)| Some(check(address?).err()?.field(field));
+    fixed.chain(providers).filter_map(invalid).collect()
+}
+
+/// Checks the address of a server. The message does not repeat it, because it may contain a secret.
 ///
 /// # Errors
 /// `invalid_config` if it cannot be parsed, as [`parse`].
-pub fn check(text: &str) -> poc_graph::error::Result<()> {
+fn check(text: &str) -> Result<()> {
     parse(text).map(drop).map_err(|error| match error {
         EndpointError::NoAddress => Error::config("the value is not an address")
             .hint("give one that begins with `http://` or `https://`, such as `https://example.org/path`"),

@@ -24,13 +24,6 @@ impl ReplacedValues {
         self.0.iter().any(|replaced| replaced.iter().zip(keys).all(|(replaced, key)| replaced == key))
     }
 
-    /// Whether a value directly in the table with these keys was replaced that is not one of `added`.
-    fn has_entry_of(&self, keys: &[String], added: &BTreeSet<Vec<String>>) -> bool {
-        let is_entry =
-            |replaced: &&Vec<String>| replaced.split_last().is_some_and(|(_, table)| table == keys);
-        self.0.iter().filter(is_entry).any(|replaced| !added.contains(replaced))
-    }
-
     /// The dotted paths of the values that were replaced.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|replaced| replaced.join("."))
@@ -47,26 +40,30 @@ pub(super) fn decode(
     let mut mistakes: Vec<SettingDiagnostic> = Vec::new();
     // The keys that were missing.
     let mut added: BTreeSet<Vec<String>> = BTreeSet::new();
+    // The keys that the errors about unknown keys suggest.
+    let mut suggested: BTreeSet<Vec<String>> = BTreeSet::new();
     while mistakes.len() < MAX_MISTAKES {
         let mistake = match deserialize(table.clone()) {
             Ok(config) => return (Some(config), mistakes),
             Err(mistake) => mistake,
         };
         let keys = mistake.keys.clone();
-        let missing = mistake.missing_key().map(str::to_owned);
-        // A key can be missing only because a wrong value, or a key that is spelled wrong, was removed before.
-        let follows = missing.is_some() && replaced.has_entry_of(&keys, &added);
+        let missing = mistake.missing_key().map(|name| [keys.as_slice(), &[name.to_owned()]].concat());
+        // A key can be missing only because its wrong value, or its key that is spelled wrong, was removed before.
+        let follows = missing.as_ref().is_some_and(|path| {
+            suggested.contains(path) || replaced.0.contains(path) && !added.contains(path)
+        });
+        suggested.extend(mistake.suggested_key());
         if !follows && !mistakes.contains(&mistake) {
             mistakes.push(mistake);
         }
         // The other values of the table are checked, too.
-        if let Some(name) = missing {
-            let mut path = keys.clone();
-            path.push(name.clone());
-            if added.insert(path.clone()) && add_missing(table, defaults, &keys, &name) {
-                replaced.insert(&path);
-                continue;
-            }
+        if let Some(path) = missing
+            && added.insert(path.clone())
+            && add_missing(table, defaults, &path)
+        {
+            replaced.insert(&path);
+            continue;
         }
         // If a value has its default already, the mistake is in the table around it.
         let mut around = (1..=keys.len()).rev().filter_map(|length| keys.get(..length));
@@ -78,9 +75,10 @@ pub(super) fn decode(
     (None, mistakes)
 }
 
-/// Adds a key that is missing in a table, with the value that it has in another table of the same section: the key of a
-/// model with that of a model of the defaults. Returns whether there is one.
-fn add_missing(table: &mut Table, defaults: &Table, keys: &[String], name: &str) -> bool {
+/// Adds a missing key with the value that it has in another table of the same section: the key of a model with that of a
+/// model of the defaults. Returns whether there is one.
+fn add_missing(table: &mut Table, defaults: &Table, path: &[String]) -> bool {
+    let Some((name, keys)) = path.split_last() else { return false };
     let Some((_, section)) = keys.split_last() else { return false };
     let mut defaults = Some(defaults);
     for key in section {
@@ -93,7 +91,7 @@ fn add_missing(table: &mut Table, defaults: &Table, keys: &[String], name: &str)
         let Some(Value::Table(inner)) = table.get_mut(key) else { return false };
         table = inner;
     }
-    table.insert(name.to_owned(), value.clone()).is_none()
+    table.insert(name.clone(), value.clone()).is_none()
 }
 
 /// Replaces a value by its default, or removes it if it has none. Returns whether this changed anything.
@@ -221,6 +219,21 @@ every = \"soon\"
     }
 
     #[test]
+    fn missing_keys_are_reported_with_other_mistakes_of_their_table() {
+        let unknown = "[models.x]\nprovidr = \"heuristic\"\nprice = 3\n";
+        insta::assert_snapshot!(mistakes(Some(unknown), &[]), @r"
+        config.toml:1:9: `models.x`: `id` is missing here; add a line `id = …`
+        config.toml:2:1: `models.x.providr`: unknown key `providr`; did you mean `provider`?
+        config.toml:3:1: `models.x.price`: unknown key `price`; known here: `provider`, `id`, `input-price`, `output-price`, `cache-write-price`, `cache-read-price`, `context`
+        ");
+        insta::assert_snapshot!(mistakes(Some("[models.x]\nprovider = 5\n"), &[]), @r"
+        config.toml:1:9: `models.x`: `id` is missing here; add a line `id = …`
+        config.toml:2:1: `models.x.provider`: cannot be the number `5`; give text in quotes
+        ");
+        insta::assert_snapshot!(mistakes(Some("[providers.x]\nadress = \"\"\n"), &[]).lines().next().unwrap(), @"config.toml:1:12: `providers.x`: `kind` is missing here; add a line `kind = …`");
+    }
+
+    #[test]
     fn a_value_of_a_variable_that_the_file_also_has_names_the_variable() {
         let text = "[list]\nlimit = 5\n";
         insta::assert_snapshot!(mistakes(Some(text), &[("POC_MEMORY__LIST__LIMIT", "0")]), @"`POC_MEMORY__LIST__LIMIT`: cannot be 0; give 1 to 1000; 20 is usual");
@@ -277,6 +290,32 @@ static = { strong = 1, weak = 2.5 }
     fn a_provider_with_a_mistake_in_a_variable_is_not_missing() {
         let text = "[models.x]\nprovider = \"p\"\nid = \"m\"\n";
         insta::assert_snapshot!(mistakes(Some(text), &[("POC_MEMORY__PROVIDERS__P__KIND", "openia")]), @"`POC_MEMORY__PROVIDERS__P__KIND`: unknown value `openia`; did you mean `openai`?");
+    }
+
+    #[test]
+    fn addresses_of_servers_are_checked_with_the_other_values() {
+        let text = "\
+[embedder]
+kind = \"hash\"
+url = \"\"
+[hub]
+url = \"https://me:secret@example.org\"
+[notify]
+webhook = \"\"
+[list]
+limit = 0
+[providers.mine]
+kind = \"openai\"
+base-url = \"localhost:1234\"
+";
+        let variables = [("POC_MEMORY__PROVIDERS__OLLAMA__BASE_URL", "127.0.0.1:11434")];
+        insta::assert_snapshot!(mistakes(Some(text), &variables), @r"
+        config.toml:3:1: `embedder.url`: the value is not an address; give one that begins with `http://` or `https://`, such as `https://example.org/path`
+        config.toml:5:1: `hub.url`: the address contains a user or a password; leave them out, because messages show the address
+        config.toml:9:1: `list.limit`: cannot be 0; give 1 to 1000; 20 is usual
+        config.toml:12:1: `providers.mine.base-url`: the value is not an address; give one that begins with `http://` or `https://`, such as `https://example.org/path`
+        `POC_MEMORY__PROVIDERS__OLLAMA__BASE_URL`: the value is not an address; give one that begins with `http://` or `https://`, such as `https://example.org/path`
+        ");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Layers of TOML settings: merges them, and locates errors in them.
 
 use super::sections::Config;
-use super::serde_message::rewrite;
+use super::serde_message::{rewrite, suggested_name};
 use super::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use serde_path_to_error::Segment;
@@ -37,6 +37,14 @@ impl SettingDiagnostic {
     /// The key that is missing in the table with these keys; `None` for another mistake.
     pub(super) fn missing_key(&self) -> Option<&str> {
         self.message.strip_prefix("missing field ").map(|name| name.trim().trim_matches('`'))
+    }
+
+    /// The path of the known key that the error about an unknown one suggests; `None` for another mistake, or if no key
+    /// is similar.
+    pub(super) fn suggested_key(&self) -> Option<Vec<String>> {
+        let name = suggested_name(&self.message)?;
+        let (_, table) = self.keys.split_last()?;
+        Some([table, &[name]].concat())
     }
 
     fn error(&self) -> Error {

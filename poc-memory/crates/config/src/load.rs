@@ -2,6 +2,7 @@
 
 use super::bounds;
 use super::defaults::{DEFAULTS, default_table};
+use super::endpoint;
 use super::error_recovery::{self, MAX_MISTAKES, ReplacedValues};
 use super::layer::{deserialize, location_of, merge, put, read, scalar, variable_path, variables};
 use super::sections::Config;
@@ -137,13 +138,9 @@ impl Config {
                     .field(format!("models.{name}.provider")),
             )
         }));
-        let single = [
-            self.embedder.check(),
-            self.nodes.check(),
-            self.consolidate.schedule().map(drop),
-            self.notify.check(),
-        ];
+        let single = [self.embedder.check(), self.nodes.check(), self.consolidate.schedule().map(drop)];
         errors.extend(single.into_iter().filter_map(Result::err));
+        errors.extend(endpoint::invalid_addresses(self));
         errors.extend(self.tenant_schema.invalid_keys());
         errors.extend(self.rest.invalid_names());
         // Values that must fit together are compared only in tables without another mistake. If one of them is wrong,

@@ -2,11 +2,11 @@
 
 use super::bounds;
 use super::toml_document::unknown_name_hint;
+use poc_graph::similar;
 
 /// Converts a message of serde about a key to a message and a hint.
 pub(super) fn rewrite(message: &str, key: &str) -> (String, Option<String>) {
     let message = message.trim();
-    let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let names = quoted(rest);
         return unknown("unknown key", &names, "known here");
@@ -31,6 +31,19 @@ pub(super) fn rewrite(message: &str, key: &str) -> (String, Option<String>) {
         Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
         None => (message.to_owned(), None),
     }
+}
+
+/// The known name that is most similar to the unknown key of a message of serde; `None` if none is similar, or for another
+/// message.
+pub(super) fn suggested_name(message: &str) -> Option<String> {
+    let names = quoted(message.trim().strip_prefix("unknown field ")?);
+    let (name, known) = names.split_first()?;
+    similar::closest(name, known.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// The texts in backticks.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
 /// The message and the hint for an unknown name.
