@@ -384,6 +384,9 @@ const MAX_RERUNS: usize = 10;
 /// Maximum delay of a rerun.
 const LONGEST_WAIT: Span = Span(30 * Span::DAY.0);
 
+/// The value of `freshness.window` that derives the window from the pipeline and the schedule.
+const AUTO: &str = "auto";
+
 /// Values of `prompt.on-overflow`, and whether each drops nodes.
 const ON_OVERFLOW: [(&str, bool); 2] = [("drop-tail", true), ("fail", false)];
 

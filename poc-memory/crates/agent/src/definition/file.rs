@@ -1,10 +1,12 @@
 //! Typed access to the tables of an agent file. Every value is looked up in the file, then in the defaults;
 //! every diagnostic is collected with its line and column.
 
+use super::AUTO;
 use super::key_spec::{Bound, KeySpec, ValueType};
 use super::keys;
 use poc_config::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::time::Span;
 use poc_graph::{plural, similar};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -416,10 +418,26 @@ impl FromToml for f64 {
     }
 }
 
-impl FromToml for poc_graph::time::Span {
+/// The text of a duration, which may be a bare number of seconds, as in the settings.
+pub(super) struct DurationText(pub(super) String);
+
+impl FromToml for DurationText {
     fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
-        let text = value.as_str().ok_or(ReadError::Type)?;
-        poc_graph::time::Span::parse(text).map_err(|error| ReadError::Value(error.into()))
+        match value {
+            DeValue::String(text) => Ok(DurationText(text.to_string())),
+            DeValue::Integer(number) => {
+                let seconds = i64::from_str_radix(number.as_str(), number.radix());
+                Ok(DurationText(seconds.map_or_else(|_| number.to_string(), |seconds| seconds.to_string())))
+            }
+            _ => Err(ReadError::Type),
+        }
+    }
+}
+
+impl FromToml for Span {
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
+        let DurationText(text) = DurationText::read(value)?;
+        Span::parse(&text).map_err(|error| ReadError::Value(error.into()))
     }
 
     fn fits(&self, takes: ValueType) -> bool {
@@ -427,12 +445,23 @@ impl FromToml for poc_graph::time::Span {
     }
 }
 
-impl FromToml for Vec<WithOffset<String>> {
+/// A duration, or `None` for [`AUTO`].
+impl FromToml for Option<Span> {
     fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
-        let place = |item: &Spanned<DeValue<'_>>| -> Result<WithOffset<String>, ReadError> {
+        match value.as_str() {
+            Some(AUTO) => Ok(None),
+            _ => Span::read(value).map(Some),
+        }
+    }
+}
+
+/// A list of texts or of [`DurationText`].
+impl<T: FromToml> FromToml for Vec<WithOffset<T>> {
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
+        let place = |item: &Spanned<DeValue<'_>>| -> Result<WithOffset<T>, ReadError> {
             let offset = item.span().start;
             let wrong = |_| ReadError::Item(offset, item.get_ref().type_str());
-            Ok(WithOffset { value: String::read(item.get_ref()).map_err(wrong)?, offset })
+            Ok(WithOffset { value: T::read(item.get_ref()).map_err(wrong)?, offset })
         };
         value.as_array().ok_or(ReadError::Type)?.iter().map(place).collect()
     }

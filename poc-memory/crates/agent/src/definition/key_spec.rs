@@ -71,6 +71,9 @@ pub enum Bound {
     Above,
 }
 
+/// How a duration is written.
+const DURATION_EXAMPLES: &str = "such as \"7d\", \"24h\", \"30m\" or \"45s\"; a bare number is seconds";
+
 /// The upper bound of a count that has none: the largest integer of TOML.
 pub(super) const UNBOUNDED: usize = i64::MAX as usize;
 
@@ -109,11 +112,11 @@ impl ValueType {
             ValueType::Number(min, Bound::Above) => format!("a number above {min}"),
             ValueType::Share => "a number above 0, at most 1".into(),
             ValueType::Duration(min) => {
-                let above = if min > 0 { " above zero" } else { "" };
-                format!("a duration{above} in quotes, such as \"7d\", \"24h\", \"30m\" or \"45s\"")
+                let above = if min > 0 { " above zero," } else { "" };
+                format!("a duration{above} {DURATION_EXAMPLES}")
             }
             ValueType::DurationOr(word) => {
-                format!("\"{word}\" or a duration in quotes, such as \"7d\", \"24h\", \"30m\" or \"45s\"")
+                format!("\"{word}\" or a duration {DURATION_EXAMPLES}")
             }
             ValueType::Durations(max) => {
                 format!("a list of at most {max} durations, such as [\"15m\", \"1h\"]")

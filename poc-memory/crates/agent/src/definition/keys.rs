@@ -4,7 +4,7 @@
 //! are only in `defaults/agent.toml`.
 
 use super::key_spec::{Bound, KeySpec, UNBOUNDED, ValueType};
-use super::{ActionKind, CATCH_UP, MAX_RERUNS, Mode, ON_OVERFLOW, OVERLAP, SUPERSEDE_MODES, Targets};
+use super::{AUTO, ActionKind, CATCH_UP, MAX_RERUNS, Mode, ON_OVERFLOW, OVERLAP, SUPERSEDE_MODES, Targets};
 use crate::template::VARIABLES;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -65,7 +65,7 @@ pub const KEYS: &[KeySpec] = &[
     table("freshness", "When a note that the agent has visited is processed again"),
     key(
         "freshness.window",
-        ValueType::DurationOr("auto"),
+        ValueType::DurationOr(AUTO),
         "A note visited within this time is fresh. `auto`: the duration of `not-visited:` in the pipeline, else \
          nine tenths of the schedule's period, else until the note changes",
     ),

@@ -3,7 +3,7 @@
 mod agent_tests;
 mod prompt;
 
-use super::file::{AgentFileReader, OneOrSeveral, TomlSection, WithOffset};
+use super::file::{AgentFileReader, DurationText, OneOrSeveral, TomlSection, WithOffset};
 use super::tenant_patterns::{self, TenantPattern, TenantPatterns};
 use super::{
     ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, FailureRules, FreshnessRules,
@@ -138,13 +138,8 @@ impl<'a> Reader<'a> {
 
     fn freshness(&self, section: &TomlSection<'a>) -> Option<FreshnessRules> {
         section.refuse_unknown();
-        let window: WithOffset<String> = section.get("window")?;
-        let window = match window.value.as_str() {
-            "auto" => None,
-            _ => Some(section.get::<Span>("window")?.value),
-        };
         Some(FreshnessRules {
-            window,
+            window: section.get("window")?.value,
             min_stale: section.get("min-stale")?.value,
             revisit_on_change: section.get("revisit-on-change")?.value,
             ignore_own_writes: section.get("ignore-own-writes")?.value,
@@ -399,18 +394,18 @@ impl<'a> Reader<'a> {
 
     /// A list of positive durations.
     fn waits(&self, key: &str, section: &TomlSection<'a>) -> Option<Vec<Span>> {
-        let texts: WithOffset<Vec<WithOffset<String>>> = section.get(key)?;
+        let texts: WithOffset<Vec<WithOffset<DurationText>>> = section.get(key)?;
         let mut waits = Vec::new();
-        for text in &texts.value {
-            match Span::parse(&text.value) {
+        for WithOffset { value: DurationText(text), offset } in &texts.value {
+            match Span::parse(text) {
                 Ok(span) if (Span::SECOND..=LONGEST_WAIT).contains(&span) => waits.push(span),
                 Ok(_) => {
-                    let diagnostic = FileDiagnostic::new(format!("`{}` is out of range", text.value));
+                    let diagnostic = FileDiagnostic::new(format!("`{text}` is out of range"));
                     let rule = format!("give a duration from `1s` to `{LONGEST_WAIT}`");
-                    self.file.report(text.offset, diagnostic.hint(rule));
+                    self.file.report(*offset, diagnostic.hint(rule));
                 }
                 Err(error) => {
-                    self.file.report(text.offset, error);
+                    self.file.report(*offset, error);
                 }
             }
         }

@@ -7,6 +7,9 @@ use crate::schedule::Schedule;
 use serde_json::{Map, Value, json};
 use toml::Table;
 
+/// The types of a duration. A bare number is seconds.
+const DURATION_TYPES: [&str; 2] = ["string", "integer"];
+
 /// The pattern of a duration.
 const DURATION: &str = "[0-9]{1,9}(ms|s|m|h|d|w)?";
 
@@ -92,14 +95,18 @@ fn value(takes: ValueType) -> Map<String, Value> {
         ValueType::Number(min, Bound::From) => json!({"type": "number", "minimum": min}),
         ValueType::Number(min, Bound::Above) => json!({"type": "number", "exclusiveMinimum": min}),
         ValueType::Duration(min) => {
-            let pattern = if min > 0 { POSITIVE_DURATION } else { DURATION };
-            json!({"type": "string", "pattern": format!("^{pattern}$"), "examples": ["7d", "24h", "30m", "45s"]})
+            let (pattern, seconds) = if min > 0 { (POSITIVE_DURATION, 1) } else { (DURATION, 0) };
+            let pattern = format!("^{pattern}$");
+            let examples = ["7d", "24h", "30m", "45s"];
+            json!({"type": DURATION_TYPES, "pattern": pattern, "minimum": seconds, "examples": examples})
         }
         ValueType::DurationOr(word) => {
-            json!({"type": "string", "pattern": format!("^({word}|{DURATION})$"), "examples": [word, "7d"]})
+            let pattern = format!("^({word}|{DURATION})$");
+            json!({"type": DURATION_TYPES, "pattern": pattern, "minimum": 0, "examples": [word, "7d"]})
         }
         ValueType::Durations(max) => {
-            let item = json!({"type": "string", "pattern": format!("^({POSITIVE_DURATION})$")});
+            let pattern = format!("^({POSITIVE_DURATION})$");
+            let item = json!({"type": DURATION_TYPES, "pattern": pattern, "minimum": 1});
             json!({"type": "array", "items": item, "maxItems": max})
         }
         ValueType::OneOf(words) => json!({"enum": words()}),

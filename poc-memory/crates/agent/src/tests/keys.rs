@@ -8,6 +8,7 @@ use crate::embedded::{self, BundledFile};
 use crate::schedule::Schedule;
 use poc_config::Config;
 use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::time::Span;
 use poc_search::query::Names;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -81,13 +82,13 @@ fn samples(path: &str, takes: ValueType) -> (Vec<Json>, Vec<Json>) {
         ValueType::Number(min, _) => (json!([min + 0.25, 3]), json!([min - 1.0, "1", true])),
         ValueType::Share => (json!([0.25, 1]), json!([0, 1.01, 7, "1", true])),
         ValueType::Duration(0) => {
-            (json!(["0s", "7d", "30m", "5", "300ms"]), json!(["soon", "-1s", 5, "7 d", ""]))
+            (json!(["0s", "7d", "30m", "5", "300ms", 0, 5]), json!(["soon", "-1s", -1, 1.5, "7 d", ""]))
         }
-        ValueType::Duration(_) => (json!(["1s", "030m", "2w"]), json!(["0s", "000", "soon", 5])),
-        ValueType::DurationOr(word) => (json!([word, "7d", "5"]), json!(["soon", 5, ""])),
+        ValueType::Duration(_) => (json!(["1s", "030m", "2w", 5]), json!(["0s", "000", "soon", 0, 1.5])),
+        ValueType::DurationOr(word) => (json!([word, "7d", "5", 5]), json!(["soon", -1, 1.5, ""])),
         ValueType::Durations(max) => (
-            json!([[], ["15m", "1h"], vec!["1s"; max]]),
-            json!([["soon"], ["0s"], "15m", [15], vec!["1s"; max + 1]]),
+            json!([[], ["15m", "1h", 15], vec!["1s"; max]]),
+            json!([["soon"], ["0s"], "15m", 15, [0], [1.5], vec!["1s"; max + 1]]),
         ),
         ValueType::OneOf(words) => (json!(words()), json!(["nothing of the kind", 5, ""])),
         ValueType::SomeOf(words) => (
@@ -133,6 +134,16 @@ fn reader_and_schema_accept_the_same_files() {
         let text = with(&format!("{}-not", key.path), &json!("x"));
         assert!(read(&text).is_err(), "{text}");
         assert_ne!(schema_says(&text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn a_bare_number_is_seconds_with_and_without_quotes() {
+    for seconds in [json!(90), json!("90"), json!("90s")] {
+        let read = |path: &str, value: &Json| read(&with(path, value)).unwrap();
+        assert_eq!(read("execution.timeout", &seconds).execution.timeout, Span(90_000));
+        assert_eq!(read("freshness.window", &seconds).freshness.window, Some(Span(90_000)));
+        assert_eq!(read("retry.rerun", &json!([seconds])).retry.rerun, [Span(90_000)]);
     }
 }
 

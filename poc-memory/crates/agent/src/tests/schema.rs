@@ -29,14 +29,9 @@ fn keyword_holds(
         |is: fn(f64, f64) -> bool| value.as_f64().is_none_or(|value| is(value, says.as_f64().unwrap()));
     match word {
         "$schema" | "title" | "description" | "default" | "examples" => true,
-        "type" => match says.as_str().unwrap() {
-            "object" => value.is_object(),
-            "array" => value.is_array(),
-            "string" => value.is_string(),
-            "boolean" => value.is_boolean(),
-            "number" => value.is_number(),
-            "integer" => value.is_i64() || value.is_u64(),
-            other => panic!("the type {other}"),
+        "type" => match says {
+            Value::Array(types) => types.iter().any(|says| is_of_type(says.as_str().unwrap(), value)),
+            says => is_of_type(says.as_str().unwrap(), value),
         },
         "properties" => {
             for (name, schema) in says.as_object().unwrap() {
@@ -92,5 +87,17 @@ fn keyword_holds(
             items.iter().enumerate().all(|(at, item)| !items[..at].contains(item)) || says == false
         }),
         other => panic!("the word {other}"),
+    }
+}
+
+fn is_of_type(name: &str, value: &Value) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        other => panic!("the type {other}"),
     }
 }

@@ -21,7 +21,7 @@ fn a_value_of_the_wrong_type_names_the_right_one() {
         ("\"daily\"", "{ every = \"6h\" }"),
         ("[query]", "[query]\nmin-results = \"1\""),
         ("[query]", "[query]\nmax-results = 1.5"),
-        ("[execution]", "[execution]\ntimeout = 300"),
+        ("[execution]", "[execution]\ntimeout = 1.5"),
         ("[execution]", "[limits]\nprotect = \"provenance:manual\"\n[execution]"),
         ("[execution]", "[limits]\nweight = 5\n[execution]"),
         ("[execution]", "[limits.weight]\nmax-delta = \"0.2\"\n[execution]"),
@@ -76,9 +76,9 @@ fn a_value_of_the_wrong_type_names_the_right_one() {
     max-results = 1.5
       4:15: `query.max-results` is a float
          → give a whole number from 1 up
-    timeout = 300
-      11:11: `execution.timeout` is an integer
-         → give a duration above zero in quotes, such as "7d", "24h", "30m" or "45s"
+    timeout = 1.5
+      11:11: `execution.timeout` is a float
+         → give a duration above zero, such as "7d", "24h", "30m" or "45s"; a bare number is seconds
     [execution]
       11:11: `limits.protect` is a string
          → give a list of filters, such as ["provenance:manual"]
@@ -178,7 +178,7 @@ fn an_unknown_key_has_a_suggestion() {
          → did you mean `pipeline`?
     [query]
       4:1: `freshness.window` is a table
-         → give "auto" or a duration in quotes, such as "7d", "24h", "30m" or "45s"
+         → give "auto" or a duration such as "7d", "24h", "30m" or "45s"; a bare number is seconds
     "#);
 }
 
@@ -193,6 +193,8 @@ fn a_value_out_of_range_names_the_range() {
         ("[query]", "[freshness]\nwindow = \"soon\"\n[query]"),
         ("[query]", "[freshness]\nwindow = \"7 days\"\n[query]"),
         ("[execution]", "[execution]\ntimeout = \"0s\""),
+        ("[execution]", "[execution]\ntimeout = 0"),
+        ("[execution]", "[execution]\ntimeout = -5"),
         ("[execution]", "[execution]\ntimeout = \"5 min\""),
         ("[execution]", "[limits.weight]\nmax-delta = 0\n[execution]"),
         ("[execution]", "[limits.weight]\nmax-delta = inf\n[execution]"),
@@ -206,6 +208,7 @@ fn a_value_out_of_range_names_the_range() {
         ("[execution]", "[retry]\nrepair = 11\n[execution]"),
         ("[execution]", "[retry]\nrerun = \"1h\"\n[execution]"),
         ("[execution]", "[retry]\nrerun = [\"1h\", \"60d\"]\n[execution]"),
+        ("[execution]", "[retry]\nrerun = [0, -1, \"soon\"]\n[execution]"),
         ("[execution]", "[failure]\npause-after = 1001\n[execution]"),
         ("[execution]", "[schedule]\ntimezone = \"Vienna\"\n[execution]"),
         ("[execution]", "[schedule]\ntimezone = \"CEST\"\n[execution]"),
@@ -242,7 +245,13 @@ fn a_value_out_of_range_names_the_range() {
          → write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
     timeout = "0s"
       11:11: `execution.timeout` cannot be `0s`
-         → give a duration above zero in quotes, such as "7d", "24h", "30m" or "45s"
+         → give a duration above zero, such as "7d", "24h", "30m" or "45s"; a bare number is seconds
+    timeout = 0
+      11:11: `execution.timeout` cannot be `0`
+         → give a duration above zero, such as "7d", "24h", "30m" or "45s"; a bare number is seconds
+    timeout = -5
+      11:11: `-5` is not a duration
+         → write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
     timeout = "5 min"
       11:11: `5 min` is not a duration
          → write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
@@ -284,6 +293,13 @@ fn a_value_out_of_range_names_the_range() {
     [execution]
       11:16: `60d` is out of range
          → give a duration from `1s` to `30d`
+    [execution]
+      11:10: `0` is out of range
+         → give a duration from `1s` to `30d`
+      11:13: `-1` is not a duration
+         → write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
+      11:17: `soon` is not a duration
+         → write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
     [execution]
       11:15: `failure.pause-after` cannot be `1001`
          → give a whole number from 0 to 1000
