@@ -389,6 +389,20 @@ fn what_cannot_be_captured_of_a_session_is_named() {
     );
     // The other lines are captured.
     assert_eq!(world.json(&["search", "-p", "all | type:episodic"])["results"].as_array().unwrap().len(), 1);
+    // Later captures skip the line. It stays a problem until the transcript is replaced by one without it.
+    for number in 1..=2 {
+        session.turn(number, "And the retries?", "Three times, then the queue of failures.");
+        world.until(WAIT_LIMIT, &["search", "-p", "all | type:episodic"], |found| {
+            found["results"].as_array().unwrap().len() == number + 1
+        });
+    }
+    let problems = world.json(&["daemon", "status"])["problems"].to_string();
+    assert!(
+        problems.contains("line 3: it is not JSON") && problems.contains("listed for 7 days"),
+        "{problems}"
+    );
+    std::fs::write(&session.transcript, text).unwrap();
+    world.until(WAIT_LIMIT, &["daemon", "status"], |status| status["problems"] == json!([]));
 }
 
 #[test]

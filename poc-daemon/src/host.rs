@@ -111,7 +111,7 @@ impl Daemon for DaemonState {
     }
 
     fn capture_failure(&self, transcript: &Path) -> Option<String> {
-        self.capture_failures.of(transcript)
+        self.capture_failures.of(transcript, self.memory.now())
     }
 
     fn vaults_changed(&self) {

@@ -36,7 +36,7 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
     found.problems.extend(low_space(state));
     found.problems.extend(verification::problems(&memory.paths.verification()));
     found.problems.extend(catalog.problems.iter().cloned());
-    found.problems.extend(state.capture_failures.problems());
+    found.problems.extend(state.capture_failures.problems(memory.now()));
     // The daemon that runs has its tokens in memory, and the next one could not read them.
     let tokens = token_files::start_problems(&memory.paths, &memory.config);
     found.problems.extend(tokens.iter().map(ToString::to_string));

@@ -80,12 +80,8 @@ fn capture(state: &DaemonState, transcript: &Path) {
             if !report.secrets.is_empty() {
                 tracing::info!(secrets = report.secrets.total(), "replaced in `{shown}`");
             }
-            if report.is_read {
-                let failures =
-                    report.failed.iter().map(|(place, error)| format!("{place}: {}", error.line()));
-                for failure in state.capture_failures.record(transcript, failures.collect()) {
-                    tracing::warn!("`{shown}`, {failure}");
-                }
+            for failure in state.capture_failures.record(transcript, &report, state.memory.now()) {
+                tracing::warn!("`{shown}`, {failure}");
             }
         }
         // A hook names the transcript of a session before its first line is written, and some sessions never
@@ -98,8 +94,8 @@ fn capture(state: &DaemonState, transcript: &Path) {
         // A daemon that stops ends the capture, and the next one continues.
         Err(error) if cancellation::is_cancellation(&error) => {}
         Err(error) => {
-            for failure in state.capture_failures.record(transcript, vec![error.line()]) {
-                tracing::warn!("`{shown}` was not captured: {failure}");
+            if state.capture_failures.record_error(transcript, &error, state.memory.now()) {
+                tracing::warn!("`{shown}` was not captured: {}", error.line());
             }
         }
     }

@@ -32,6 +32,8 @@ pub struct CaptureOptions {
 pub struct CaptureReport {
     /// Whether the transcript was read; false if there was nothing new.
     pub is_read: bool,
+    /// The number of the line at which reading began, from 1. Failures of earlier lines are only in earlier reports.
+    pub first_line: u64,
     /// New notes.
     pub inserted: u64,
     /// Number of notes that got a new version because their turn has grown.
@@ -124,6 +126,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     }
     Ok(CaptureReport {
         is_read: true,
+        first_line: position.map_or(1, |position| position.turn.line),
         inserted: report.inserted,
         updated: report.updated,
         skipped: report.skipped,
