@@ -94,15 +94,38 @@ pub fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
     Some((seq, bytes))
 }
 
-/// Whether the file exists but its length or checksum is wrong. Its fingerprint is not checked.
-pub fn is_damaged(path: &Path) -> bool {
+/// The state of a file on the disk.
+#[derive(Debug)]
+pub(crate) enum FileState {
+    /// There is no such file.
+    Missing,
+    /// Length and checksum are right.
+    Intact,
+    /// Length or checksum is wrong.
+    Damaged,
+    /// It cannot be read, for example because of its permissions. Its content may be intact.
+    Unreadable(std::io::Error),
+}
+
+/// Reads the whole file. Its fingerprint is not checked.
+pub(crate) fn state(path: &Path) -> FileState {
     match fs::read(path) {
         Ok(bytes) => {
             let fingerprint = bytes.get(8..40).and_then(|fingerprint| fingerprint.first_chunk::<32>());
-            fingerprint.is_none_or(|fingerprint| check(&bytes, Fingerprint(*fingerprint)).is_none())
+            match fingerprint.and_then(|fingerprint| check(&bytes, Fingerprint(*fingerprint))) {
+                Some(_) => FileState::Intact,
+                None => FileState::Damaged,
+            }
         }
-        Err(error) => error.kind() != ErrorKind::NotFound,
+        Err(error) if error.kind() == ErrorKind::NotFound => FileState::Missing,
+        Err(error) => FileState::Unreadable(error),
     }
+}
+
+/// Whether the file exists but is of no use: its length or checksum is wrong, or it cannot be read. Its fingerprint is
+/// not checked.
+pub fn is_damaged(path: &Path) -> bool {
+    matches!(state(path), FileState::Damaged | FileState::Unreadable(_))
 }
 
 /// The sequence number in the header of the file. The rest of the file is neither read nor checked.
@@ -178,6 +201,20 @@ mod tests {
         assert_eq!(read(&path, fingerprint), Some((7, b"onetwo".to_vec())));
         assert_eq!(read(&path, Fingerprint::of("b")), None);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_not_damaged() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        assert!(matches!(state(&path), FileState::Missing));
+        write(&path, Fingerprint::of("a"), 7, &[b"one"]).unwrap();
+        assert!(matches!(state(&path), FileState::Intact));
+        fs::write(&path, "garbage").unwrap();
+        assert!(matches!(state(&path), FileState::Damaged));
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(state(&path), FileState::Unreadable(_)));
     }
 
     proptest! {

@@ -5,6 +5,7 @@ mod damaged;
 mod damaged_copy;
 mod record_folder;
 
+use super::atomic_file::{self, FileState};
 use super::catch_up::{self, CatchUpSources};
 use super::compact;
 use super::compactor::Compactor;
@@ -34,7 +35,7 @@ use super::tenant_views::TenantViews;
 use super::view_file::SavedViews;
 use super::views::StoreViews;
 use super::writer_state::WriterState;
-use super::{atomic_file, disk, repair, view_file, watchdog};
+use super::{disk, repair, view_file, watchdog};
 use damaged::DamagedStore;
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
@@ -185,16 +186,23 @@ pub(super) fn open(
     let opener = EngineOpener::start(move || records.open(|| receiver.recv().unwrap_or(false)))?;
     // The thread catches its own panics.
     let saved = saved.join().ok().flatten();
-    let is_view_damaged = saved.is_none() && atomic_file::is_damaged(&directory.join(view_file::NAME));
+    let view = directory.join(view_file::NAME);
+    let view_state = if saved.is_none() { atomic_file::state(&view) } else { FileState::Intact };
     // `load_views` drops the sender, so it is dropped before the opener, which waits for its thread.
     let mut views = load_views(saved, &resumed.log, &opener.engine(), needs_views)?;
-    if is_view_damaged {
-        let path = directory.join(view_file::NAME);
-        // Otherwise a verification would report it as damaged until the next checkpoint, which replaces it.
-        let _ = atomic_file::remove(&path);
-        rebuilt.add(path);
-        // The file is written when the store is closed, even if it is small.
-        views.unsaved = views.unsaved.max(CHECKPOINT_MIN_CHANGES);
+    match view_state {
+        FileState::Damaged => {
+            // Otherwise a verification would report it as damaged until the next checkpoint, which replaces it.
+            let _ = atomic_file::remove(&view);
+            rebuilt.add(view);
+            // The file is written when the store is closed, even if it is small.
+            views.unsaved = views.unsaved.max(CHECKPOINT_MIN_CHANGES);
+        }
+        FileState::Unreadable(error) => resumed.messages.push(format!(
+            "the file `{}` cannot be read, so the view was built from the records: {error}",
+            view.display()
+        )),
+        FileState::Missing | FileState::Intact => {}
     }
     if resumed.reason.is_none() {
         compact::clean_up(directory);

@@ -3,7 +3,7 @@
 //! Nothing is lost with such a file, but its damage may be the first sign of a failing disk. A missing file and one of
 //! an earlier format are built as well, and are not damaged.
 
-use super::atomic_file;
+use super::atomic_file::{self, FileState};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 
@@ -39,8 +39,12 @@ impl RebuiltFiles {
 
     /// Adds a file if it exists and its checksum is wrong.
     pub(super) fn add_if_damaged(&self, path: &Path) {
-        if atomic_file::is_damaged(path) {
-            self.add(path.to_owned());
+        match atomic_file::state(path) {
+            FileState::Damaged => self.add(path.to_owned()),
+            FileState::Unreadable(error) => {
+                tracing::warn!("the file `{}` cannot be read: {error}", path.display());
+            }
+            FileState::Missing | FileState::Intact => {}
         }
     }
 

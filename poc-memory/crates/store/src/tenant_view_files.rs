@@ -6,7 +6,7 @@
 //! too old or from another log is ignored, and replaced or deleted at the next checkpoint. A damaged file is deleted
 //! when it is read.
 
-use super::atomic_file::{self, Fingerprint};
+use super::atomic_file::{self, FileState, Fingerprint};
 use super::catch_up;
 use super::log::{Log, SyncedLog};
 use super::rebuilt_files::RebuiltFiles;
@@ -121,11 +121,18 @@ impl TenantViewFiles {
         }
         let (seq, view) = self.read(tenant, counts.seq).unzip();
         let path = self.path(tenant);
-        if seq.is_none() && atomic_file::is_damaged(&path) {
-            // The next checkpoint writes a missing file, and replaces one that cannot be deleted. After a power cut, it
-            // does not matter whether the file is there.
-            let _ = fs::remove_file(&path);
-            self.rebuilt.add(path);
+        let state = if seq.is_none() { atomic_file::state(&path) } else { FileState::Intact };
+        match state {
+            FileState::Damaged => {
+                // The next checkpoint writes a missing file, and replaces one that cannot be deleted. After a power cut,
+                // it does not matter whether the file is there.
+                let _ = fs::remove_file(&path);
+                self.rebuilt.add(path);
+            }
+            FileState::Unreadable(error) => {
+                tracing::warn!("the file `{}` cannot be read: {error}", path.display());
+            }
+            FileState::Missing | FileState::Intact => {}
         }
         self.states.lock().files.insert(tenant, seq);
         view

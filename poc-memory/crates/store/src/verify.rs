@@ -9,7 +9,8 @@ mod records;
 mod segments;
 mod views;
 
-use super::{ReadOnlyReason, Store, atomic_file, derived_files};
+use super::atomic_file::{self, FileState};
+use super::{ReadOnlyReason, Store, derived_files};
 use poc_graph::error::{Error, Result};
 use std::path::PathBuf;
 
@@ -176,10 +177,15 @@ impl Verifier<'_> {
         paths.into_iter().map(part).collect()
     }
 
-    /// Returns a diagnostic if a file with a checksum is damaged.
+    /// Returns a diagnostic if a file with a checksum is damaged or cannot be read.
     fn check_file(&self, part: StorePart, file: &str) -> Option<DamagedPart> {
-        atomic_file::is_damaged(&self.store.shared.directory.join(file))
-            .then(|| self.finding(part, file, WRONG_CHECKSUM))
+        match atomic_file::state(&self.store.shared.directory.join(file)) {
+            FileState::Damaged => Some(self.finding(part, file, WRONG_CHECKSUM)),
+            FileState::Unreadable(error) => {
+                Some(self.finding(part, file, format!("it cannot be read: {error}")))
+            }
+            FileState::Missing | FileState::Intact => None,
+        }
     }
 }
 

@@ -256,6 +256,42 @@ fn a_damaged_view_of_a_tenant_is_named_once_as_rebuilt() {
     assert!(path.exists() && !atomic_file::is_damaged(&path));
 }
 
+/// Such a file may be intact, so it is neither deleted nor called damaged.
+#[test]
+fn views_that_cannot_be_read_are_named_and_stay() {
+    // Following a link to itself fails, also for an administrator.
+    let make_unreadable = |path: &Path| {
+        fs::remove_file(path).unwrap();
+        std::os::unix::fs::symlink(path.file_name().unwrap(), path).unwrap();
+    };
+    let (folder, _, view) = closed();
+    let path = folder.path().join("view");
+    make_unreadable(&path);
+    let store = open_in(&folder, options()).unwrap();
+    let recovery = store.recovery();
+    assert_eq!(recovery.rebuilt, Vec::<String>::new());
+    let start =
+        format!("the file `{}` cannot be read, so the view was built from the records: ", path.display());
+    assert!(matches!(&recovery.messages[..], [line] if line.starts_with(&start)), "{recovery:?}");
+    assert!(path.is_symlink());
+    assert_eq!(view_contents(&store.view()), view);
+    let named = found(&store);
+    assert!(matches!(&named[..], [line] if line.starts_with("view: it cannot be read: ")), "{named:?}");
+    drop(store.for_tenant(&tuple(1)).view());
+    store.checkpoint().unwrap();
+    drop(store);
+    let path = files(&folder.path().join(crate::tenant_view_files::FOLDER)).pop().unwrap();
+    make_unreadable(&path);
+    let store = open_in(&folder, options()).unwrap();
+    let damaged = store.verify(&QUIET).unwrap();
+    let is_named = |part: &DamagedPart| {
+        part.path == path && !part.is_rebuilt && part.message.starts_with("it cannot be read: ")
+    };
+    assert!(matches!(&damaged[..], [part] if is_named(part)), "{damaged:?}");
+    assert!(path.is_symlink());
+    assert_eq!(store.recovery().rebuilt, Vec::<String>::new());
+}
+
 /// A small store saves little when it is closed, but a damaged file is replaced.
 #[test]
 fn a_damaged_view_of_a_small_store_is_replaced_when_the_store_is_closed() {
