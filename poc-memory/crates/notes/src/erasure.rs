@@ -24,8 +24,8 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node, NodeId, cancellation, normal_key};
 use poc_store::{
-    CompactionCallbacks, QuarantineNote, Record, Records, Table, delete_quarantine_part,
-    for_each_quarantine_record, quarantine_contents, quarantine_names, repair_folders,
+    CompactionCallbacks, QuarantineNote, Record, Records, Store, Table, delete_quarantine_part,
+    for_each_quarantine_record, is_replaced_copy, quarantine_contents, quarantine_names, repair_folders,
 };
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -176,7 +176,7 @@ fn erase(
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<ErasureReport> {
     let store = &memory.store;
-    let quarantine = quarantine_with(&memory.paths.store(), texts).map_err(not_erased)?;
+    let quarantine = quarantine_with(memory, texts).map_err(not_erased)?;
     require_no_only_copies(memory, &quarantine, texts).map_err(not_erased)?;
     // Files are searched before the compaction, because the texts of an interrupted erasure are read from the
     // history, which the compaction deletes.
@@ -317,7 +317,7 @@ fn remove_late_run_files(folder: &Path, texts: &ErasedTexts) -> LateRunFiles {
 pub fn check_erasable(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     let mut all = unfinished::texts(memory)?;
     all.append(texts.clone());
-    require_no_only_copies(memory, &quarantine_with(&memory.paths.store(), &all)?, &all)?;
+    require_no_only_copies(memory, &quarantine_with(memory, &all)?, &all)?;
     files_with(&memory.paths.runs(), &all)?;
     files_with(&vault::copies_folder(&memory.paths), &all).map(drop)
 }
@@ -346,77 +346,104 @@ pub fn quarantine_part_with_note(memory: &Memory, name: &str) -> Result<Option<S
 fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts) -> Result<()> {
     let tenants = memory.store.all_tenants()?;
     for name in parts {
-        let mut lacking = 0;
-        for (tenant, own) in quarantine_contents(&memory.paths.store(), name)? {
-            let present = tenants.iter().find(|own| own.tenant() == tenant);
-            for QuarantineNote { node, deleted } in own.notes {
-                let is_here = match present {
-                    Some(present) => present.node(node.id)?.is_some(),
-                    None => false,
-                };
-                lacking += u64::from(!deleted && !is_here && !texts.are_in_note(&node));
-            }
-            for record in own.records.iter().filter(|record| record.table == Table::Messages) {
-                let message = Message::decode(&record.value)?;
-                let is_here = match present {
-                    Some(present) => present.message(message.id)?.is_some(),
-                    None => false,
-                };
-                lacking += u64::from(!is_here && !texts.are_in(&message.text));
-            }
-        }
+        let lacking =
+            lacking_in(memory, &tenants, name, texts).map_err(|error| with_copy_hint(memory, name, error))?;
         if lacking > 0 {
             let message = format!(
                 "`{name}` in the quarantine contains the text, and also {lacking} notes and messages that the \
                  memory does not have"
             );
-            return Err(Error::conflict(message)
+            let error = Error::conflict(message)
                 .hint(format!(
                     "`poc-memory doctor quarantine restore {name}` restores them, `poc-memory doctor quarantine delete \
                      {name}` deletes them; then erase again"
                 ))
-                .field("erase"));
+                .field("erase");
+            return Err(with_copy_hint(memory, name, error));
         }
     }
     Ok(())
 }
 
-/// The parts of the quarantine of a store that must be deleted for the texts. Pieces of a log and folders of records
-/// are compressed and cannot be searched for a part of a text, so they count as containing it. Data that a repair
-/// replaced is decoded as far as possible.
-fn quarantine_with(store: &Path, texts: &ErasedTexts) -> Result<Vec<String>> {
-    let folder = &store.join("quarantine");
+/// The number of notes and messages that a part of the quarantine has and the memory lacks, except those with the texts.
+fn lacking_in(memory: &Memory, tenants: &[Store], name: &str, texts: &ErasedTexts) -> Result<u64> {
+    let mut lacking = 0;
+    for (tenant, own) in quarantine_contents(&memory.paths.store(), name)? {
+        let present = tenants.iter().find(|own| own.tenant() == tenant);
+        for QuarantineNote { node, deleted } in own.notes {
+            let is_here = match present {
+                Some(present) => present.node(node.id)?.is_some(),
+                None => false,
+            };
+            lacking += u64::from(!deleted && !is_here && !texts.are_in_note(&node));
+        }
+        for record in own.records.iter().filter(|record| record.table == Table::Messages) {
+            let message = Message::decode(&record.value)?;
+            let is_here = match present {
+                Some(present) => present.message(message.id)?.is_some(),
+                None => false,
+            };
+            lacking += u64::from(!is_here && !texts.are_in(&message.text));
+        }
+    }
+    Ok(lacking)
+}
+
+/// An error about a part of the quarantine that stops an erasure. If it is a damaged copy of the memory's shared log, the
+/// hint only says how to delete it: the shared log has replaced it, and what was deleted since then must not return.
+fn with_copy_hint(memory: &Memory, name: &str, error: Error) -> Error {
+    if memory.store.shared_log().is_none() || !is_replaced_copy(&memory.paths.store(), name) {
+        return error;
+    }
+    error.hint(format!(
+        "it is a damaged copy that the shared log has replaced: `poc-memory doctor quarantine delete {name}` deletes \
+         it; then erase again"
+    ))
+}
+
+/// The parts of the quarantine of a memory that must be deleted for the texts.
+fn quarantine_with(memory: &Memory, texts: &ErasedTexts) -> Result<Vec<String>> {
+    let store = &memory.paths.store();
     let repairs = repair_folders(store);
     let mut found = Vec::new();
     for name in quarantine_names(store)? {
-        let path = folder.join(&name);
-        let is_repair = repairs.contains(&name);
-        // Only the path below the quarantine counts, because the folders above it may have any name.
-        let is_compressed = |file: &PathBuf| {
-            let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
-            name.contains(".log") || name.contains("records")
-        };
-        let may_have_them = |file: &PathBuf| -> Result<bool> {
-            if is_compressed(file) {
-                return Ok(!is_repair);
-            }
-            Ok(read_if_present(file)?.is_some_and(|bytes| texts.are_in_bytes(&bytes)))
-        };
-        let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path] };
-        let mut is_found = false;
-        for file in &files {
-            is_found = is_found || may_have_them(file)?;
-        }
-        if is_repair && !is_found {
-            for_each_quarantine_record(store, &name, &mut |table, bytes| {
-                is_found = is_found || texts.are_in_record(table, bytes);
-            })?;
-        }
+        let is_found = may_part_have(store, &name, repairs.contains(&name), texts)
+            .map_err(|error| with_copy_hint(memory, &name, error))?;
         if is_found {
             found.push(name);
         }
     }
     Ok(found)
+}
+
+/// Whether a part of the quarantine of a store may have the texts. Pieces of a log and folders of records are compressed
+/// and cannot be searched for a part of a text, so they count as containing it. Data that a repair replaced is decoded as
+/// far as possible.
+fn may_part_have(store: &Path, name: &str, is_repair: bool, texts: &ErasedTexts) -> Result<bool> {
+    let folder = &store.join("quarantine");
+    let path = folder.join(name);
+    // Only the path below the quarantine counts, because the folders above it may have any name.
+    let is_compressed = |file: &PathBuf| {
+        let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
+        name.contains(".log") || name.contains("records")
+    };
+    let may_have_them = |file: &PathBuf| -> Result<bool> {
+        if is_compressed(file) {
+            return Ok(!is_repair);
+        }
+        Ok(read_if_present(file)?.is_some_and(|bytes| texts.are_in_bytes(&bytes)))
+    };
+    let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path] };
+    let mut is_found = false;
+    for file in &files {
+        is_found = is_found || may_have_them(file)?;
+    }
+    if is_repair && !is_found {
+        for_each_quarantine_record(store, name, &mut |table, bytes| {
+            is_found = is_found || texts.are_in_record(table, bytes);
+        })?;
+    }
+    Ok(is_found)
 }
 
 /// Deletes parts of the quarantine. Returns the names of the repairs that are kept.

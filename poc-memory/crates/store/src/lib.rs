@@ -100,8 +100,9 @@ pub use recovery_report::RecoveryReport;
 pub use repair::{
     IntactContents, QuarantineFile, QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant,
     REPAIR_OP, ReadablePart, Repair, RepairOption, RepairReport, RepairSource, RestorableRecords,
-    delete_quarantine_part, for_each_quarantine_record, has_undoable_repair, quarantine_contents,
-    quarantine_files, quarantine_lost_notes, quarantine_names, quarantine_parts, repair_folders, undo_repair,
+    delete_quarantine_part, for_each_quarantine_record, has_undoable_repair, is_replaced_copy,
+    quarantine_contents, quarantine_files, quarantine_lost_notes, quarantine_names, quarantine_parts,
+    repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{

@@ -122,6 +122,7 @@ pub(super) fn open(
         prefix_end: prefix_end.as_ref(),
         last: log.last(),
         is_copy,
+        unreplaced_copy: repair::unreplaced_copy(directory, is_copy, log.last()),
         heartbeat_timeout,
     };
     let damaged_store = |saved: JoinHandle<Option<SavedViews>>, lock, not_restored| {

@@ -17,8 +17,8 @@ pub(crate) use journal::{complete, is_interrupted};
 pub use quarantine_files::{IntactContents, QuarantineFile, quarantine_files};
 pub use quarantine_parts::{
     QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, RestorableRecords,
-    delete_quarantine_part, for_each_quarantine_record, quarantine_contents, quarantine_lost_notes,
-    quarantine_names, quarantine_parts,
+    delete_quarantine_part, for_each_quarantine_record, is_replaced_copy, quarantine_contents,
+    quarantine_lost_notes, quarantine_names, quarantine_parts,
 };
 
 use crate::catch_up;
@@ -142,6 +142,7 @@ impl Repair {
             prefix_end: prefix_end.as_ref(),
             last,
             is_copy,
+            unreplaced_copy: unreplaced_copy(directory, is_copy, last),
             heartbeat_timeout: HEARTBEAT_TIMEOUT,
         };
         if !suspect.is_damaged()? {
@@ -425,6 +426,17 @@ pub(crate) fn put_copy_aside(directory: &Path) -> Result<String> {
         .map_err(|error| Error::unavailable(format!("the folder of the log cannot be read: {error}")))?;
     journal.save(directory, &[])?;
     journal.run(directory)
+}
+
+/// The folder in the quarantine with the newest damaged copy of a shared log, if the store is no copy and nothing has taken
+/// the place of the damaged one: its log ends with transaction `last`. That is so if the settings no longer name the
+/// shared log when the store is opened for the first time after [`put_copy_aside`].
+pub(crate) fn unreplaced_copy(directory: &Path, is_copy: bool, last: u64) -> Option<String> {
+    // A store that was in use since then has records, even if it has no transaction.
+    if is_copy || last > 0 || directory.join(RECORDS).exists() {
+        return None;
+    }
+    journal::replaced_copies(directory).pop()
 }
 
 /// Whether [`undo_repair`] finds a repair that it can undo.

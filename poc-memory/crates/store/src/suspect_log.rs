@@ -37,19 +37,24 @@ pub(crate) struct SuspectLog<'a> {
     /// Whether it is a copy of a shared log. A copy reads what it has lost from the shared log again. It counts as
     /// damaged only if the records or a view are newer, or if it has wrong bytes that a power failure does not explain.
     pub(crate) is_copy: bool,
+    /// The folder of the quarantine with the damaged copy of a shared log, if neither a new copy nor another store has
+    /// taken its place.
+    pub(crate) unreplaced_copy: Option<String>,
     /// Maximum time between two heartbeats of the record engine.
     pub(crate) heartbeat_timeout: Duration,
 }
 
 impl SuspectLog<'_> {
     /// Whether any intact part of the store is newer than the prefix, or the log is missing although there is a
-    /// quarantine. Otherwise the bytes after the prefix are the end of an interrupted write.
+    /// quarantine, or a damaged copy was moved there and not replaced. Otherwise the bytes after the prefix are the end
+    /// of an interrupted write.
     pub(crate) fn is_damaged(&self) -> Result<bool> {
         Ok(self.newer_parts()?.seq > self.last
             || self.prefix_end.is_some_and(|end| {
                 !self.may_be_unsynced(end) && end.precedes_intact_records().unwrap_or(true)
             })
-            || self.is_missing_despite_quarantine())
+            || self.is_missing_despite_quarantine()
+            || self.unreplaced_copy.is_some())
     }
 
     /// Whether the bytes after the prefix may never have been synced. A copy of a shared log syncs records after they were
@@ -72,6 +77,12 @@ impl SuspectLog<'_> {
 
     /// What is wrong with the log of a damaged store, as a sentence for people.
     pub(crate) fn problem(&self, newer: &NewerParts, has_unusable_records: bool) -> String {
+        if let Some(folder) = &self.unreplaced_copy {
+            return format!(
+                "set `[store] log` again to begin a new copy of the shared log; the damaged one is in \
+                 `quarantine/{folder}` (`poc-memory doctor quarantine list`), and the log is missing"
+            );
+        }
         match self.prefix_end {
             Some(end) => end.to_string(),
             None if self.is_only_quarantine(newer, has_unusable_records) => ONLY_QUARANTINE.to_owned(),

@@ -25,7 +25,7 @@ pub(super) fn check(
     daemon: Option<Client>,
     deep: Option<&Globals>,
 ) -> (Vec<CheckResult>, Option<Connection>) {
-    let mut results = check_quarantine(&paths.store());
+    let mut results = check_quarantine(&paths.store(), !config.store.log.is_empty());
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
         None if config.store.log.is_empty() && !Store::exists(&paths.store()) => {
@@ -208,13 +208,14 @@ fn check_erasures(paths: &Paths) -> Vec<CheckResult> {
 }
 
 /// A warning if recovery moved damaged parts to the quarantine at this or an earlier open, and a note for pieces
-/// without a readable change.
-fn check_quarantine(store: &Path) -> Vec<CheckResult> {
+/// without a readable change. `is_copy` says whether the settings name a shared log, which has replaced damaged copies.
+fn check_quarantine(store: &Path, is_copy: bool) -> Vec<CheckResult> {
     let parts = match quarantine_parts(store) {
         Ok(parts) => parts,
         Err(error) => return vec![CheckResult::of(CHECK, CheckState::Warning, &error)],
     };
-    let (copies, parts): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.is_replaced_copy);
+    let (copies, parts): (Vec<_>, Vec<_>) =
+        parts.into_iter().partition(|part| is_copy && part.is_replaced_copy);
     let (pieces, damaged): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.is_unreadable_piece);
     let names = |parts: &[QuarantinePart]| {
         let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();

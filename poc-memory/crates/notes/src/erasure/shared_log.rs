@@ -25,10 +25,12 @@ pub fn complete_elsewhere(memory: &Memory, callbacks: &CompactionCallbacks<'_>) 
         files_with(&folder, &texts)?.iter().try_for_each(|file| remove_file(file))?;
     }
     let folder = memory.paths.store();
-    let quarantine = quarantine_with(&folder, &texts)?;
+    let quarantine = quarantine_with(memory, &texts)?;
     match require_no_only_copies(memory, &quarantine, &texts) {
         Ok(()) => clear_quarantine(&folder, &quarantine).map(drop)?,
-        Err(error) => tracing::warn!("the quarantine of this machine may contain an erased text: {error}"),
+        Err(error) => {
+            tracing::warn!("the quarantine of this machine may contain an erased text: {}", error.line());
+        }
     }
     memory.store.compact(Some(Timestamp(i64::MAX)), callbacks)?;
     for file in remove_late_run_files(&memory.paths.runs(), &texts).unread {

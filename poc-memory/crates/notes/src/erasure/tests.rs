@@ -372,13 +372,17 @@ fn quarantine_repair(memory: &TestMemory, number: u8, notes: &[(&str, &str)]) {
 }
 
 fn quarantine_store(memory: &TestMemory, number: u8, replaced: &TestMemory) {
-    let name = format!("repair-{number}");
-    let folder = memory.paths.store().join("quarantine").join(&name);
+    quarantine_as(memory, &format!("repair-{number}"), "log", replaced);
+}
+
+/// Copies the log of a store to a folder of the quarantine, with the source of the moves.
+fn quarantine_as(memory: &TestMemory, name: &str, source: &str, replaced: &TestMemory) {
+    let folder = memory.paths.store().join("quarantine").join(name);
     fs::create_dir_all(folder.join("log")).unwrap();
     for file in backup::files_below(&replaced.paths.store().join("log")).unwrap() {
         fs::copy(&file, folder.join("log").join(file.file_name().unwrap())).unwrap();
     }
-    let manifest = serde_json::json!({ "source": "log", "folder": name, "moves": [] });
+    let manifest = serde_json::json!({ "source": source, "folder": name, "moves": [] });
     fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
 }
 
@@ -406,6 +410,35 @@ fn messages_that_only_the_quarantine_has_stop_an_erasure() {
     assert_eq!(check_erasable(&memory, &texts).unwrap_err().code, Code::Conflict);
     put(&memory);
     check_erasable(&memory, &texts).unwrap();
+}
+
+/// What was deleted since the copy was damaged is only in the copy, and must not be restored.
+#[test]
+fn a_damaged_copy_of_a_shared_log_that_stops_an_erasure_is_to_be_deleted() {
+    let replaced = TestMemory::new();
+    replaced.note("copy", &format!("The word of the gate is {SECRET}."));
+    replaced.note("deleted", "The gate opens at noon.");
+    let mut texts = ErasedTexts::default();
+    texts.add(SECRET);
+    let hint = |memory: &TestMemory| {
+        quarantine_as(memory, "copy-1", "copy", &replaced);
+        let error = check_erasable(memory, &texts).unwrap_err();
+        assert_eq!(error.code, Code::Conflict, "{error}");
+        error.hint.unwrap()
+    };
+    let shared = TestMemory::over(Arc::new(MemoryLog::default()).writer(), 1);
+    insta::assert_snapshot!(hint(&shared), @"it is a damaged copy that the shared log has replaced: `poc-memory doctor quarantine delete copy-1` deletes it; then erase again");
+    let unreadable = shared.paths.store().join("quarantine/copy-1/view");
+    make_unreadable(&unreadable);
+    let error = check_erasable(&shared, &texts).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable, "{error}");
+    assert!(error.hint.unwrap().contains("`poc-memory doctor quarantine delete copy-1`"));
+    delete_quarantine_part(&shared.paths.store(), "copy-1").unwrap();
+    check_erasable(&shared, &texts).unwrap();
+    // A memory that is no copy any more has these notes nowhere else.
+    assert!(
+        hint(&TestMemory::new()).starts_with("`poc-memory doctor quarantine restore copy-1` restores them")
+    );
 }
 
 /// A replaced store may be the only copy of other notes.

@@ -16,6 +16,7 @@ use crate::log::{self, Log};
 use crate::log_head;
 use crate::read_only::ReadOnlyReason;
 use crate::rebuilt_files::RebuiltFiles;
+use crate::repair;
 use crate::salvaged_records::SalvagedRecords;
 use crate::shared_state::StoreState;
 use crate::suspect_log::SuspectLog;
@@ -109,6 +110,7 @@ impl DamagedStore<'_> {
             prefix_end: prefix_end.as_ref(),
             last: prefix_last,
             is_copy,
+            unreplaced_copy: repair::unreplaced_copy(directory, is_copy, prefix_last),
             heartbeat_timeout,
         };
         let newer = suspect.newer_parts()?;

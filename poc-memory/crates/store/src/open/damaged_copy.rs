@@ -173,7 +173,8 @@ impl DamagedCopy {
             && last >= prefix.base_seq()
             && prefix.read(last)?.is_some();
         let (prefix_end, is_copy) = (prefix_end.as_ref(), true);
-        let suspect = SuspectLog { directory, prefix_end, last, is_copy, heartbeat_timeout };
+        let suspect =
+            SuspectLog { directory, prefix_end, last, is_copy, unreplaced_copy: None, heartbeat_timeout };
         let newer = suspect.newer_parts()?;
         let problem = suspect.problem(&newer, false);
         let intact = log::salvage(prefix, prefix_end)?;

@@ -214,6 +214,16 @@ pub(super) fn is_replaced_copy(folder: &Path) -> bool {
     serde_json::from_slice::<Journal>(&bytes).is_ok_and(|journal| journal.source == COPY)
 }
 
+/// The names of such folders, oldest first, except those whose files were deleted.
+pub(super) fn replaced_copies(store: &Path) -> Vec<String> {
+    let has_files = |name: &String| {
+        let entries = fs::read_dir(store.join(quarantine_path(name))).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name()).any(|name| name != MANIFEST)
+    };
+    let copies = manifests(store).into_iter().filter(|journal| journal.source == COPY);
+    copies.map(|journal| journal.folder).filter(has_files).collect()
+}
+
 /// A manifest that is damaged.
 fn unreadable_manifest(store: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(store.join("quarantine")).into_iter().flatten().flatten();

@@ -47,7 +47,7 @@ pub struct QuarantinePart {
 pub fn quarantine_parts(directory: &Path) -> Result<Vec<QuarantinePart>> {
     let mut found = Vec::new();
     for (name, files) in named_files(directory)? {
-        let is_replaced_copy = journal::is_replaced_copy(&directory.join("quarantine").join(&name));
+        let is_replaced_copy = is_replaced_copy(directory, &name);
         let (bytes, changes, range, is_unreadable_piece) = (0, 0, None, false);
         let mut part = QuarantinePart { name, bytes, changes, range, is_unreadable_piece, is_replaced_copy };
         let is_piece = !files.is_empty() && files.iter().all(|file| is_log(file));
@@ -63,6 +63,12 @@ pub fn quarantine_parts(directory: &Path) -> Result<Vec<QuarantinePart>> {
         found.push(part);
     }
     Ok(found)
+}
+
+/// Whether a part of the quarantine of the store in a directory is a damaged copy of a shared log that was replaced by what
+/// the shared log has.
+pub fn is_replaced_copy(directory: &Path, name: &str) -> bool {
+    journal::is_replaced_copy(&directory.join("quarantine").join(name))
 }
 
 /// The names of [`quarantine_parts`], without reading their files.

@@ -290,6 +290,47 @@ fn an_interrupted_move_to_the_quarantine_is_completed() {
     }
 }
 
+/// The settings may name no shared log any more when the next process starts.
+#[test]
+fn a_copy_that_was_moved_away_and_not_replaced_is_no_empty_memory() {
+    let (log, first, folder) = written();
+    assert_eq!(crate::repair::put_copy_aside(folder.path()).unwrap(), "copy-1");
+    let before = bytes_of_files(folder.path());
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!(
+        store.damage().unwrap(),
+        "set `[store] log` again to begin a new copy of the shared log; the damaged one is in `quarantine/copy-1` \
+         (`poc-memory doctor quarantine list`), and the log is missing; restore a backup, or move the folder of the \
+         store away to begin with an empty memory"
+    );
+    assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(1))).unwrap_err().code, Code::ReadOnly);
+    drop(store);
+    assert!(bytes_of_files(folder.path()) == before, "a file has changed");
+    assert!(!Repair::of(folder.path(), false).unwrap().unwrap().damage().is_empty());
+    let store = open(&folder, &log, Vec::new()).unwrap();
+    assert_eq!((store.damage(), store.read_only()), (None, None));
+    assert_eq!(contents(&store), contents(first.store()));
+    drop(store);
+    assert_eq!(open_in(&folder, StoreOptions::default()).unwrap().damage(), None);
+}
+
+#[test]
+fn a_person_may_begin_an_empty_memory_beside_a_copy_that_was_moved_away() {
+    let (_, _, folder) = written();
+    crate::repair::put_copy_aside(folder.path()).unwrap();
+    // The notes of the old folder can be restored into a new one.
+    let new = tempfile::tempdir().unwrap();
+    drop(open_in(&new, StoreOptions::default()).unwrap());
+    fs::rename(folder.path().join("quarantine"), new.path().join("quarantine")).unwrap();
+    assert_eq!(open_in(&new, StoreOptions::default()).unwrap().damage(), None);
+    fs::rename(new.path().join("quarantine"), folder.path().join("quarantine")).unwrap();
+    assert!(open_in(&folder, StoreOptions::default()).unwrap().damage().is_some());
+    delete_quarantine_part(folder.path(), "copy-1").unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!(store.damage(), None);
+    put(&store, 1);
+}
+
 /// The new copy does not have the erased texts, so nobody can search the quarantine for them.
 #[test]
 fn a_copy_that_begins_anew_after_an_erasure_of_another_says_what_was_not_searched() {
