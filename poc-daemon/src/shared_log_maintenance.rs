@@ -5,6 +5,7 @@ use crate::state::DaemonState;
 use crate::wall_clock;
 use poc_graph::error::Result;
 use poc_graph::time::Span;
+use poc_memory::dispatch;
 use poc_notes::compaction;
 use poc_notes::erasure::{self, Erasure};
 use poc_store::SharedSnapshot;
@@ -17,6 +18,9 @@ const CHECKS_PER_SNAPSHOT: u64 = 60;
 
 /// Maintains the shared log until the daemon stops.
 pub(crate) async fn run(state: Arc<DaemonState>) {
+    if state.memory.store.awaits_shared_log() {
+        return restart_when_reachable(&state).await;
+    }
     if state.memory.store.shared_log().is_none() {
         return;
     }
@@ -39,6 +43,35 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
                 "the daemon starts again, because the shared log has deleted changes that this copy lacks"
             );
             return state.restart();
+        }
+    }
+}
+
+/// Starts the daemon again when the shared log that a damaged copy needs can be reached, because an open restores the
+/// copy. If the shared log could be reached from the start on, the open has failed for another reason, and is repeated
+/// rarely.
+async fn restart_when_reachable(state: &Arc<DaemonState>) {
+    let Ok(Some(log)) = dispatch::shared_log(&state.memory.config.store) else { return };
+    let mut was_unreachable = false;
+    for number in 0u64.. {
+        let tried = log.clone();
+        let reached =
+            state.in_background("the shared log was not reached", move |_| Ok(tried.head().is_ok()));
+        match reached.await {
+            Some(true) if was_unreachable || number >= CHECKS_PER_SNAPSHOT => {
+                tracing::warn!(
+                    "the daemon starts again, because the shared log can restore the damaged copy now"
+                );
+                return state.restart();
+            }
+            Some(false) if !was_unreachable => {
+                tracing::info!("the daemon starts again when the shared log can be reached");
+                was_unreachable = true;
+            }
+            _ => {}
+        }
+        if !wall_clock::wait(state, INTERVAL).await {
+            return;
         }
     }
 }

@@ -407,6 +407,7 @@ impl RecoveredStore<'_> {
             embedder: embedder.to_owned(),
             messages,
             damage: None,
+            awaits_shared_log: false,
             compactor: Some(compactor),
             rebuilt,
             saved: Mutex::new(saved_seq),

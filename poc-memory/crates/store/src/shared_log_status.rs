@@ -45,6 +45,12 @@ impl Store {
         self.shared.shared_log.as_ref().is_some_and(|copy| copy.is_outdated())
     }
 
+    /// Whether this is a damaged copy of a shared log that could not be reached when the store was opened. The store
+    /// accepts no writes until it is opened again, which restores the copy if the shared log can be reached then.
+    pub fn awaits_shared_log(&self) -> bool {
+        self.shared.awaits_shared_log
+    }
+
     /// The other stores of the shared log that were seen recently; empty if there is no shared log.
     pub fn peers(&self) -> Result<Vec<Peer>> {
         self.shared.shared_log.as_ref().map_or(Ok(Vec::new()), |copy| copy.peers())

@@ -55,6 +55,8 @@ pub(super) struct StoreState {
     pub(super) messages: Vec<String>,
     /// If files are damaged, why the store is read-only.
     pub(super) damage: Option<String>,
+    /// Whether it is a damaged copy of a shared log that could not be reached.
+    pub(super) awaits_shared_log: bool,
     /// `None` in a damaged store.
     pub(super) compactor: Option<Compactor>,
     pub(super) rebuilt: Arc<RebuiltFiles>,

@@ -51,6 +51,7 @@ impl DamagedStore<'_> {
     /// Opens the store for reading.
     pub(super) fn open(mut self, indexes: Vec<Arc<dyn DerivedIndex>>) -> Result<StoreState> {
         let IntactParts { log, records, views, usable, mut damage } = self.intact_parts()?;
+        let mut awaits_shared_log = false;
         if let Some(error) = &self.not_restored {
             damage += &format!("; it was not restored from the shared log: {}", error.message);
             damage += match error.code {
@@ -59,6 +60,10 @@ impl DamagedStore<'_> {
                 Code::Conflict => {
                     "; this folder may have changes that the shared log lacks: move it away without deleting it, and the \
                      next start begins a new copy"
+                }
+                Code::Unavailable => {
+                    awaits_shared_log = true;
+                    "; the next start tries again, and a running daemon starts again when it reaches the shared log"
                 }
                 _ => "; the next start tries again",
             };
@@ -90,6 +95,7 @@ impl DamagedStore<'_> {
             embedder: embedder.to_owned(),
             messages: Vec::new(),
             damage: Some(damage),
+            awaits_shared_log,
             compactor: None,
             rebuilt,
             saved: Mutex::new(seq),

@@ -148,9 +148,10 @@ fn a_copy_is_not_restored_from_a_log_that_cannot_be_reached_or_has_less() {
     for failing in 0..5 {
         let mut faults = vec![Some(LogFault::Unreachable)];
         faults.resize(failing + 1, None);
+        assert!(open(&folder, &log, faults.clone()).unwrap().awaits_shared_log());
         let damage = require_read_only(&folder, &log, faults);
         let expected = "; it was not restored from the shared log: the log cannot be reached; the next start tries that \
-                        again";
+                        again, and a running daemon starts again when it reaches the shared log";
         assert!(damage.ends_with(expected), "{damage}");
     }
     let other = Arc::new(MemoryLog::default());
@@ -163,6 +164,7 @@ fn a_copy_is_not_restored_from_a_log_that_cannot_be_reached_or_has_less() {
         damage.contains("`memory` is another memory, or has lost changes that the folder has; "),
         "{damage}"
     );
+    assert!(!open(&folder, &other, Vec::new()).unwrap().awaits_shared_log());
     // A replica that lacked the last records replaces the log.
     drop(first);
     log.remove_after(RECORDS - 2);
