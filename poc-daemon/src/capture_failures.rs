@@ -1,7 +1,7 @@
 //! What could not be captured of transcripts.
 //!
-//! A capture reads only what is new in a transcript, so a line that failed is not read again. It stays among the problems
-//! of the daemon until its transcript is deleted or replaced by another one, for at most [`KEPT_FOR`].
+//! A capture reads only what is new in a transcript, so a line that failed is not read again. It stays among the
+//! problems of the daemon until its transcript is deleted or replaced by another one, for at most [`KEPT_FOR`].
 
 use parking_lot::Mutex;
 use poc_graph::error::Error;

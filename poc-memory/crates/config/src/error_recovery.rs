@@ -75,8 +75,8 @@ pub(super) fn decode(
     (None, mistakes)
 }
 
-/// Adds a missing key with the value that it has in another table of the same section: the key of a model with that of a
-/// model of the defaults. Returns whether there is one.
+/// Adds a missing key with the value that it has in another table of the same section: the key of a model with that of
+/// a model of the defaults. Returns whether there is one.
 fn add_missing(table: &mut Table, defaults: &Table, path: &[String]) -> bool {
     let Some((name, keys)) = path.split_last() else { return false };
     let Some((_, section)) = keys.split_last() else { return false };

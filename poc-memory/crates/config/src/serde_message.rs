@@ -33,8 +33,8 @@ pub(super) fn rewrite(message: &str, key: &str) -> (String, Option<String>) {
     }
 }
 
-/// The known name that is most similar to the unknown key of a message of serde; `None` if none is similar, or for another
-/// message.
+/// The known name that is most similar to the unknown key of a message of serde; `None` if none is similar, or for
+/// another message.
 pub(super) fn suggested_name(message: &str) -> Option<String> {
     let names = quoted(message.trim().strip_prefix("unknown field ")?);
     let (name, known) = names.split_first()?;

@@ -365,7 +365,8 @@ fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts
     Ok(())
 }
 
-/// The number of notes and messages that a part of the quarantine has and the memory lacks, except those with the texts.
+/// The number of notes and messages that a part of the quarantine has and the memory lacks, without those that contain
+/// the texts.
 fn lacking_in(memory: &Memory, tenants: &[Store], name: &str, texts: &ErasedTexts) -> Result<u64> {
     let mut lacking = 0;
     for (tenant, own) in quarantine_contents(&memory.paths.store(), name)? {
@@ -389,8 +390,8 @@ fn lacking_in(memory: &Memory, tenants: &[Store], name: &str, texts: &ErasedText
     Ok(lacking)
 }
 
-/// An error about a part of the quarantine that stops an erasure. If it is a damaged copy of the memory's shared log, the
-/// hint only says how to delete it: the shared log has replaced it, and what was deleted since then must not return.
+/// An error about a part of the quarantine that stops an erasure. If it is a damaged copy of the memory's shared log,
+/// the hint only says how to delete it: the shared log has replaced it, and what was deleted since then must not return.
 fn with_copy_hint(memory: &Memory, name: &str, error: Error) -> Error {
     if memory.store.shared_log().is_none() || !is_replaced_copy(&memory.paths.store(), name) {
         return error;
@@ -416,9 +417,9 @@ fn quarantine_with(memory: &Memory, texts: &ErasedTexts) -> Result<Vec<String>> 
     Ok(found)
 }
 
-/// Whether a part of the quarantine of a store may have the texts. Pieces of a log and folders of records are compressed
-/// and cannot be searched for a part of a text, so they count as containing it. Data that a repair replaced is decoded as
-/// far as possible.
+/// Whether a part of the quarantine of a store may have the texts. Pieces of a log and folders of records are
+/// compressed and cannot be searched for a part of a text, so they count as containing it. Data that a repair replaced
+/// is decoded as far as possible.
 fn may_part_have(store: &Path, name: &str, is_repair: bool, texts: &ErasedTexts) -> Result<bool> {
     let folder = &store.join("quarantine");
     let path = folder.join(name);

@@ -124,8 +124,8 @@ impl TenantViewFiles {
         let state = if seq.is_none() { atomic_file::state(&path) } else { FileState::Intact };
         match state {
             FileState::Damaged => {
-                // The next checkpoint writes a missing file, and replaces one that cannot be deleted. After a power cut,
-                // it does not matter whether the file is there.
+                // The next checkpoint writes a missing file, and replaces one that cannot be deleted. After a power
+                // cut, it does not matter whether the file is there.
                 let _ = fs::remove_file(&path);
                 self.rebuilt.add(path);
             }

@@ -65,8 +65,8 @@ pub fn quarantine_parts(directory: &Path) -> Result<Vec<QuarantinePart>> {
     Ok(found)
 }
 
-/// Whether a part of the quarantine of the store in a directory is a damaged copy of a shared log that was replaced by what
-/// the shared log has.
+/// Whether a part of the quarantine of the store in a directory is a damaged copy of a shared log that was replaced by
+/// what the shared log has.
 pub fn is_replaced_copy(directory: &Path, name: &str) -> bool {
     journal::is_replaced_copy(&directory.join("quarantine").join(name))
 }
