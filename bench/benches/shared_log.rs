@@ -29,14 +29,17 @@ use poc_notes::Memory;
 use poc_postgres::testing::TestServer;
 use poc_postgres::{LogLocation, LogSettings, PostgresLog, init};
 use poc_store::{Cause, CompactionCallbacks, CopyStart, FIRST_FILE_PART, SnapshotStore, Store};
-use postgres::fallible_iterator::FallibleIterator;
 use std::fs::File;
+use std::future::poll_fn;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_postgres::{AsyncMessage, Client, NoTls};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Notes of the log that a new store reads, and clients that write them.
@@ -130,25 +133,49 @@ fn appends(report: &mut Report, server: &TestServer, stores: usize, clients: usi
     report.add(line.with_peer("INSERT", Some(peer)).note(note));
 }
 
+/// A runtime of the calling thread, for bare connections.
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A bare connection to the server. The receiver gets a value for each notification.
+async fn connect(server: &TestServer) -> (Client, UnboundedReceiver<()>) {
+    let (client, mut connection) = tokio_postgres::connect(&server.address(), NoTls).await.unwrap();
+    let (sender, receiver) = unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if matches!(message, AsyncMessage::Notification(_)) {
+                // Nobody waits for the notifications of a connection that inserts.
+                let _ = sender.send(());
+            }
+        }
+    });
+    (client, receiver)
+}
+
 /// Rows a second that bare inserts of groups of rows commit.
 fn inserts(server: &TestServer, name: &str, rows: u64, group: usize, bytes: usize) -> f64 {
-    let mut client = server.address().parse::<postgres::Config>().unwrap().connect(postgres::NoTls).unwrap();
+    let runtime = runtime();
     let table = format!("bare_{}", name.replace('-', "_"));
-    client
-        .batch_execute(&format!("CREATE TABLE {table} (id INT8 PRIMARY KEY, payload BYTEA NOT NULL)"))
-        .unwrap();
-    let insert = client
-        .prepare(&format!(
+    let (client, insert) = runtime.block_on(async {
+        let (client, _) = connect(server).await;
+        let create = format!("CREATE TABLE {table} (id INT8 PRIMARY KEY, payload BYTEA NOT NULL)");
+        client.batch_execute(&create).await.unwrap();
+        let insert = format!(
             "INSERT INTO {table} SELECT $1 + n, p FROM unnest($2::BYTEA[]) WITH ORDINALITY AS r (p, n)"
-        ))
-        .unwrap();
+        );
+        let insert = client.prepare(&insert).await.unwrap();
+        (client, insert)
+    });
     let payload = vec![7u8; bytes];
     let payloads: Vec<&[u8]> = vec![payload.as_slice(); group];
     let groups = rows as usize / group;
     let (seconds, ()) = timed(|| {
-        for number in 0..groups {
-            client.execute(&insert, &[&((number * group) as i64), &payloads]).unwrap();
-        }
+        runtime.block_on(async {
+            for number in 0..groups {
+                client.execute(&insert, &[&((number * group) as i64), &payloads]).await.unwrap();
+            }
+        });
     });
     (groups * group) as f64 / seconds
 }
@@ -162,17 +189,17 @@ fn visibility(report: &mut Report, server: &TestServer) {
         // From the acknowledgement on.
         seen.push(timed(|| assert!(reader.wait_published(seq, TIMEOUT))).0);
     }
-    let mut pair: Vec<postgres::Client> = (0..2)
-        .map(|_| server.address().parse::<postgres::Config>().unwrap().connect(postgres::NoTls).unwrap())
-        .collect();
-    pair[0].batch_execute("LISTEN bench").unwrap();
     let mut notified = Vec::new();
-    for _ in 0..ROUNDS {
-        let started = Instant::now();
-        pair[1].batch_execute("NOTIFY bench").unwrap();
-        pair[0].notifications().timeout_iter(TIMEOUT).next().unwrap().unwrap();
-        notified.push(started.elapsed().as_secs_f64());
-    }
+    runtime().block_on(async {
+        let ((listening, mut notifications), (notifying, _)) = (connect(server).await, connect(server).await);
+        listening.batch_execute("LISTEN bench").await.unwrap();
+        for _ in 0..ROUNDS {
+            let started = Instant::now();
+            notifying.batch_execute("NOTIFY bench").await.unwrap();
+            tokio::time::timeout(TIMEOUT, notifications.recv()).await.unwrap().unwrap();
+            notified.push(started.elapsed().as_secs_f64());
+        }
+    });
     let p99 = percentile(seen.clone(), 0.99) * 1e3;
     let line =
         Measurement::amount("from a commit to visible in another", ROUNDS as usize, median(seen) * 1e3, "ms");

@@ -1,11 +1,10 @@
 //! Appends records, and leases that let a writer append after repeatedly losing to others.
 
-use crate::error::is_rolled_back;
+use crate::error::{CallError, is_rolled_back};
 use crate::store_connection::StoreConnection;
 use poc_store::{AppendOutcome, WriterId};
-use postgres::Error;
-use postgres::error::SqlState;
 use std::time::Duration;
+use tokio_postgres::error::SqlState;
 
 /// Appends records. `number` is the writer's number of the first one. Returns `None` and appends nothing if another log
 /// is being copied into this one, unless it `is_copier`: the writer that does so.
@@ -13,17 +12,18 @@ pub(crate) fn append(
     connection: &mut StoreConnection,
     writer: &WriterId,
     number: u64,
-    payloads: &[Vec<u8>],
+    payloads: &[&[u8]],
     expected: u64,
     is_copier: bool,
-) -> Result<Option<AppendOutcome>, Error> {
+) -> Result<Option<AppendOutcome>, CallError> {
     let (expected, number) = (expected as i64, number as i64);
     let writer = writer.as_slice();
-    let inserted = connection
-        .client
-        .query(&connection.append, &[&connection.store, &expected, &writer, &number, &payloads, &is_copier]);
+    let inserted = connection.client.execute(
+        &connection.append,
+        &[&connection.store, &expected, &writer, &number, &payloads, &is_copier],
+    );
     match inserted {
-        Ok(rows) if rows.is_empty() => {
+        Ok(0) => {
             let row = connection.client.query_one(
                 "SELECT head = $3 AND lease_writer IS NOT NULL AND lease_writer <> $2 AND lease_until >= now(), copying \
                  FROM poc_memory_store WHERE id = $1",
@@ -49,7 +49,7 @@ pub(crate) fn lease(
     connection: &mut StoreConnection,
     writer: &WriterId,
     duration: Duration,
-) -> Result<bool, Error> {
+) -> Result<bool, CallError> {
     let (writer, seconds) = (writer.as_slice(), duration.as_secs_f64());
     let leased = connection.client.execute(
         "UPDATE poc_memory_store \

@@ -1,28 +1,66 @@
-//! Converts database errors to errors of the store.
+//! Errors of calls to the database, and how they become errors of the store.
 
 use poc_graph::error::{Code, Error};
-use postgres::error::SqlState;
 use std::error::Error as _;
 use std::fmt::Display;
+use std::io;
+use std::time::Duration;
+use tokio_postgres::error::SqlState;
+
+/// Why a call to the database failed.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    /// The client library or the database reports an error.
+    Client(tokio_postgres::Error),
+    /// There was no answer within this time. It is unknown what the database has done.
+    NoAnswer(Duration),
+    /// The operating system lacks what a call needs, such as a thread.
+    System(io::Error),
+}
+
+impl CallError {
+    /// The SQLSTATE, if the database reports an error.
+    pub(crate) fn code(&self) -> Option<&SqlState> {
+        match self {
+            CallError::Client(error) => error.code(),
+            CallError::NoAnswer(_) | CallError::System(_) => None,
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for CallError {
+    fn from(error: tokio_postgres::Error) -> CallError {
+        CallError::Client(error)
+    }
+}
 
 /// Classes of SQLSTATE after which a retry may succeed: connection failures, insufficient resources, operator
 /// intervention (a restart or a timeout), and system errors.
 const TRANSIENT: [&str; 4] = ["08", "53", "57", "58"];
 
 /// Whether the database rolled the statement back because of a concurrent transaction. It has changed nothing then.
-pub(crate) fn is_rolled_back(error: &postgres::Error) -> bool {
+pub(crate) fn is_rolled_back(error: &CallError) -> bool {
     let states = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
     error.code().is_some_and(|state| states.contains(&state))
 }
 
 /// The error for a database that does not answer.
-pub(crate) fn unreachable(location: &impl Display, why: impl Display) -> Error {
+fn unreachable(location: &impl Display, why: impl Display) -> Error {
     Error::unavailable(format!("log unreachable: `{location}`: {why}"))
         .hint("check the address, and that the server runs and accepts connections from this machine")
 }
 
 /// The error for a failed call. It contains no password, because the client never puts one into its errors.
-pub(crate) fn failure(location: &impl Display, error: &postgres::Error) -> Error {
+pub(crate) fn failure(location: &impl Display, error: &CallError) -> Error {
+    let error = match error {
+        CallError::Client(error) => error,
+        CallError::NoAnswer(limit) => {
+            return unreachable(location, format_args!("no answer within {limit:?}"));
+        }
+        CallError::System(error) => {
+            return unreachable(location, format_args!("no connection can be made: {error}"));
+        }
+    };
     let Some(database) = error.as_db_error() else {
         // The source of the error has the reason, such as a refused connection or an unknown host.
         let reason = error.source().map(|source| format!(": {source}")).unwrap_or_default();

@@ -8,6 +8,7 @@
 //! Databases that speak the PostgreSQL protocol but have no `LISTEN` are polled for their head.
 
 mod append;
+mod database_client;
 mod error;
 mod listener;
 mod location;
@@ -21,13 +22,12 @@ mod store_row;
 pub mod testing;
 #[cfg(test)]
 mod tests;
-mod time_limit;
 mod tls;
 
 pub use location::{LogLocation, LogSettings};
 pub use schema::{InitReport, init};
 
-use error::{failure, is_rolled_back};
+use error::{CallError, failure, is_rolled_back};
 use listener::{Listener, announce};
 use notifier::Notifier;
 use parking_lot::Mutex;
@@ -38,6 +38,7 @@ use poc_store::{
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store_connection::StoreConnection;
+use tokio_postgres::Row;
 
 /// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
@@ -75,53 +76,41 @@ impl PostgresLog {
     }
 
     /// Runs work on the connection that reads and appends; see [`PostgresLog::run`].
-    fn with<T: Send + 'static>(
-        &self,
-        work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error> + Send + 'static,
-    ) -> Result<T> {
+    fn with<T>(&self, work: impl FnMut(&mut StoreConnection) -> Result<T, CallError>) -> Result<T> {
         self.run(&self.connection, work)
     }
 
     /// Runs work on the connection for snapshots and deletions; see [`PostgresLog::run`].
-    fn maintain<T: Send + 'static>(
-        &self,
-        work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error> + Send + 'static,
-    ) -> Result<T> {
+    fn maintain<T>(&self, work: impl FnMut(&mut StoreConnection) -> Result<T, CallError>) -> Result<T> {
         self.run(&self.maintenance, work)
     }
 
     /// Closes the connection for snapshots and deletions.
     fn end_maintenance(&self) {
-        let Some(connection) = self.maintenance.lock().take() else { return };
-        // This waits until the server has closed it. If the server does not answer, the thread is left to it.
-        if let Err(error) = self.location.within(Duration::ZERO, move || drop(connection)) {
-            tracing::debug!("a connection to the database was not closed: {error}");
-        }
+        *self.maintenance.lock() = None;
     }
 
     /// Runs work on a connection and opens it first if necessary. If the database rolls the work back because of
     /// concurrent transactions, it is run again, at most [`ATTEMPTS`] times. After another failure, the next call opens
     /// a new connection. Work that takes longer than the time limit of a statement counts as failed.
-    fn run<T: Send + 'static>(
+    fn run<T>(
         &self,
         connection: &Mutex<Option<StoreConnection>>,
-        mut work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error> + Send + 'static,
+        mut work: impl FnMut(&mut StoreConnection) -> Result<T, CallError>,
     ) -> Result<T> {
         let mut kept = connection.lock();
         let mut connection = match kept.take() {
             Some(connection) if !connection.client.is_closed() => connection,
             _ => self.open_session()?,
         };
-        let (connection, done) = self.location.within(Duration::ZERO, move || {
-            let mut done = work(&mut connection);
-            for _ in 1..ATTEMPTS {
-                match &done {
-                    Err(error) if is_rolled_back(error) => done = work(&mut connection),
-                    _ => break,
-                }
+        connection.client.limit_calls(self.location.time_limit());
+        let mut done = work(&mut connection);
+        for _ in 1..ATTEMPTS {
+            match &done {
+                Err(error) if is_rolled_back(error) => done = work(&mut connection),
+                _ => break,
             }
-            (connection, done)
-        })?;
+        }
         match done {
             Ok(done) => {
                 *kept = Some(connection);
@@ -141,7 +130,7 @@ impl PostgresLog {
     /// time limit of a statement.
     fn delete_in_parts(
         &self,
-        delete: impl Fn(&mut StoreConnection) -> Result<u64, postgres::Error> + Copy + Send + 'static,
+        delete: impl Fn(&mut StoreConnection) -> Result<u64, CallError> + Copy,
     ) -> Result<()> {
         while self.maintain(delete)? > 0 {}
         Ok(())
@@ -151,18 +140,15 @@ impl PostgresLog {
 impl PostgresLog {
     /// Opens a connection and announces this writer: other writers must know that it is alive before its first record.
     fn open_session(&self) -> Result<StoreConnection> {
-        let client = self.location.connect()?;
-        let (location, writer, name) = (self.location.clone(), self.writer, self.name.clone());
-        let is_copier = self.is_copier.load(Ordering::Relaxed);
-        self.location.within(Duration::ZERO, move || {
-            let mut connection = StoreConnection::prepare(client, &location)?;
-            if !is_copier {
-                store_row::require_complete(&mut connection.client, connection.store, &location)?;
-            }
-            let announced = announce(&mut connection.client, connection.store, 0, &writer, &name);
-            announced.map_err(|error| failure(&location, &error))?;
-            Ok(connection)
-        })?
+        let location = &self.location;
+        let mut connection = StoreConnection::prepare(location.connect()?, location)?;
+        let (client, store) = (&mut connection.client, connection.store);
+        if !self.is_copier.load(Ordering::Relaxed) {
+            store_row::require_complete(client, store, location)?;
+        }
+        let announced = announce(client, store, 0, &self.writer, &self.name);
+        announced.map_err(|error| failure(location, &error))?;
+        Ok(connection)
     }
 }
 
@@ -171,15 +157,13 @@ impl Drop for PostgresLog {
     fn drop(&mut self) {
         let kept = self.connection.get_mut().take();
         let Some(mut connection) = kept.filter(|connection| !connection.client.is_closed()) else { return };
-        let writer = self.writer;
-        let left = self.location.within(Duration::ZERO, move || {
-            connection.client.execute(
-                "DELETE FROM poc_memory_writer WHERE store = $1 AND writer = $2",
-                &[&connection.store, &writer.as_slice()],
-            )
-        });
-        if let Ok(Err(error)) = left {
-            tracing::debug!("the database still lists this process: {error}");
+        connection.client.limit_calls(self.location.time_limit());
+        let left = connection.client.execute(
+            "DELETE FROM poc_memory_writer WHERE store = $1 AND writer = $2",
+            &[&connection.store, &self.writer.as_slice()],
+        );
+        if let Err(error) = left {
+            tracing::debug!("the database still lists this process: {}", failure(&self.location, &error));
         }
     }
 }
@@ -199,11 +183,10 @@ impl SharedLog for PostgresLog {
 
     fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome> {
         let Some(first) = records.first() else { return Ok(AppendOutcome::Appended) };
-        let (writer, number) = (self.writer, first.writer_seq);
-        let payloads: Vec<Vec<u8>> = records.iter().map(|record| record.payload.to_vec()).collect();
-        let is_copier = self.is_copier.load(Ordering::Relaxed);
-        let (outcome, store) = self.with(move |connection| {
-            let outcome = append::append(connection, &writer, number, &payloads, expected, is_copier)?;
+        let payloads: Vec<&[u8]> = records.iter().map(|record| record.payload).collect();
+        let (number, is_copier) = (first.writer_seq, self.is_copier.load(Ordering::Relaxed));
+        let (outcome, store) = self.with(|connection| {
+            let outcome = append::append(connection, &self.writer, number, &payloads, expected, is_copier)?;
             Ok((outcome, connection.store))
         })?;
         if outcome == Some(AppendOutcome::Appended) {
@@ -218,7 +201,7 @@ impl SharedLog for PostgresLog {
             let rows = connection
                 .client
                 .query(&connection.read, &[&connection.store, &after, &limit, &READ_BYTES])?;
-            let record = |row: &postgres::Row| {
+            let record = |row: &Row| {
                 let writer: &[u8] = row.try_get(1)?;
                 Ok(SharedRecord {
                     seq: row.try_get::<_, i64>(0)? as u64,
@@ -236,24 +219,17 @@ impl SharedLog for PostgresLog {
         let taken = kept.take().filter(|listener| !listener.is_closed());
         let mut listener = match taken {
             Some(listener) => listener,
-            None => {
-                let (client, location) = (self.location.connect()?, self.location.clone());
-                self.location.within(Duration::ZERO, move || Listener::open(client, &location))??
-            }
+            None => Listener::open(&self.location)?,
         };
-        let (writer, name) = (self.writer, self.name.clone());
-        let (listener, head) = self.location.within(timeout, move || {
-            let head = listener.wait(after, timeout, &writer, &name);
-            (listener, head)
-        })?;
+        listener.limit_calls(self.location.time_limit());
+        let head = listener.wait(after, timeout, &self.writer, &self.name);
         let head = head.map_err(|error| failure(&self.location, &error))?;
         *kept = Some(listener);
         Ok(head)
     }
 
     fn lease(&self, duration: Duration) -> Result<bool> {
-        let writer = self.writer;
-        self.with(move |connection| append::lease(connection, &writer, duration))
+        self.with(|connection| append::lease(connection, &self.writer, duration))
     }
 
     fn peers(&self) -> Result<Vec<Peer>> {
@@ -270,7 +246,7 @@ impl SharedLog for PostgresLog {
                  WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute' ORDER BY name",
                 &[&connection.store, &writer],
             )?;
-            let peer = |row: &postgres::Row| {
+            let peer = |row: &Row| {
                 let (writer, seen) = (row.try_get::<_, &[u8]>(0)?, row.try_get::<_, f64>(3)?);
                 Ok(Peer {
                     writer: writer.try_into().unwrap_or_default(),

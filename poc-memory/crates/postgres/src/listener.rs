@@ -1,17 +1,16 @@
 //! A connection that waits for records and announces this writer to others.
 
-use crate::error::failure;
+use crate::database_client::DatabaseClient;
+use crate::error::{CallError, failure};
 use crate::location::LogLocation;
 use crate::store_row;
 use poc_graph::error::Result;
 use poc_store::{PEER_HEARTBEAT, WriterId};
-use postgres::Client;
-use postgres::fallible_iterator::FallibleIterator;
 use std::time::{Duration, Instant};
 
 /// The connection that waits for records of other writers, and announces this writer meanwhile.
 pub(crate) struct Listener {
-    client: Client,
+    client: DatabaseClient,
     /// The number that identifies the store in the database.
     store: i64,
     /// The highest head seen so far.
@@ -25,14 +24,16 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Subscribes to the notifications of a store.
+    /// Opens a connection and subscribes to the notifications of the store.
     ///
     /// # Errors
     /// `invalid_config` if the database lacks the store, and errors of the database.
-    pub(crate) fn open(mut client: Client, location: &LogLocation) -> Result<Listener> {
-        let to_error = |error: postgres::Error| failure(location, &error);
+    pub(crate) fn open(location: &LogLocation) -> Result<Listener> {
+        let to_error = |error: CallError| failure(location, &error);
+        let mut client = location.connect()?;
         let store = store_row::get(&mut client, location)?;
         if let Err(error) = client.batch_execute(&format!("LISTEN {}", store_row::channel(store))) {
+            let error = to_error(error);
             tracing::debug!("the database does not support notifications and is polled instead: {error}");
         }
         // Rows of writers that have not been seen for a day are removed.
@@ -50,6 +51,11 @@ impl Listener {
         self.client.is_closed()
     }
 
+    /// Limits the time of the statements of the next wait.
+    pub(crate) fn limit_calls(&mut self, limit: Duration) {
+        self.client.limit_calls(limit);
+    }
+
     /// Waits until there is a record after `after`, at most for `timeout`, and returns the highest head seen so far.
     pub(crate) fn wait(
         &mut self,
@@ -57,7 +63,7 @@ impl Listener {
         timeout: Duration,
         writer: &WriterId,
         name: &str,
-    ) -> Result<u64, postgres::Error> {
+    ) -> Result<u64, CallError> {
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
         if is_due(self.announced, PEER_HEARTBEAT) {
             announce(&mut self.client, self.store, after, writer, name)?;
@@ -67,12 +73,9 @@ impl Listener {
             self.head = self.head.max(store_row::head(&mut self.client, self.store)?);
             self.polled = Some(Instant::now());
         }
-        let mut wait = timeout.min(self.poll);
-        while self.head <= after {
-            let Some(notification) = self.client.notifications().timeout_iter(wait).next()? else { break };
-            // Further notifications are read only if they have already arrived.
-            wait = Duration::ZERO;
-            self.head = self.head.max(notification.payload().parse().unwrap_or(0));
+        if self.head <= after {
+            let heads = self.client.notifications(timeout.min(self.poll))?;
+            self.head = heads.iter().filter_map(|head| head.parse::<u64>().ok()).fold(self.head, u64::max);
         }
         Ok(self.head)
     }
@@ -80,12 +83,12 @@ impl Listener {
 
 /// Announces to other writers that this writer is alive, and the last record that it has read.
 pub(crate) fn announce(
-    client: &mut Client,
+    client: &mut DatabaseClient,
     store: i64,
     head: u64,
     writer: &WriterId,
     name: &str,
-) -> Result<(), postgres::Error> {
+) -> Result<(), CallError> {
     client.execute(
         "INSERT INTO poc_memory_writer (store, writer, name, head, seen) VALUES ($1, $2, $3, $4, now()) \
          ON CONFLICT (store, writer) DO UPDATE \

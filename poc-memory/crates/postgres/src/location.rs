@@ -1,15 +1,15 @@
 //! The location of a log and the settings for reaching it.
 
-use crate::error::failure;
-use crate::time_limit::{CallCount, within};
+use crate::database_client::DatabaseClient;
+use crate::error::{CallError, failure};
 use crate::tls;
 use poc_graph::error::{Error, Result};
-use postgres::config::{Host, SslMode};
-use postgres::{Client, Config};
 use std::error::Error as _;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
 
 /// Time for the database and the network in addition to a time limit.
 const GRACE: Duration = Duration::from_secs(2);
@@ -40,7 +40,6 @@ pub struct LogLocation {
     /// The address and the name of the store, without a password.
     text: String,
     settings: LogSettings,
-    calls: CallCount,
 }
 
 impl LogLocation {
@@ -59,7 +58,7 @@ impl LogLocation {
         if !address.starts_with("postgres://") && !address.starts_with("postgresql://") {
             return Err(malformed("begins with neither `postgres://` nor `postgresql://`"));
         }
-        let mut config: Config = address.parse().map_err(|error: postgres::Error| {
+        let mut config: Config = address.parse().map_err(|error: tokio_postgres::Error| {
             // Only the source of the error says which part of the address is invalid.
             let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             malformed(&format!("cannot be read: {why}"))
@@ -88,7 +87,7 @@ impl LogLocation {
         config.tcp_user_timeout(settings.timeout);
         config.keepalives_idle(settings.timeout);
         let text = format!("{}#{}", without_options(address), settings.store);
-        Ok(LogLocation { config, text, settings, calls: CallCount::default() })
+        Ok(LogLocation { config, text, settings })
     }
 
     /// The name of the store in the database.
@@ -106,35 +105,19 @@ impl LogLocation {
         self.settings.timeout + GRACE
     }
 
-    /// Runs statements. Waits for them at most for the time limit of a statement plus `wait`.
-    ///
-    /// # Errors
-    /// `unavailable` if the database does not answer in time; the server ends a slow statement earlier.
-    pub(crate) fn within<T: Send + 'static>(
-        &self,
-        wait: Duration,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T> {
-        within(self, &self.calls, self.time_limit() + wait, work)
-    }
-
-    /// Opens a connection.
+    /// Opens a connection. Its calls together have the time of a statement, until they get another limit.
     ///
     /// # Errors
     /// `unavailable` if the database does not answer within the time limit, and errors of the database.
-    pub(crate) fn connect(&self) -> Result<Client> {
+    pub(crate) fn connect(&self) -> Result<DatabaseClient> {
+        let tls = tls::connector(self.settings.ca_file.as_deref())?;
         let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1);
         let limit = self.settings.connect_timeout * hosts + GRACE;
-        let location = self.clone();
-        within(self, &self.calls, limit, move || location.connect_unlimited())?
-    }
-
-    fn connect_unlimited(&self) -> Result<Client> {
-        let tls = tls::connector(self.settings.ca_file.as_deref())?;
-        let of = |error: postgres::Error| failure(self, &error);
-        let mut client = self.config.connect(tls).map_err(of)?;
+        let of = |error: CallError| failure(self, &error);
+        let mut client = DatabaseClient::connect(&self.config, tls, limit).map_err(of)?;
         let timeout = format!("SET statement_timeout = {}", self.settings.timeout.as_millis());
         client.batch_execute(&timeout).map_err(of)?;
+        client.limit_calls(self.time_limit());
         Ok(client)
     }
 }

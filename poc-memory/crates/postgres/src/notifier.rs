@@ -4,17 +4,17 @@
 //! waits for it. While one is sent, those of further appends become one. A notification that fails is not sent later,
 //! because readers also query the head at intervals.
 
-use crate::error::failure;
+use crate::database_client::DatabaseClient;
+use crate::error::{CallError, failure};
 use crate::location::LogLocation;
 use crate::statements::NOTIFY;
 use crate::store_row;
-use crate::time_limit::{CallCount, CountedCall};
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Code, Result};
-use postgres::{Client, Statement};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio_postgres::Statement;
 
 /// Maximum time that the end of a writer waits for its last notification.
 const LAST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -27,8 +27,6 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 pub(crate) struct Notifier {
     /// The thread that sends notifications; `None` before the first append.
     thread: Mutex<Option<Arc<NotifierThread>>>,
-    /// Counts the threads, of which all but one wait for answers that do not come.
-    threads: CallCount,
 }
 
 /// The state that a [`Notifier`] shares with its thread.
@@ -42,39 +40,23 @@ struct NotifierThread {
 struct NotifierWork {
     /// The number of the store in the database and its new head, of which readers are not notified yet.
     pending: Option<(i64, u64)>,
-    /// When the notification that is being sent was begun.
-    sending: Option<Instant>,
+    /// Whether a notification is being sent.
+    is_sending: bool,
     is_closed: bool,
-}
-
-impl NotifierWork {
-    /// Whether a notification has taken longer than a statement may.
-    fn hangs(&self, limit: Duration) -> bool {
-        self.sending.is_some_and(|begun| begun.elapsed() > limit)
-    }
 }
 
 impl Notifier {
     /// Notifies the readers of the store with a number of a new head. Does not wait.
     pub(crate) fn notify(&self, location: &LogLocation, store: i64, head: u64) {
         let mut thread = self.thread.lock();
-        // A call that gets no answer is left to itself, and so is its connection.
-        if let Some(hanging) = thread.take_if(|thread| thread.work.lock().hangs(location.time_limit())) {
-            hanging.close();
-        }
         if thread.is_none() {
-            *thread = self.start(location);
+            let started = NotifierThread::start(location.clone());
+            *thread = started.inspect_err(|error| tracing::debug!("readers are not notified: {error}")).ok();
         }
         if let Some(thread) = thread.as_ref() {
             thread.work.lock().pending = Some((store, head));
             thread.changed.notify_all();
         }
-    }
-
-    /// Starts a thread; `None` if that is impossible, or if too many earlier ones have not ended.
-    fn start(&self, location: &LogLocation) -> Option<Arc<NotifierThread>> {
-        let started = NotifierThread::start(location.clone(), self.threads.start()?);
-        started.inspect_err(|error| tracing::debug!("readers are not notified: {error}")).ok()
     }
 }
 
@@ -82,7 +64,7 @@ impl Drop for Notifier {
     fn drop(&mut self) {
         let Some(thread) = self.thread.get_mut().take() else { return };
         {
-            let is_busy = |work: &mut NotifierWork| work.pending.is_some() || work.sending.is_some();
+            let is_busy = |work: &mut NotifierWork| work.pending.is_some() || work.is_sending;
             thread.changed.wait_while_for(&mut thread.work.lock(), is_busy, LAST_TIMEOUT);
         }
         thread.close();
@@ -90,13 +72,10 @@ impl Drop for Notifier {
 }
 
 impl NotifierThread {
-    fn start(location: LogLocation, call: CountedCall) -> std::io::Result<Arc<NotifierThread>> {
+    fn start(location: LogLocation) -> std::io::Result<Arc<NotifierThread>> {
         let shared = Arc::new(NotifierThread::default());
         let own = shared.clone();
-        thread::Builder::new().name("notify".into()).spawn(move || {
-            let _call = call;
-            own.run(&location);
-        })?;
+        thread::Builder::new().name("notify".into()).spawn(move || own.run(&location))?;
         Ok(shared)
     }
 
@@ -113,12 +92,12 @@ impl NotifierThread {
                 let mut work = self.work.lock();
                 self.changed.wait_while(&mut work, |work| work.pending.is_none() && !work.is_closed);
                 let Some(pending) = work.pending.take().filter(|_| !work.is_closed) else { return };
-                work.sending = Some(Instant::now());
+                work.is_sending = true;
                 pending
             };
             let sent = send(&mut connection, location, store, head);
             let mut work = self.work.lock();
-            work.sending = None;
+            work.is_sending = false;
             self.changed.notify_all();
             if let Err(error) = sent {
                 tracing::debug!("readers were not notified of record {head}: {error}");
@@ -148,6 +127,7 @@ fn send_on(
     store: i64,
     head: u64,
 ) -> Result<()> {
+    connection.client.limit_calls(location.time_limit());
     let sent = connection.send(store, head).map_err(|error| failure(location, &error));
     // The database may also refuse a notification, for example because its queue is full.
     let is_usable = !matches!(&sent, Err(error) if error.code == Code::Unavailable);
@@ -157,7 +137,7 @@ fn send_on(
 
 /// A connection that sends notifications.
 struct NotifierConnection {
-    client: Client,
+    client: DatabaseClient,
     /// `None` if the database does not support notifications.
     notify: Option<Statement>,
 }
@@ -171,7 +151,7 @@ impl NotifierConnection {
         Ok(NotifierConnection { client, notify })
     }
 
-    fn send(&mut self, store: i64, head: u64) -> Result<(), postgres::Error> {
+    fn send(&mut self, store: i64, head: u64) -> Result<(), CallError> {
         let Some(notify) = &self.notify else { return Ok(()) };
         let (channel, head) = (store_row::channel(store), head.to_string());
         self.client.execute(notify, &[&channel, &head])?;
@@ -183,7 +163,7 @@ impl NotifierConnection {
 ///
 /// # Errors
 /// `unavailable` if the database did not answer.
-fn if_supported<T>(result: Result<T, postgres::Error>, location: &LogLocation) -> Result<Option<T>> {
+fn if_supported<T>(result: Result<T, CallError>, location: &LogLocation) -> Result<Option<T>> {
     match result.map_err(|error| failure(location, &error)) {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.code == Code::Unavailable => Err(error),

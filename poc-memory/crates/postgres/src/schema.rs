@@ -1,13 +1,12 @@
 //! The database schema, which is created and upgraded in versions.
 
 use crate::ATTEMPTS;
-use crate::error::{failure, is_rolled_back};
+use crate::database_client::DatabaseClient;
+use crate::error::{CallError, failure, is_rolled_back};
 use crate::location::LogLocation;
 use crate::store_row;
 use poc_graph::error::{Error, Result};
-use postgres::Client;
-use postgres::error::SqlState;
-use std::time::Duration;
+use tokio_postgres::error::SqlState;
 
 /// The statements that upgrade the schema from each version to the next. Releases only append to this list and never
 /// change an entry.
@@ -57,13 +56,8 @@ pub struct InitReport {
 /// `unavailable` if the database cannot be reached or does not answer in time, and `conflict` if a newer release
 /// created the tables.
 pub fn init(location: &LogLocation) -> Result<InitReport> {
-    let mut client = location.connect()?;
-    let own = location.clone();
-    location.within(Duration::ZERO, move || init_with(&mut client, &own))?
-}
-
-fn init_with(client: &mut Client, location: &LogLocation) -> Result<InitReport> {
-    let to_error = |error: postgres::Error| failure(location, &error);
+    let client = &mut location.connect()?;
+    let to_error = |error: CallError| failure(location, &error);
     let mut attempts = 1;
     let (from, added) = loop {
         let from = version(client, location)?;
@@ -79,26 +73,35 @@ fn init_with(client: &mut Client, location: &LogLocation) -> Result<InitReport> 
 }
 
 /// Upgrades the schema from a version, and adds a store if it is missing. Returns the number of added stores.
-fn upgrade(client: &mut Client, store: &str, from: i64) -> Result<u64, postgres::Error> {
-    let mut transaction = client.transaction()?;
-    transaction
+fn upgrade(client: &mut DatabaseClient, store: &str, from: i64) -> Result<u64, CallError> {
+    client.batch_execute("BEGIN")?;
+    let upgraded = upgrade_in_transaction(client, store, from);
+    if upgraded.is_err() {
+        // If this fails, too, the connection has ended, and its transaction with it.
+        let _ = client.batch_execute("ROLLBACK");
+    }
+    upgraded
+}
+
+fn upgrade_in_transaction(client: &mut DatabaseClient, store: &str, from: i64) -> Result<u64, CallError> {
+    client
         .batch_execute("CREATE TABLE IF NOT EXISTS poc_memory_schema (version INT8 NOT NULL PRIMARY KEY)")?;
     for (version, migration) in (1i64..).zip(MIGRATIONS).skip(usize::try_from(from).unwrap_or_default()) {
-        transaction.batch_execute(migration)?;
-        transaction.execute("INSERT INTO poc_memory_schema (version) VALUES ($1)", &[&version])?;
+        client.batch_execute(migration)?;
+        client.execute("INSERT INTO poc_memory_schema (version) VALUES ($1)", &[&version])?;
     }
-    let added = transaction.execute(
+    let added = client.execute(
         "INSERT INTO poc_memory_store (id, name, head) \
          SELECT coalesce(max(id), 0) + 1, $1, 0 FROM poc_memory_store \
          HAVING NOT EXISTS (SELECT 1 FROM poc_memory_store WHERE name = $1)",
         &[&store],
     )?;
-    transaction.commit()?;
+    client.batch_execute("COMMIT")?;
     Ok(added)
 }
 
 /// Whether an upgrade failed because another process did the same or added a store at the same time.
-fn is_simultaneous(error: &postgres::Error) -> bool {
+fn is_simultaneous(error: &CallError) -> bool {
     let states = [
         &SqlState::UNIQUE_VIOLATION,
         &SqlState::DUPLICATE_TABLE,
@@ -110,7 +113,7 @@ fn is_simultaneous(error: &postgres::Error) -> bool {
 }
 
 /// Fails if the schema is missing, or older or newer than this release requires.
-pub(crate) fn check(client: &mut Client, location: &LogLocation) -> Result<()> {
+pub(crate) fn check(client: &mut DatabaseClient, location: &LogLocation) -> Result<()> {
     match version(client, location)? {
         0 => Err(Error::config(format!("the database `{location}` has no memory yet"))
             .hint("create one with `poc-memory store init`")),
@@ -123,9 +126,9 @@ pub(crate) fn check(client: &mut Client, location: &LogLocation) -> Result<()> {
 }
 
 /// The version of the schema; 0 if there is none.
-fn version(client: &mut Client, location: &LogLocation) -> Result<i64> {
+fn version(client: &mut DatabaseClient, location: &LogLocation) -> Result<i64> {
     let found = client.query_one("SELECT coalesce(max(version), 0)::INT8 FROM poc_memory_schema", &[]);
-    let version = match found.and_then(|row| row.try_get::<_, i64>(0)) {
+    let version = match found.and_then(|row| Ok(row.try_get::<_, i64>(0)?)) {
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => 0,
         found => found.map_err(|error| failure(location, &error))?,
     };

@@ -1,10 +1,11 @@
 //! Snapshots in the database: a row for each, with its parts in a separate table.
 
 use crate::PostgresLog;
+use crate::error::CallError;
 use poc_graph::error::Result;
 use poc_store::{SharedSnapshot, SnapshotStore};
-use postgres::Row;
 use std::time::Duration;
+use tokio_postgres::Row;
 
 /// The number of complete snapshots to keep. A store may still be reading the older one.
 const KEPT: i64 = 2;
@@ -12,7 +13,7 @@ const KEPT: i64 = 2;
 const DELETED_AT_ONCE: i64 = 64;
 
 /// The snapshot of a row with its last record, number of parts and size.
-fn snapshot(row: &Row) -> Result<SharedSnapshot, postgres::Error> {
+fn snapshot(row: &Row) -> Result<SharedSnapshot, CallError> {
     let number = |at: usize| row.try_get::<_, i64>(at).map(|number| number as u64);
     Ok(SharedSnapshot { seq: number(0)?, parts: number(1)?, bytes: number(2)? })
 }
@@ -44,7 +45,7 @@ impl SnapshotStore for PostgresLog {
                 "SELECT bytes FROM poc_memory_snapshot_part WHERE store = $1 AND seq = $2 AND part = $3",
                 &[&connection.store, &(seq as i64), &(part as i64)],
             )?;
-            row.map(|row| row.try_get(0)).transpose()
+            Ok(row.map(|row| row.try_get(0)).transpose()?)
         })
     }
 
@@ -90,13 +91,13 @@ impl SnapshotStore for PostgresLog {
                  WHERE store = $1 AND writer <> $2 AND until >= now()",
                 &[&connection.store, &writer.as_slice()],
             )?;
-            row.map(|row| row.try_get(0)).transpose()
+            Ok(row.map(|row| row.try_get(0)).transpose()?)
         })?;
         Ok(seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()))
     }
 
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool> {
-        let (writer, bytes) = (self.writer, bytes.to_vec());
+        let writer = self.writer;
         self.maintain(move |connection| {
             let (writer, seconds) = (writer.as_slice(), duration.as_secs_f64());
             let written = connection.client.execute(

@@ -11,7 +11,8 @@ pub(crate) const READ: &str = "\
 
 /// Inserts records and moves the head, if the head has the expected value, no other writer has a lease and no other log
 /// is being copied. This also ends the writer's own lease. Parameters: store, expected head, writer, the writer's
-/// number of the first record, records, whether the writer copies another log. Returns the numbers of the records.
+/// number of the first record, records, whether the writer copies another log. Changes as many rows of the log as it
+/// inserts records, or none.
 pub(crate) const APPEND: &str = "\
     WITH moved AS ( \
       UPDATE poc_memory_store \
@@ -21,8 +22,7 @@ pub(crate) const APPEND: &str = "\
       RETURNING head) \
     INSERT INTO poc_memory_log (store, seq, writer, writer_seq, payload) \
     SELECT $1::INT8, $2::INT8 + record.number, $3::BYTEA, $4::INT8 + record.number - 1, record.payload \
-    FROM moved, unnest($5::BYTEA[]) WITH ORDINALITY AS record (payload, number) \
-    RETURNING seq";
+    FROM moved, unnest($5::BYTEA[]) WITH ORDINALITY AS record (payload, number)";
 
 /// Notifies a channel of a new head. Parameters: the channel, the head as text.
 ///

@@ -1,16 +1,17 @@
 //! A connection that runs statements, other than the one that waits and the one that notifies.
 
-use crate::error::failure;
+use crate::database_client::DatabaseClient;
+use crate::error::{CallError, failure};
 use crate::location::LogLocation;
 use crate::schema;
 use crate::statements::{APPEND, READ};
 use crate::store_row;
 use poc_graph::error::Result;
-use postgres::{Client, Statement};
+use tokio_postgres::Statement;
 
 /// A connection to the database of a store, with its prepared statements.
 pub(crate) struct StoreConnection {
-    pub(crate) client: Client,
+    pub(crate) client: DatabaseClient,
     /// The number that identifies the store in the database.
     pub(crate) store: i64,
     pub(crate) append: Statement,
@@ -23,14 +24,14 @@ impl StoreConnection {
     /// # Errors
     /// `unavailable` if the database cannot be reached, `invalid_config` if it lacks the schema or the store, and
     /// `conflict` if a newer release created the schema.
-    pub(crate) fn prepare(mut client: Client, location: &LogLocation) -> Result<StoreConnection> {
-        let of = |error: postgres::Error| failure(location, &error);
+    pub(crate) fn prepare(mut client: DatabaseClient, location: &LogLocation) -> Result<StoreConnection> {
+        let of = |error: CallError| failure(location, &error);
         schema::check(&mut client, location)?;
         let store = store_row::get(&mut client, location)?;
         // With asynchronous commits, an append that was reported as successful could be lost.
         let commits: String = client
             .query_one("SHOW synchronous_commit", &[])
-            .and_then(|row| row.try_get(0))
+            .and_then(|row| Ok(row.try_get(0)?))
             .unwrap_or_default();
         if commits == "off" {
             client.batch_execute("SET synchronous_commit = on").map_err(of)?;
@@ -41,7 +42,7 @@ impl StoreConnection {
     }
 
     /// The number of the store's last record.
-    pub(crate) fn head(&mut self) -> Result<u64, postgres::Error> {
+    pub(crate) fn head(&mut self) -> Result<u64, CallError> {
         store_row::head(&mut self.client, self.store)
     }
 }

@@ -1,9 +1,9 @@
 //! The row of a store: its number, its head and its notification channel.
 
-use crate::error::failure;
+use crate::database_client::DatabaseClient;
+use crate::error::{CallError, failure};
 use crate::location::LogLocation;
 use poc_graph::error::Error;
-use postgres::Client;
 
 /// The notification channel of a store.
 pub(crate) fn channel(store: i64) -> String {
@@ -11,18 +11,16 @@ pub(crate) fn channel(store: i64) -> String {
 }
 
 /// The number that identifies a store in the database, by name; `None` if there is no such store.
-pub(crate) fn find(client: &mut Client, name: &str) -> Result<Option<i64>, postgres::Error> {
-    client
-        .query_opt("SELECT id FROM poc_memory_store WHERE name = $1", &[&name])?
-        .map(|row| row.try_get(0))
-        .transpose()
+pub(crate) fn find(client: &mut DatabaseClient, name: &str) -> Result<Option<i64>, CallError> {
+    let row = client.query_opt("SELECT id FROM poc_memory_store WHERE name = $1", &[&name])?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
 /// The number that identifies the store of a location.
 ///
 /// # Errors
 /// `invalid_config` if the database does not have the store, or an error of the database.
-pub(crate) fn get(client: &mut Client, location: &LogLocation) -> Result<i64, Error> {
+pub(crate) fn get(client: &mut DatabaseClient, location: &LogLocation) -> Result<i64, Error> {
     let found = find(client, location.store()).map_err(|error| failure(location, &error))?;
     found.ok_or_else(|| {
         Error::config(format!("the database `{location}` has no store `{}`", location.store()))
@@ -34,9 +32,14 @@ pub(crate) fn get(client: &mut Client, location: &LogLocation) -> Result<i64, Er
 ///
 /// # Errors
 /// `conflict` if the store is not complete, or an error of the database.
-pub(crate) fn require_complete(client: &mut Client, store: i64, location: &LogLocation) -> Result<(), Error> {
+pub(crate) fn require_complete(
+    client: &mut DatabaseClient,
+    store: i64,
+    location: &LogLocation,
+) -> Result<(), Error> {
     let row = client.query_one("SELECT copying FROM poc_memory_store WHERE id = $1", &[&store]);
-    let copying = row.and_then(|row| row.try_get::<_, bool>(0)).map_err(|error| failure(location, &error))?;
+    let copying = row.and_then(|row| Ok(row.try_get::<_, bool>(0)?));
+    let copying = copying.map_err(|error| failure(location, &error))?;
     if copying { Err(incomplete(location)) } else { Ok(()) }
 }
 
@@ -50,7 +53,7 @@ pub(crate) fn incomplete(location: &LogLocation) -> Error {
 }
 
 /// The number of the store's last record.
-pub(crate) fn head(client: &mut Client, store: i64) -> Result<u64, postgres::Error> {
+pub(crate) fn head(client: &mut DatabaseClient, store: i64) -> Result<u64, CallError> {
     let row = client.query_one("SELECT head FROM poc_memory_store WHERE id = $1", &[&store])?;
     Ok(row.try_get::<_, i64>(0)? as u64)
 }

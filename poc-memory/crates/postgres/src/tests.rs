@@ -556,6 +556,24 @@ fn a_server_that_never_answers_counts_as_unreachable() {
     assert_eq!(append(&log, 2, 1), AppendOutcome::Appended);
 }
 
+/// A runtime cannot run within another one, and the daemon may drop its memory on a thread of its own runtime.
+#[test]
+fn a_log_can_be_used_and_dropped_on_a_thread_that_runs_a_runtime() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let other = log(&server, 2);
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+        let log = log(&server, 1);
+        assert_eq!(append(&log, 1, 0), AppendOutcome::Appended);
+        assert_eq!(log.wait(0, Duration::ZERO).unwrap(), 1);
+        assert!(log.claim(MINUTE).unwrap());
+        log.release().unwrap();
+        assert_eq!(other.peers().unwrap().len(), 1);
+        drop(log);
+    });
+    assert_eq!(other.peers().unwrap(), []);
+}
+
 #[test]
 fn no_message_has_a_password() {
     let settings = |address: &str| LogSettings {
