@@ -48,6 +48,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct Queue {
     waiting: Vec<PendingTransaction>,
+    /// The number of waiting transactions from which the committer is woken. It is 0 unless the committer gathers some.
+    wanted: usize,
     closed: bool,
     /// Whether the shared log may have records that the store lacks, or is not reachable.
     has_remote_records: bool,
@@ -191,8 +193,14 @@ impl CommitQueue {
 
     /// Queues a transaction. Callers must hold the writer lock and submit in the order of sequence numbers.
     pub(super) fn submit(&self, pending: PendingTransaction) {
-        self.queue.lock().waiting.push(pending);
-        self.work.notify_one();
+        let is_enough = {
+            let mut queue = self.queue.lock();
+            queue.waiting.push(pending);
+            queue.waiting.len() >= queue.wanted
+        };
+        if is_enough {
+            self.work.notify_one();
+        }
     }
 
     /// Makes the committer end after it has committed every queued transaction.
@@ -237,11 +245,12 @@ impl CommitQueue {
     /// another writer has moved the head. Returns whether it has them.
     fn gather(&self, batch: &mut Vec<PendingTransaction>, expected: usize, limit: Duration) -> bool {
         let mut queue = self.queue.lock();
-        let count = batch.len();
+        queue.wanted = expected.saturating_sub(batch.len());
         let must_wait = |queue: &mut Queue| {
-            count + queue.waiting.len() < expected && !queue.closed && !queue.has_remote_records
+            queue.waiting.len() < queue.wanted && !queue.closed && !queue.has_remote_records
         };
         self.work.wait_while_for(&mut queue, must_wait, limit);
+        queue.wanted = 0;
         batch.append(&mut queue.waiting);
         batch.len() >= expected
     }
