@@ -221,7 +221,7 @@ impl CallLimit {
     }
 }
 
-/// A runtime without threads. Only its drop takes the value.
+/// A runtime without threads. It is `None` only while it is dropped.
 struct CallRuntime(Option<Runtime>);
 
 impl CallRuntime {
@@ -250,7 +250,10 @@ impl CallRuntime {
                 let thread = thread::Builder::new().name("postgres".into());
                 thread.spawn_scoped(scope, || runtime.block_on(limited)).map(|started| started.join())
             });
-            ended.map_err(CallError::System)?.unwrap_or_else(|panic| resume_unwind(panic))
+            match ended.map_err(CallError::System)? {
+                Ok(ended) => ended,
+                Err(panic) => resume_unwind(panic),
+            }
         };
         ended.map_err(|_| no_answer)
     }
