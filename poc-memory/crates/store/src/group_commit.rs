@@ -30,6 +30,7 @@ use super::read_only::ReadOnlyReason;
 use super::shared_log_copy::SharedLogCopy;
 use super::tenant_view_files::TenantViewFiles;
 use super::tenant_views::TenantViews;
+use super::views::Views;
 use super::watchdog;
 use super::writer_state::{Writer, WriterState};
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -258,19 +259,40 @@ impl CommitQueue {
     /// Makes a batch of transactions visible to readers, all at once.
     fn publish(&self, batch: Vec<PendingTransaction>) {
         let Some(seq) = batch.last().map(|newest| newest.txn.seq) else { return };
+        let views = self.views_after(&batch);
         // Old views are freed after the lock is released.
-        let mut replaced = Vec::with_capacity(batch.len());
-        let mut outcomes = Vec::with_capacity(batch.len());
+        let mut replaced = Vec::with_capacity(views.len());
         {
             let mut published = self.published.write();
             published.seq = seq;
-            for pending in batch {
-                replaced.extend(published.views.publish(pending.txn.tenant, pending.view));
-                outcomes.push(pending.outcome);
+            for (tenant, view) in views {
+                replaced.extend(published.views.publish(tenant, view));
             }
         }
         self.announce(seq);
-        outcomes.iter().for_each(|outcome| outcome.set(Ok(())));
+        batch.iter().for_each(|pending| pending.outcome.set(Ok(())));
+    }
+
+    /// The views of the tenants that a batch changes, after it.
+    fn views_after(&self, batch: &[PendingTransaction]) -> Views {
+        let mut views = Views::default();
+        for newest in batch.iter().rev() {
+            let tenant = newest.txn.tenant;
+            if views.contains_key(&tenant) {
+                continue;
+            }
+            let view = newest.view.upgrade().unwrap_or_else(|| {
+                // A transaction after the batch has changed it.
+                let mut view = self.pinned_view(tenant);
+                let published = Arc::make_mut(&mut view);
+                for pending in batch.iter().filter(|pending| pending.txn.tenant == tenant) {
+                    published.apply(pending.txn.seq, &pending.deltas);
+                }
+                view
+            });
+            views.insert(tenant, view);
+        }
+        views
     }
 
     /// Wakes the threads that wait for a transaction.

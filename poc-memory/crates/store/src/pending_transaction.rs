@@ -4,7 +4,7 @@ use super::commit_outcome::OutcomeSender;
 use super::logged_transaction::LoggedTransaction;
 use super::tenant_views::TenantPin;
 use poc_graph::{Delta, View};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A transaction that was built but is not yet in the log.
 pub(super) struct PendingTransaction {
@@ -13,8 +13,9 @@ pub(super) struct PendingTransaction {
     pub(super) record: Vec<u8>,
     pub(super) checksum: u32,
     pub(super) deltas: Vec<Delta>,
-    /// The view of its tenant that includes the transaction.
-    pub(super) view: Arc<View>,
+    /// The view of its tenant after the transaction. It is gone as soon as the next transaction of the tenant has changed
+    /// it.
+    pub(super) view: Weak<View>,
     /// Keeps the published view of its tenant in memory until the transaction is published or rejected.
     pub(super) _pin: TenantPin,
     pub(super) outcome: OutcomeSender,

@@ -139,13 +139,10 @@ impl Store {
         if payload.len() > MAX_RECORD {
             return Err(TransactionError::TooLarge(payload.len()).into());
         }
-        let mut view = View::clone(&view);
-        view.apply(txn.seq, &deltas);
         let (record, checksum) = log::frame(txn.seq, &payload);
-        let (txn, view) = (Arc::new(txn), Arc::new(view));
-        let seq = txn.seq;
+        let (seq, txn) = (txn.seq, Arc::new(txn));
         let (sender, outcome) = OutcomeSender::new();
-        writer.add(&txn, &view, &self.tuple, outcome.clone());
+        let view = writer.add(&txn, &deltas, view, &self.tuple, outcome.clone());
         // The writer lock is held here, so that transactions reach the log in order.
         commits.submit(PendingTransaction {
             txn,

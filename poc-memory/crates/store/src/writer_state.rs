@@ -6,10 +6,10 @@ use super::overlay::Overlay;
 use super::table::Table;
 use super::views::Views;
 use parking_lot::ReentrantMutex;
-use poc_graph::{Tenant, Tuple, View};
+use poc_graph::{Delta, Tenant, Tuple, View};
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// The shared state of all writers. The committer resets it to the durable state when the disk fails.
 pub(super) type Writer = Arc<ReentrantMutex<RefCell<WriterState>>>;
@@ -45,15 +45,16 @@ impl WriterState {
         self.views.retain(|_, view| view.seq > seq);
     }
 
-    /// Adds a transaction that was built, with the view of its tenant after it. If `name` is the name of this tenant,
-    /// the store has that name from now on.
+    /// Adds a transaction that was built on `view`, the newest view of its tenant, and made the changes `deltas`. Returns
+    /// the view after it. If `name` is the name of this tenant, the store has that name from now on.
     pub(super) fn add(
         &mut self,
         txn: &Arc<LoggedTransaction>,
-        view: &Arc<View>,
+        deltas: &[Delta],
+        mut view: Arc<View>,
         name: &Tuple,
         outcome: Arc<CommitOutcome>,
-    ) {
+    ) -> Weak<View> {
         let tenant = txn.tenant;
         if txn.writes.iter().any(|write| write.table == Table::Tenants && write.after.is_none()) {
             self.named.clear();
@@ -61,9 +62,15 @@ impl WriterState {
             self.named.insert(tenant);
         }
         self.overlay.add(txn.clone());
-        self.views.insert(tenant, view.clone());
+        // Without this reference, a view that nobody reads is changed in place. The first changes of a copy would copy a
+        // part of each column, for every transaction of a group.
+        self.views.remove(&tenant);
+        Arc::make_mut(&mut view).apply(txn.seq, deltas);
+        let newest = Arc::downgrade(&view);
+        self.views.insert(tenant, view);
         self.seq = txn.seq;
         self.last = Some(outcome);
+        newest
     }
 
     /// Like [`WriterState::new`], shared by all writers.
