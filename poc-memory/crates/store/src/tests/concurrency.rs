@@ -1,6 +1,8 @@
 //! Concurrent writers, the store lock, and disk failures.
 
+use super::tenants::tuple;
 use super::*;
+use std::time::Duration;
 
 #[test]
 fn waiting_writers_share_one_sync() {
@@ -68,6 +70,49 @@ fn a_transaction_sees_those_built_before_it() {
         assert_eq!(second.join().unwrap().unwrap().value, (1, 0));
     });
     assert_eq!(numbers(&store), [2]);
+    *faults.gate.lock() = None;
+}
+
+/// A later transaction changes the view that it is built on in place. The group before it is published without it.
+#[test]
+fn a_group_is_published_without_the_transactions_that_are_built_on_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let faults = Arc::new(Faults::default());
+    let disk = Arc::new(FaultyDisk(faults.clone()));
+    let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
+    put(&store, 1);
+    // The second tenant writes the even numbers.
+    let tenants = [0, 1].map(|tenant| store.for_tenant(&tuple(tenant)));
+    let (open_gate, gate) = mpsc::channel();
+    *faults.gate.lock() = Some(gate);
+    std::thread::scope(|scope| {
+        let (store, tenants) = (&store, &tenants);
+        let build = |number: u64| {
+            let own = &tenants[usize::from(number.is_multiple_of(2))];
+            scope.spawn(move || {
+                let node = Node { tenant: own.tenant(), ..node(number) };
+                own.transact(cause(), |tx| tx.put_node(&node)).unwrap()
+            });
+            while store.shared.writer.lock().borrow().seq < number {
+                std::thread::yield_now();
+            }
+        };
+        (2..=5).for_each(&build);
+        for number in 6..=12 {
+            // The committer then waits for the sync of the next group.
+            let published = store.published_seq();
+            open_gate.send(()).unwrap();
+            assert!(store.wait_published(published + 1, Duration::from_secs(20)));
+            build(number);
+            let published = store.published_seq();
+            for (is_even, own) in [false, true].into_iter().zip(tenants) {
+                let expected = (1..=published).filter(|number| number.is_multiple_of(2) == is_even);
+                assert_eq!(numbers(own), expected.collect::<Vec<_>>());
+            }
+        }
+        (0..12).for_each(|_| open_gate.send(()).unwrap());
+    });
+    assert_eq!(tenants.each_ref().map(|own| numbers(own).len()), [6, 6]);
     *faults.gate.lock() = None;
 }
 
