@@ -2,7 +2,8 @@
 //!
 //! The client library is asynchronous and sets no limit: if a server is suspended, or a network confirms packets and
 //! drops them, a call never ends. Each client here has a runtime without threads. A call runs it on the calling thread
-//! until the answer has arrived or the time is over, so that no call starts a thread or waits for one.
+//! until the answer has arrived or the time is over, so that no call waits for another thread. Only a call on a thread
+//! that belongs to another runtime starts a thread.
 
 use crate::error::CallError;
 use std::collections::VecDeque;
