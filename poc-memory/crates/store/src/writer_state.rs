@@ -45,8 +45,8 @@ impl WriterState {
         self.views.retain(|_, view| view.seq > seq);
     }
 
-    /// Adds a transaction that was built on `view`, the newest view of its tenant, and made the changes `deltas`. Returns
-    /// the view after it. If `name` is the name of this tenant, the store has that name from now on.
+    /// Adds a transaction that was built on `view`, the newest view of its tenant, and made the changes `deltas`.
+    /// Returns the view after it. If `name` is the name of this tenant, the store has that name from now on.
     pub(super) fn add(
         &mut self,
         txn: &Arc<LoggedTransaction>,
@@ -62,8 +62,8 @@ impl WriterState {
             self.named.insert(tenant);
         }
         self.overlay.add(txn.clone());
-        // Without this reference, a view that nobody reads is changed in place. The first changes of a copy would copy a
-        // part of each column, for every transaction of a group.
+        // Without this reference, a view that nobody reads is changed in place. Otherwise every transaction of a group
+        // would copy a part of each column.
         self.views.remove(&tenant);
         Arc::make_mut(&mut view).apply(txn.seq, deltas);
         let newest = Arc::downgrade(&view);
