@@ -13,7 +13,7 @@ pub(super) struct PendingTransaction {
     pub(super) record: Vec<u8>,
     pub(super) checksum: u32,
     pub(super) deltas: Vec<Delta>,
-    /// The view of its tenant after the transaction. It is gone as soon as the tenant's next transaction has changed it.
+    /// The view of its tenant after the transaction. It is gone as soon as the tenant's next transaction changes it.
     pub(super) view: Weak<View>,
     /// Keeps the published view of its tenant in memory until the transaction is published or rejected.
     pub(super) _pin: TenantPin,
