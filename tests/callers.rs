@@ -160,12 +160,12 @@ fn none_of_256_simultaneous_changes_is_lost() {
     world.json(&["insert", "--key", "list", "--title", "A list", "--body", "start"]);
     let (acknowledged, conflicts) = (Mutex::new(Vec::new()), Mutex::new(0));
     std::thread::scope(|scope| {
-        // Sixteen connections, each with sixteen writers one after another.
-        for connection in 0..16 {
+        // Eight connections, each with 32 writers one after another.
+        for connection in 0..8 {
             let (world, acknowledged, conflicts) = (&world, &acknowledged, &conflicts);
             scope.spawn(move || {
                 let mut client = client(world);
-                for number in (0..WRITERS).skip(connection).step_by(16) {
+                for number in (0..WRITERS).skip(connection).step_by(8) {
                     loop {
                         let note = client.call("get", json!({"node": "list"}), &|_| {}).unwrap();
                         let body = format!("{}\nline {number}", note["body"].as_str().unwrap());
@@ -298,7 +298,7 @@ fn with_many_passages() -> World {
             .to_string()
             + "\n"
     };
-    world.write("notes.jsonl", &(0..400).map(line).collect::<String>());
+    world.write("notes.jsonl", &(0..160).map(line).collect::<String>());
     assert_eq!(world.run(&["import", "notes.jsonl"]).status, 0);
     world.start_daemon();
     world

@@ -5,16 +5,15 @@ mod histories;
 mod mcp_sessions;
 mod wrong_clocks;
 
-use crate::support::World;
 use crate::support::http::{Http, ON};
 use crate::support::slow_agent::{self, agent, count};
-use crate::support::world::WAIT_LIMIT;
+use crate::support::{Deadline, WAIT_LIMIT, World};
 use poc_postgres::testing::{Proxy, TestServer};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A home whose memory is in a database. Its daemon runs no agents.
 fn world(server: &TestServer) -> World {
@@ -179,8 +178,8 @@ fn a_run_of_a_daemon_that_dies_is_completed_by_another() {
     let running = || count(&worlds[0].json(&history), "running");
     for number in 0..10 {
         assert_eq!(insert(&worlds[0], &format!("pier-{number}")), 0);
-        let patience = Instant::now() + Duration::from_secs(5);
-        while running() == 0 && Instant::now() < patience {}
+        let patience = Deadline::after(Duration::from_secs(5));
+        while running() == 0 && patience.pause() {}
         if running() > 0 {
             break;
         }
@@ -347,16 +346,16 @@ fn a_damaged_copy_is_restored_from_the_database() {
     );
     // A daemon restores the copy as soon as it reaches the database.
     world.start_daemon();
-    let since = Instant::now();
+    let deadline = Deadline::after(Duration::from_secs(90));
     let log = || world.run(&["daemon", "log"]).stdout;
     while !log().contains("starts again when the shared log can be reached") {
-        assert!(since.elapsed() < Duration::from_secs(90), "{}", log());
+        deadline.wait(log);
     }
     server.resume();
     // While it starts again, a command may find no daemon or a store that is in use.
     let is_restored = |status: &str| status.contains("the copy of the shared log was damaged");
     while !is_restored(&world.run(&["daemon", "status"]).stdout) {
-        assert!(since.elapsed() < Duration::from_secs(90), "{:?}", world.run(&["daemon", "status"]));
+        deadline.wait(|| format!("{:?}", world.run(&["daemon", "status"])));
     }
     assert_eq!(world.run(&["export"]).stdout, export);
     assert_eq!(insert(&world, "mole"), 0);
@@ -595,10 +594,10 @@ fn a_daemon_that_missed_an_erasure_starts_again() {
     assert_eq!(insert(&worlds[0], "mole"), 0);
     worlds[1].signal_daemon("-CONT");
     let export = worlds[0].run(&["export"]).stdout;
-    let since = Instant::now();
+    let deadline = Deadline::after(Duration::from_secs(90));
     // While it starts again, a command may find no daemon or a store that is in use.
-    while worlds[1].run(&["export"]).stdout != export || worlds[1].run(&["daemon", "status"]).status != 0 {
-        assert!(since.elapsed() < Duration::from_secs(90), "{:?}", worlds[1].run(&["daemon", "status"]));
+    while worlds[1].run(&["daemon", "status"]).status != 0 || worlds[1].run(&["export"]).stdout != export {
+        deadline.wait(|| format!("{:?}", worlds[1].run(&["daemon", "status"])));
     }
     assert_eq!(insert(&worlds[1], "quay"), 0);
     assert_eq!(keys(&settled_export(&worlds)).len(), 3);
@@ -622,8 +621,8 @@ fn history_that_is_not_kept_is_deleted_from_the_database() {
     let seq = |world: &World| world.json(&["stats"])["as_of"]["seq"].as_u64().unwrap();
     let all = seq(&first);
     // The daemon looks once when it starts: the changes must be older than a second, and the commands must have ended.
-    let since = Instant::now();
-    while since.elapsed() < Duration::from_millis(1500) {
+    let old_enough = Deadline::after(Duration::from_millis(1500));
+    while old_enough.pause() {
         first.json(&["stats"]);
     }
     server.execute("UPDATE poc_memory_writer SET seen = seen - INTERVAL '1 minute'");

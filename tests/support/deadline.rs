@@ -21,9 +21,17 @@ impl Deadline {
     /// # Panics
     /// If the deadline has passed. The message says what is wrong.
     #[track_caller]
-    #[expect(clippy::disallowed_methods, reason = "the process that is waited for sends no signal")]
     pub(crate) fn wait(&self, wrong: impl FnOnce() -> String) {
-        assert!(Instant::now() < self.end, "not within {:?}: {}", self.within, wrong());
-        std::thread::sleep(PAUSE);
+        assert!(self.pause(), "not within {:?}: {}", self.within, wrong());
+    }
+
+    /// Waits before the next try. Returns `false`, without waiting, if the deadline has passed.
+    #[expect(clippy::disallowed_methods, reason = "the process that is waited for sends no signal")]
+    pub(crate) fn pause(&self) -> bool {
+        let is_left = Instant::now() < self.end;
+        if is_left {
+            std::thread::sleep(PAUSE);
+        }
+        is_left
     }
 }

@@ -184,7 +184,7 @@ impl Pair {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn a_compacted_store_equals_one_that_never_was(events in proptest::collection::vec(event(), 5..60)) {
