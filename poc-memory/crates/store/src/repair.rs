@@ -432,11 +432,12 @@ pub(crate) fn put_copy_aside(directory: &Path) -> Result<String> {
 /// taken the place of the damaged one. That is so if the settings no longer name the shared log when the store is opened
 /// for the first time after [`put_copy_aside`]. The log ends with transaction `last`.
 pub(crate) fn unreplaced_copy(directory: &Path, is_copy: bool, last: u64) -> Option<String> {
-    // A store that was in use since then has records, even if it has no transaction.
+    // A store that was in use since then has records, even if it has no transaction. A repair may leave an empty log
+    // without records.
     if is_copy || last > 0 || directory.join(RECORDS).exists() {
         return None;
     }
-    journal::replaced_copies(directory).pop()
+    journal::last_replaced_copy(directory)
 }
 
 /// Whether [`undo_repair`] finds a repair that it can undo.

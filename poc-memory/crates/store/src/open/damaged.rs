@@ -141,6 +141,7 @@ impl DamagedStore<'_> {
             view: saved.as_ref().map(SavedViews::seq),
             missing: log.missing(),
             is_only_quarantine: suspect.is_only_quarantine(&newer, is_unusable),
+            is_unreplaced_copy: suspect.unreplaced_copy.is_some(),
         };
         let records = salvaged.into_current();
         let mut views: Views = catch_up::views(records.engine.as_ref(), log.last(), &|| {})?;
@@ -226,6 +227,8 @@ struct SalvagedState {
     missing: Vec<TransactionRange>,
     /// Whether only the quarantine may have notes.
     is_only_quarantine: bool,
+    /// Whether a copy of a shared log was moved to the quarantine and not replaced.
+    is_unreplaced_copy: bool,
 }
 
 impl SalvagedState {
@@ -287,10 +290,14 @@ impl fmt::Display for SalvagedState {
         f.write_str(&self.log_problem)?;
         self.write_missing(f)?;
         if self.shown().max(self.last_record) == 0 && self.problem.is_none() {
-            let nothing = if self.is_only_quarantine { "" } else { "nothing is left of its notes: " };
+            let before = match (self.is_unreplaced_copy, self.is_only_quarantine) {
+                (true, _) => "otherwise, ",
+                (false, true) => "",
+                (false, false) => "nothing is left of its notes: ",
+            };
             return write!(
                 f,
-                "; {nothing}restore a backup, or move the folder of the store away to begin with an empty memory"
+                "; {before}restore a backup, or move the folder of the store away to begin with an empty memory"
             );
         }
         self.write_shown(f)?;

@@ -214,14 +214,11 @@ pub(super) fn is_replaced_copy(folder: &Path) -> bool {
     serde_json::from_slice::<Journal>(&bytes).is_ok_and(|journal| journal.source == COPY)
 }
 
-/// The names of such folders, oldest first, except those whose files were deleted.
-pub(super) fn replaced_copies(store: &Path) -> Vec<String> {
-    let has_files = |name: &String| {
-        let entries = fs::read_dir(store.join(quarantine_path(name))).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name()).any(|name| name != MANIFEST)
-    };
-    let copies = manifests(store).into_iter().filter(|journal| journal.source == COPY);
-    copies.map(|journal| journal.folder).filter(has_files).collect()
+/// The name of such a folder if nothing was repaired since its files were moved there, and they were not deleted.
+pub(super) fn last_replaced_copy(store: &Path) -> Option<String> {
+    let last = manifests(store).pop().filter(|journal| journal.source == COPY)?;
+    let mut entries = fs::read_dir(store.join(quarantine_path(&last.folder))).ok()?.flatten();
+    entries.any(|entry| entry.file_name() != MANIFEST).then_some(last.folder)
 }
 
 /// A manifest that is damaged.

@@ -301,9 +301,9 @@ fn a_copy_that_was_moved_away_and_not_replaced_is_no_empty_memory() {
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(
         store.damage().unwrap(),
-        "set `[store] log` again to begin a new copy of the shared log; the damaged one is in `quarantine/copy-1` \
-         (`poc-memory doctor quarantine list`), and the log is missing; restore a backup, or move the folder of the \
-         store away to begin with an empty memory"
+        "the log is missing, because a damaged copy of a shared log was moved to `quarantine/copy-1` (`poc-memory doctor \
+         quarantine list`) and not replaced: set `[store] log` again to begin a new copy; otherwise, restore a backup, or \
+         move the folder of the store away to begin with an empty memory"
     );
     assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(1))).unwrap_err().code, Code::ReadOnly);
     drop(store);
@@ -328,6 +328,20 @@ fn a_person_may_begin_an_empty_memory_beside_a_copy_that_was_moved_away() {
     fs::rename(new.path().join("quarantine"), folder.path().join("quarantine")).unwrap();
     assert!(open_in(&folder, StoreOptions::default()).unwrap().damage().is_some());
     delete_quarantine_part(folder.path(), "copy-1").unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!(store.damage(), None);
+    put(&store, 1);
+}
+
+/// A repair may leave an empty log without records.
+#[test]
+fn a_repair_takes_the_place_of_a_copy_that_was_moved_away() {
+    let (_, _, folder) = written();
+    crate::repair::put_copy_aside(folder.path()).unwrap();
+    let repaired = folder.path().join("quarantine/repair-2");
+    fs::create_dir(&repaired).unwrap();
+    let manifest = "{\"source\": \"log\", \"folder\": \"repair-2\", \"moves\": []}";
+    fs::write(repaired.join("manifest.json"), manifest).unwrap();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(store.damage(), None);
     put(&store, 1);
