@@ -437,7 +437,7 @@ top-k = 5
         check("embedder.kind", "foo");
         check("store.log", "bogus");
         check("write.language", "klingon");
-        check("embedder.url", "");
+        check("embedder.url", "localhost:1234");
         check("hub.url", "huggingface.co");
         check("notify.webhook", "ftp://example.org");
         check("providers.openai.base-url", "localhost:1234");
@@ -468,6 +468,7 @@ top-k = 5
                 .contains("webhook = \"https://example.org/hook\"")
         );
         assert!(set("notify.webhook", "").contains("webhook = \"\""));
+        assert!(set("hub.url", "").contains("url = \"\""));
         assert!(set("providers.openai.base-url", "http://127.0.0.1:1/v1").contains("[providers.openai]"));
     }
 

@@ -26,20 +26,22 @@ pub fn parse(text: &str) -> std::result::Result<Url, EndpointError> {
     }
 }
 
-/// An error for each address of a server in the settings that [`parse`] refuses. Only the webhook may be empty.
+/// An error for each address of a server in the settings that [`parse`] refuses. An address that may not be needed may be
+/// empty: that of the webhook, of the hub, and of an embedder of another kind than `http`.
 pub(super) fn invalid_addresses(config: &Config) -> Vec<Error> {
-    let webhook = Some(config.notify.webhook.as_str()).filter(|webhook| !webhook.is_empty());
     let fixed = [
-        ("embedder.url", Some(config.embedder.url.as_str())),
-        ("hub.url", Some(config.hub.url.as_str())),
-        ("notify.webhook", webhook),
+        ("embedder.url", &config.embedder.url, config.embedder.kind == "http"),
+        ("hub.url", &config.hub.url, false),
+        ("notify.webhook", &config.notify.webhook, false),
     ];
-    let fixed = fixed.into_iter().map(|(field, address)| (field.to_owned(), address));
-    let providers = config
-        .providers
-        .iter()
-        .map(|(name, provider)| (format!("providers.{name}.base-url"), provider.base_url.as_deref()));
-    let invalid = |(field, address): (String, Option<&str>)| Some(check(address?).err()?.field(field));
+    let fixed = fixed
+        .into_iter()
+        .filter(|(_, address, is_needed)| *is_needed || !address.is_empty())
+        .map(|(field, address, _)| (field.to_owned(), address.as_str()));
+    let providers = config.providers.iter().filter_map(|(name, provider)| {
+        Some((format!("providers.{name}.base-url"), provider.base_url.as_deref()?))
+    });
+    let invalid = |(field, address): (String, &str)| Some(check(address).err()?.field(field));
     fixed.chain(providers).filter_map(invalid).collect()
 }
 

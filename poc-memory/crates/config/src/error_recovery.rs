@@ -296,7 +296,7 @@ static = { strong = 1, weak = 2.5 }
     fn addresses_of_servers_are_checked_with_the_other_values() {
         let text = "\
 [embedder]
-kind = \"hash\"
+kind = \"http\"
 url = \"\"
 [hub]
 url = \"https://me:secret@example.org\"
@@ -316,6 +316,12 @@ base-url = \"localhost:1234\"
         config.toml:12:1: `providers.mine.base-url`: the value is not an address; give one that begins with `http://` or `https://`, such as `https://example.org/path`
         `POC_MEMORY__PROVIDERS__OLLAMA__BASE_URL`: the value is not an address; give one that begins with `http://` or `https://`, such as `https://example.org/path`
         ");
+    }
+
+    #[test]
+    fn addresses_of_servers_that_are_not_needed_may_be_empty() {
+        let text = "[embedder]\nkind = \"hash\"\nurl = \"\"\n[hub]\nurl = \"\"\n[list]\nlimit = 0\n";
+        insta::assert_snapshot!(mistakes(Some(text), &[]), @"config.toml:7:1: `list.limit`: cannot be 0; give 1 to 1000; 20 is usual");
     }
 
     #[test]
