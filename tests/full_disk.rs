@@ -25,7 +25,8 @@ fn is_read_only(answer: &Value) -> bool {
     degraded(answer).first().is_some_and(|line| line.starts_with("read-only for now: "))
 }
 
-/// Stores notes of 120 kB, which an argument can have, until one is refused. Returns the keys of those that were acknowledged.
+/// Stores notes of 120 kB until one is refused. An argument of a program can be hardly longer. Returns the keys of the
+/// notes that were acknowledged.
 fn fill(world: &World, prefix: &str, acknowledged: &mut BTreeSet<String>) {
     for number in 0..2000 {
         let key = format!("{prefix}-{number}");

@@ -4,7 +4,7 @@ use super::action::Action;
 use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionEffect, ActionStep, position};
 use super::definition::{Definition, Mode};
-use super::ledger::{self, ActionState, NodeVersion, Run, Status};
+use super::ledger::{self, ActionState, LinkEnds, NodeVersion, Run, Status};
 use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, RefusalReason};
 use super::preview;
 use super::proposal::{Proposal, proposals};
@@ -95,7 +95,7 @@ fn plan(
     let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?
         .with_link_strength(record.link_factor());
     let mut waiting: Option<Vec<Proposal>> = None;
-    let mut rejected: HashMap<String, (RunId, Timestamp)> = HashMap::new();
+    let mut rejected = RejectedProposals::default();
     let mut unwanted: Option<UnwantedLinks> = None;
     let mut planned: Vec<PlannedAction> = Vec::new();
     for (action, part_of) in answer.actions.iter().zip(superseding) {
@@ -109,7 +109,7 @@ fn plan(
         };
         if waiting.is_none() && permitted.as_ref().is_ok_and(|permitted| permitted.proposed) {
             waiting = Some(waiting_proposals(memory, &definition.name)?);
-            rejected = rejected_proposals(memory, &definition.name)?;
+            rejected = RejectedProposals::of(memory, &definition.name)?;
         }
         let is_link = |decision: &PermitDecision| matches!(decision.permitted, PermittedAction::Link { .. });
         if unwanted.is_none() && permitted.as_ref().is_ok_and(is_link) {
@@ -124,8 +124,8 @@ fn plan(
                 let why = format!("it is already proposed by the run {}", same.run);
                 return Err(RefusalReason::AlreadyPresent.because(why));
             }
-            if let Some((run, ended)) = rejected.get(&entry.summary).filter(|_| proposed)
-                && permitted.nodes().into_iter().all(|id| is_unchanged(selection, id, *ended))
+            if let Some((run, ended)) = rejected.find(&entry.summary, &permitted).filter(|_| proposed)
+                && permitted.nodes().into_iter().all(|id| is_unchanged(selection, id, ended))
             {
                 return Err(
                     RefusalReason::RejectedBefore.because(format!("it was rejected in the run {run}"))
@@ -174,23 +174,43 @@ fn nodes_with_waiting_replacements(
     Ok(waiting.iter().filter_map(|proposal| proposal.permitted.replaced_node()).collect())
 }
 
-/// The rejected proposals of an agent for this tenant: their summaries, each with its run and the time at which the run
-/// ended.
-fn rejected_proposals(memory: &Memory, agent: &str) -> Result<HashMap<String, (RunId, Timestamp)>> {
-    let mut rejected = HashMap::new();
-    // The newest run first.
-    for run in ledger::rows(memory, Some(agent), usize::MAX)? {
-        if run.tenant != *memory.store.tuple() {
-            continue;
-        }
-        let ended = run.finished.unwrap_or(run.started);
-        for action in run.actions {
-            if action.state == ActionState::Rejected {
-                rejected.entry(action.summary).or_insert((run.id, ended));
+/// The rejected proposals of an agent for this tenant, each with its run and the time at which the run ended.
+#[derive(Default)]
+struct RejectedProposals {
+    by_summary: HashMap<String, (RunId, Timestamp)>,
+    /// Those of links. A summary names the notes by their keys, which may change, and has the strength of the link. Rows
+    /// of older releases have only summaries.
+    by_link: HashMap<LinkEnds, (RunId, Timestamp)>,
+}
+
+impl RejectedProposals {
+    fn of(memory: &Memory, agent: &str) -> Result<RejectedProposals> {
+        let mut rejected = RejectedProposals::default();
+        // The newest run first.
+        for run in ledger::rows(memory, Some(agent), usize::MAX)? {
+            if run.tenant != *memory.store.tuple() {
+                continue;
+            }
+            let at = (run.id, run.finished.unwrap_or(run.started));
+            for (index, action) in run.actions.iter().enumerate() {
+                if action.state != ActionState::Rejected {
+                    continue;
+                }
+                rejected.by_summary.entry(action.summary.clone()).or_insert(at);
+                if let Some(ends) = run.link(index) {
+                    rejected.by_link.entry(ends).or_insert(at);
+                }
             }
         }
+        Ok(rejected)
     }
-    Ok(rejected)
+
+    /// The run that proposed the same action, and when it ended. Links are the same in either direction and with any
+    /// strength.
+    fn find(&self, summary: &str, action: &PermittedAction) -> Option<(RunId, Timestamp)> {
+        let of_link = |ends: LinkEnds| self.by_link.get(&ends).or_else(|| self.by_link.get(&ends.reversed()));
+        self.by_summary.get(summary).or_else(|| action.link().and_then(of_link)).copied()
+    }
 }
 
 /// Whether a node of the prompt was last edited before an instant.

@@ -4,7 +4,7 @@ use poc_graph::NodeId;
 use serde::{Deserialize, Serialize};
 
 /// The two nodes of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LinkEnds {
     /// Source node.
     pub from: NodeId,

@@ -216,11 +216,35 @@ fn a_link_that_was_undone_is_recognized_after_a_note_was_renamed() {
     let other = Definition { name: "other".into(), ..definition.clone() };
     let first = link(&world, &definition, "note-0", "note-1");
     undo(&world.memory, &first, &[]).unwrap();
-    let id = first.link(0).unwrap().to;
-    let rename = |tx: &mut Transaction<'_>| rename::apply(tx, id, Some("leaf"), &[]);
-    world.memory.store.transact(world.memory.cause("manual", "rename"), rename).unwrap();
+    rename_target(&world, &first, "leaf");
     let refused = link(&world, &other, "leaf", "note-0");
     assert_eq!(outcomes(&refused), ["link `leaf` to `note-0` at 0.5: rejected-before"]);
+}
+
+#[test]
+fn a_link_that_was_rejected_is_not_proposed_again_after_a_note_was_renamed() {
+    let (world, mut definition) = world(2);
+    definition.execution.replay = false;
+    definition.mode = Mode::Propose;
+    let first = link(&world, &definition, "note-0", "note-1");
+    assert_eq!(first.actions[0].state, ledger::ActionState::Proposed, "{:?}", outcomes(&first));
+    reject(&world.memory, first.id, &[], "").unwrap();
+    rename_target(&world, &first, "leaf");
+    for (from, to) in [("note-0", "leaf"), ("leaf", "note-0")] {
+        let refused = link(&world, &definition, from, to);
+        assert_eq!(outcomes(&refused), [format!("link `{from}` to `{to}` at 0.5: rejected-before")]);
+    }
+    world.clock.advance(Span::HOUR);
+    world.edit("leaf", "Note 1 of the b-tree, its siblings and its pages.");
+    let again = link(&world, &definition, "note-0", "leaf");
+    assert_eq!(again.actions[0].state, ledger::ActionState::Proposed, "{:?}", outcomes(&again));
+}
+
+/// Gives another key to the note to which the first action of a run links.
+fn rename_target(world: &World, run: &Run, key: &str) {
+    let id = run.link(0).unwrap().to;
+    let rename = |tx: &mut Transaction<'_>| rename::apply(tx, id, Some(key), &[]);
+    world.memory.store.transact(world.memory.cause("manual", "rename"), rename).unwrap();
 }
 
 /// Rows before version 5 name the notes of a link only in the summary of the action.
