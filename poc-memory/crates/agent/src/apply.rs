@@ -178,8 +178,8 @@ fn nodes_with_waiting_replacements(
 #[derive(Default)]
 struct RejectedProposals {
     by_summary: HashMap<String, (RunId, Timestamp)>,
-    /// Those of links. A summary names the notes by their keys, which may change, and has the strength of the link. Rows
-    /// of older releases have only summaries.
+    /// Those of links. A summary names the notes by their keys, which may change, and has the strength of the link.
+    /// Rows of older releases have only summaries.
     by_link: HashMap<LinkEnds, (RunId, Timestamp)>,
 }
 
