@@ -26,8 +26,8 @@ pub fn parse(text: &str) -> std::result::Result<Url, EndpointError> {
     }
 }
 
-/// An error for each address of a server in the settings that [`parse`] refuses. The addresses of the webhook and of the
-/// hub may be empty, and so may that of the embedder if its kind is not `http`.
+/// An error for each address of a server in the settings that [`parse`] refuses. The addresses of the webhook and of
+/// the hub may be empty, and so may that of the embedder if its kind is not `http`.
 pub(super) fn invalid_addresses(config: &Config) -> Vec<Error> {
     let fixed = [
         ("embedder.url", &config.embedder.url, config.embedder.kind == "http"),

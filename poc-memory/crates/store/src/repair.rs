@@ -429,8 +429,8 @@ pub(crate) fn put_copy_aside(directory: &Path) -> Result<String> {
 }
 
 /// The folder in the quarantine with the newest damaged copy of a shared log, if the store is no copy and nothing has
-/// taken the place of the damaged one. That is so if the settings no longer name the shared log when the store is opened
-/// for the first time after [`put_copy_aside`]. The log ends with transaction `last`.
+/// taken the place of the damaged one. That is so if the settings no longer name the shared log when the store is
+/// opened for the first time after [`put_copy_aside`]. The log ends with transaction `last`.
 pub(crate) fn unreplaced_copy(directory: &Path, is_copy: bool, last: u64) -> Option<String> {
     // A store that was in use since then has records, even if it has no transaction. A repair may leave an empty log
     // without records.

@@ -37,8 +37,8 @@ pub(crate) struct SuspectLog<'a> {
     /// Whether it is a copy of a shared log. A copy reads what it has lost from the shared log again. It counts as
     /// damaged only if the records or a view are newer, or if it has wrong bytes that a power failure does not explain.
     pub(crate) is_copy: bool,
-    /// The folder of the quarantine with the damaged copy of a shared log, if neither a new copy nor another store nor a
-    /// repaired log has taken its place.
+    /// The folder of the quarantine with the damaged copy of a shared log, if neither a new copy nor another store nor
+    /// a repaired log has taken its place.
     pub(crate) unreplaced_copy: Option<String>,
     /// Maximum time between two heartbeats of the record engine.
     pub(crate) heartbeat_timeout: Duration,
