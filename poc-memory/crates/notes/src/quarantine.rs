@@ -81,7 +81,8 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
         let in_store = known.iter().map(|named| &named.tuple).find(|tuple| tuple.id() == tenant);
         let Some(tuple) = wanted.or(own.tuple.as_ref()).or(in_store) else {
             report.conflicts.push(format!(
-                "{} of a tenant whose name is unknown: the same command with its `--tenant KEY=VALUE` restores them",
+                "the data of a tenant whose name is unknown, with {}: the same command with its `--tenant KEY=VALUE` \
+                 restores it",
                 plural(own.notes.len() as u64, "note")
             ));
             continue;
