@@ -391,7 +391,7 @@ fn what_cannot_be_captured_of_a_session_is_named() {
     assert_eq!(world.json(&["search", "-p", "all | type:episodic"])["results"].as_array().unwrap().len(), 1);
     // Later captures skip the line. It stays a problem until the transcript is replaced by one without it.
     for number in 1..=2 {
-        session.turn(number, "And the retries?", "Three times, then the queue of failures.");
+        session.turn(number, "And the retries?", &format!("{number} times, then the queue of failures."));
         world.until(WAIT_LIMIT, &["search", "-p", "all | type:episodic"], |found| {
             found["results"].as_array().unwrap().len() == number + 1
         });

@@ -150,8 +150,8 @@ fn a_copy_is_not_restored_from_a_log_that_cannot_be_reached_or_has_less() {
         faults.resize(failing + 1, None);
         assert!(open(&folder, &log, faults.clone()).unwrap().awaits_shared_log());
         let damage = require_read_only(&folder, &log, faults);
-        let expected = "; it was not restored from the shared log: the log cannot be reached; the next start tries that \
-                        again, and a running daemon starts again when it reaches the shared log";
+        let expected = "; it was not restored from the shared log: the log cannot be reached; the next start tries again, \
+                        and a running daemon starts again when it reaches the shared log";
         assert!(damage.ends_with(expected), "{damage}");
     }
     let other = Arc::new(MemoryLog::default());
