@@ -6,7 +6,6 @@
 //! that belongs to another runtime starts a thread.
 
 use crate::error::CallError;
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::pin::pin;
@@ -43,7 +42,7 @@ impl DatabaseClient {
     ) -> Result<DatabaseClient, CallError> {
         let (runtime, limit) = (CallRuntime::new()?, CallLimit::from_now(limit));
         let (client, connection) = runtime.block_on(limit, config.connect(tls))??;
-        let (connection, notifications) = (Some(connection), VecDeque::new());
+        let (connection, notifications) = (Some(connection), Vec::new());
         let channel = Channel { connection, notifications, runtime, limit, is_unanswered: false };
         Ok(DatabaseClient { client, channel })
     }
@@ -104,11 +103,15 @@ impl DatabaseClient {
         self.channel.complete(self.client.batch_execute(statements))
     }
 
-    /// The texts of the notifications that have arrived since the last call. If there are none, waits at most for
-    /// `wait` until there are some, or until the connection ends.
-    pub(crate) fn notifications(&mut self, wait: Duration) -> Result<VecDeque<String>, CallError> {
-        self.channel.wait_for_notifications(wait)?;
-        Ok(std::mem::take(&mut self.channel.notifications))
+    /// Waits until there are notifications that were not taken, at most for `wait`, or until the connection ends.
+    pub(crate) fn wait_for_notifications(&mut self, wait: Duration) -> Result<(), CallError> {
+        self.channel.wait_for_notifications(wait)
+    }
+
+    /// Takes the texts of the notifications that have arrived. They are only received during calls, and kept until they
+    /// are taken.
+    pub(crate) fn take_notifications(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.channel.notifications)
     }
 }
 
@@ -119,8 +122,8 @@ type TlsConnection = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Soc
 struct Channel {
     /// `None` after the end of the connection.
     connection: Option<TlsConnection>,
-    /// The texts of notifications that arrived during calls.
-    notifications: VecDeque<String>,
+    /// The texts of the notifications that were not taken.
+    notifications: Vec<String>,
     runtime: CallRuntime,
     limit: CallLimit,
     /// Whether a call has received no answer in time.
@@ -138,9 +141,10 @@ impl Channel {
         let answer = poll_fn(|context| {
             let exchanged = exchange(connection, notifications, context);
             match (call.as_mut().poll(context), exchanged) {
+                (Poll::Pending, Err(reason)) => Poll::Ready(Err(reason)),
                 // The client only knows that the connection has ended, and not why.
-                (Poll::Ready(Err(_)) | Poll::Pending, Err(reason)) => Poll::Ready(Err(reason)),
-                // An answer counts even if the connection ended after it.
+                (Poll::Ready(Err(error)), Err(reason)) if error.is_closed() => Poll::Ready(Err(reason)),
+                // An answer counts even if the connection ended after it, and so does an error of the database.
                 (polled, _) => polled,
             }
         });
@@ -188,14 +192,14 @@ impl Drop for Channel {
 /// having been closed.
 fn exchange(
     kept: &mut Option<TlsConnection>,
-    notifications: &mut VecDeque<String>,
+    notifications: &mut Vec<String>,
     context: &mut Context<'_>,
 ) -> Result<(), Error> {
     while let Some(connection) = kept {
         match connection.poll_message(context) {
             Poll::Pending => break,
             Poll::Ready(Some(Ok(AsyncMessage::Notification(notification)))) => {
-                notifications.push_back(notification.payload().to_owned());
+                notifications.push(notification.payload().to_owned());
             }
             // A message for people, such as a warning.
             Poll::Ready(Some(Ok(_))) => {}

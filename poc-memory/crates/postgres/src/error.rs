@@ -1,6 +1,6 @@
 //! Errors of calls to the database, and how they become errors of the store.
 
-use poc_graph::error::{Code, Error};
+use poc_graph::error::{Code, Error, Result};
 use std::error::Error as _;
 use std::fmt::Display;
 use std::io;
@@ -87,5 +87,20 @@ pub(crate) fn failure(location: &impl Display, error: &CallError) -> Error {
             Error::new(Code::InvalidConfig, message).hint("the role needs SELECT, INSERT, UPDATE and DELETE")
         }
         _ => Error::internal(message),
+    }
+}
+
+/// The result of a call; `None` if the database does not support it.
+///
+/// # Errors
+/// `unavailable` if the database did not answer or the call was interrupted. Then it may support the call.
+pub(crate) fn supported<T>(result: Result<T, CallError>, location: &impl Display) -> Result<Option<T>> {
+    match result.map_err(|error| failure(location, &error)) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.code == Code::Unavailable => Err(error),
+        Err(error) => {
+            tracing::debug!("the database does not support a call: {error}");
+            Ok(None)
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A connection that waits for records and announces this writer to others.
 
 use crate::database_client::DatabaseClient;
-use crate::error::{CallError, failure};
+use crate::error::{CallError, failure, supported};
 use crate::location::LogLocation;
 use crate::store_row;
 use poc_graph::error::Result;
@@ -32,10 +32,8 @@ impl Listener {
         let to_error = |error: CallError| failure(location, &error);
         let mut client = location.connect()?;
         let store = store_row::get(&mut client, location)?;
-        if let Err(error) = client.batch_execute(&format!("LISTEN {}", store_row::channel(store))) {
-            let error = to_error(error);
-            tracing::debug!("the database does not support notifications and is polled instead: {error}");
-        }
+        // A database that does not support it is polled.
+        supported(client.batch_execute(&format!("LISTEN {}", store_row::channel(store))), location)?;
         // Rows of writers that have not been seen for a day are removed.
         client
             .execute(
@@ -74,9 +72,11 @@ impl Listener {
             self.polled = Some(Instant::now());
         }
         if self.head <= after {
-            let heads = self.client.notifications(timeout.min(self.poll))?;
-            self.head = heads.iter().filter_map(|head| head.parse::<u64>().ok()).fold(self.head, u64::max);
+            self.client.wait_for_notifications(timeout.min(self.poll))?;
         }
+        // Otherwise they would pile up while the store does not read the records, for example because its disk is full.
+        let heads = self.client.take_notifications();
+        self.head = heads.iter().filter_map(|head| head.parse::<u64>().ok()).fold(self.head, u64::max);
         Ok(self.head)
     }
 }
@@ -96,4 +96,32 @@ pub(crate) fn announce(
         &[&store, &writer.as_slice(), &name, &(head as i64)],
     )?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::init;
+    use crate::testing::TestServer;
+    use crate::tests::{WAIT_TIMEOUT, location};
+
+    #[test]
+    fn notifications_are_taken_while_a_known_record_is_not_read() {
+        let Some(server) = TestServer::start() else { return };
+        let location = location(&server, "a");
+        init(&location).unwrap();
+        let mut listener = Listener::open(&location).unwrap();
+        listener.head = 1;
+        server.execute(&format!("NOTIFY {}, '7'", store_row::channel(listener.store)));
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        loop {
+            // An announcement also receives what has arrived.
+            listener.announced = None;
+            listener.limit_calls(WAIT_TIMEOUT);
+            if listener.wait(0, WAIT_TIMEOUT, &[1; 16], "a").unwrap() == 7 {
+                return;
+            }
+            assert!(Instant::now() < deadline, "the notification was not taken");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! because readers also query the head at intervals.
 
 use crate::database_client::DatabaseClient;
-use crate::error::{CallError, failure};
+use crate::error::{CallError, failure, supported};
 use crate::location::LogLocation;
 use crate::statements::NOTIFY;
 use crate::store_row;
@@ -146,8 +146,8 @@ impl NotifierConnection {
     fn open(location: &LogLocation) -> Result<NotifierConnection> {
         let mut client = location.connect()?;
         let found = client.query("SELECT 1 FROM pg_proc WHERE proname = 'pg_notify'", &[]);
-        let has_notify = if_supported(found, location)?.is_some_and(|rows| !rows.is_empty());
-        let notify = if has_notify { if_supported(client.prepare(NOTIFY), location)? } else { None };
+        let has_notify = supported(found, location)?.is_some_and(|rows| !rows.is_empty());
+        let notify = if has_notify { supported(client.prepare(NOTIFY), location)? } else { None };
         Ok(NotifierConnection { client, notify })
     }
 
@@ -159,45 +159,25 @@ impl NotifierConnection {
     }
 }
 
-/// The result of a call; `None` if the database does not support it.
-///
-/// # Errors
-/// `unavailable` if the database did not answer.
-fn if_supported<T>(result: Result<T, CallError>, location: &LogLocation) -> Result<Option<T>> {
-    match result.map_err(|error| failure(location, &error)) {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.code == Code::Unavailable => Err(error),
-        Err(_) => Ok(None),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::location::LogSettings;
     use crate::testing::{Cut, CutPoint, CuttingProxy, TestServer};
+    use crate::tests::settings_without_address;
 
     /// Otherwise a connection that was cut would count as one to a database without notifications, and the client
     /// library does not say that it is closed.
     #[test]
     fn a_connection_that_is_cut_while_it_is_opened_is_not_kept() {
         let Some(server) = TestServer::start() else { return };
-        let settings = LogSettings {
-            address: String::new(),
-            store: "a".into(),
-            password: None,
-            ca_file: None,
-            connect_timeout: Duration::from_secs(10),
-            timeout: Duration::from_secs(10),
-            poll: Duration::from_secs(3600),
-        };
         let mut cuts = (1..).flat_map(|message| CutPoint::ALL.map(|point| Cut { message, point }));
         let uncut = cuts.find(|cut| {
             // A proxy of its own, which does not count the last messages of the previous connection.
             let proxy = CuttingProxy::start(&server);
             proxy.plan(Some(*cut));
-            let location =
-                LogLocation::new(LogSettings { address: proxy.address(), ..settings.clone() }).unwrap();
+            let settings = LogSettings { address: proxy.address(), ..settings_without_address("a") };
+            let location = LogLocation::new(settings).unwrap();
             let opened = NotifierConnection::open(&location);
             match &opened {
                 Ok(connection) => assert!(connection.notify.is_some(), "{cut:?}"),

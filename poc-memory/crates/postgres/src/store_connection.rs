@@ -1,7 +1,7 @@
 //! A connection that runs statements, other than the one that waits and the one that notifies.
 
 use crate::database_client::DatabaseClient;
-use crate::error::{CallError, failure};
+use crate::error::{CallError, failure, supported};
 use crate::location::LogLocation;
 use crate::schema;
 use crate::statements::{APPEND, READ};
@@ -29,11 +29,9 @@ impl StoreConnection {
         schema::check(&mut client, location)?;
         let store = store_row::get(&mut client, location)?;
         // With asynchronous commits, an append that was reported as successful could be lost.
-        let commits: String = client
-            .query_one("SHOW synchronous_commit", &[])
-            .and_then(|row| Ok(row.try_get(0)?))
-            .unwrap_or_default();
-        if commits == "off" {
+        let commits =
+            client.query_one("SHOW synchronous_commit", &[]).and_then(|row| Ok(row.try_get::<_, String>(0)?));
+        if supported(commits, location)?.is_some_and(|commits| commits == "off") {
             client.batch_execute("SET synchronous_commit = on").map_err(of)?;
         }
         let append = client.prepare(APPEND).map_err(of)?;

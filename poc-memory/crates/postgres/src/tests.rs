@@ -6,6 +6,7 @@ use poc_graph::error::Code;
 use poc_store::{FIRST_FILE_PART, SharedSnapshot};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tokio_postgres::error::SqlState;
 
 mod cut_connections;
 mod other_clock;
@@ -16,7 +17,7 @@ fn settings(server: &TestServer, store: &str) -> LogSettings {
     LogSettings { address: server.address(), ..settings_without_address(store) }
 }
 
-fn settings_without_address(store: &str) -> LogSettings {
+pub(super) fn settings_without_address(store: &str) -> LogSettings {
     LogSettings {
         address: String::new(),
         store: store.into(),
@@ -28,7 +29,7 @@ fn settings_without_address(store: &str) -> LogSettings {
     }
 }
 
-fn location(server: &TestServer, store: &str) -> LogLocation {
+pub(super) fn location(server: &TestServer, store: &str) -> LogLocation {
     LogLocation::new(settings(server, store)).unwrap()
 }
 
@@ -49,7 +50,7 @@ fn append(log: &PostgresLog, number: u64, expected: u64) -> AppendOutcome {
 }
 
 /// Maximum time that a test waits for the server.
-const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[test]
 fn the_schema_is_made_once_and_a_newer_one_is_refused() {
@@ -554,6 +555,30 @@ fn a_server_that_never_answers_counts_as_unreachable() {
     assert_eq!(log.head().unwrap(), 1);
     assert_eq!(log.wait(0, Duration::ZERO).unwrap(), 1);
     assert_eq!(append(&log, 2, 1), AppendOutcome::Appended);
+}
+
+/// The server closes a connection at once after it has said why.
+#[test]
+fn an_error_says_why_the_server_has_ended_a_connection() {
+    let Some(server) = TestServer::start() else { return };
+    for _ in 0..20 {
+        let mut client = location(&server, "a").connect().unwrap();
+        let error = client.batch_execute("SELECT pg_terminate_backend(pg_backend_pid())").unwrap_err();
+        assert_eq!(error.code(), Some(&SqlState::ADMIN_SHUTDOWN), "{error:?}");
+        assert!(client.batch_execute("SELECT 1").is_err() && client.is_closed());
+    }
+}
+
+#[test]
+fn a_call_that_was_interrupted_does_not_count_as_unsupported() {
+    let Some(server) = TestServer::start() else { return };
+    let location = location(&server, "a");
+    let mut client = location.connect().unwrap();
+    let unknown = error::supported(client.batch_execute("SHOW unknown"), &location);
+    assert_eq!(unknown.unwrap(), None);
+    client.batch_execute("SET statement_timeout = 1").unwrap();
+    let interrupted = error::supported(client.batch_execute("SELECT pg_sleep(60)"), &location);
+    assert_eq!(interrupted.unwrap_err().code, Code::Unavailable);
 }
 
 /// A runtime cannot run within another one, and the daemon may drop its memory on a thread of its own runtime.

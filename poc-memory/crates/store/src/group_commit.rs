@@ -49,7 +49,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct Queue {
     waiting: Vec<PendingTransaction>,
-    /// The number of waiting transactions from which the committer is woken. It is 0 unless the committer gathers some.
+    /// The committer is woken when this number of transactions waits. It is 0 unless the committer gathers some.
     wanted: usize,
     closed: bool,
     /// Whether the shared log may have records that the store lacks, or is not reachable.
@@ -269,11 +269,13 @@ impl CommitQueue {
                 replaced.extend(published.views.publish(tenant, view));
             }
         }
+        // This ends the pins: as soon as a writer has its answer, its tenant may be unloaded.
+        let outcomes: Vec<_> = batch.into_iter().map(|pending| pending.outcome).collect();
         self.announce(seq);
-        batch.iter().for_each(|pending| pending.outcome.set(Ok(())));
+        outcomes.iter().for_each(|outcome| outcome.set(Ok(())));
     }
 
-    /// The views of the tenants that a batch changes, after it.
+    /// The views after a batch, of all tenants that it changes.
     fn views_after(&self, batch: &[PendingTransaction]) -> Views {
         let mut views = Views::default();
         for newest in batch.iter().rev() {
@@ -282,7 +284,7 @@ impl CommitQueue {
                 continue;
             }
             let view = newest.view.upgrade().unwrap_or_else(|| {
-                // A transaction after the batch has changed it.
+                // A transaction that was built after the batch has changed it in place.
                 let mut view = self.pinned_view(tenant);
                 let published = Arc::make_mut(&mut view);
                 for pending in batch.iter().filter(|pending| pending.txn.tenant == tenant) {

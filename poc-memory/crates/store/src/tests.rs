@@ -45,6 +45,7 @@ mod tenant_memory;
 mod tenant_view_files;
 mod tenants;
 mod transactions;
+mod unpublished_views;
 mod verify;
 mod view_file;
 

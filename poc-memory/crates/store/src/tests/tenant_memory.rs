@@ -85,6 +85,19 @@ pub(super) fn write_to_both(
     Ok(())
 }
 
+/// A tenant that stays in memory after it has its answer would have others unloaded in its place.
+#[test]
+fn a_tenant_that_has_its_answer_may_be_unloaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let own = store.for_tenant(&tuple(1));
+    for number in 0..200 {
+        let node = Node { tenant: own.tenant(), ..node(number) };
+        own.transact(cause(), |tx| tx.put_node(&node)).unwrap();
+        assert_eq!(store.shared.commits.candidates().len(), 1, "transaction {number}");
+    }
+}
+
 fn findings(store: &Store) -> Vec<DamagedPart> {
     store.verify(&QUIET).unwrap()
 }

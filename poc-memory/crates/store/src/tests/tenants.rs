@@ -39,7 +39,7 @@ fn lines(contents: Vec<String>) -> Vec<String> {
 }
 
 /// The records of a tenant's own tables, without the tenant's id.
-fn records<R: Records>(records: &R) -> Vec<String> {
+pub(super) fn records<R: Records>(records: &R) -> Vec<String> {
     let own = Table::ALL.into_iter().filter(|table| !table.is_shared() && *table != Table::Changes);
     own.flat_map(|table| records.raw_range(table, &[]).unwrap().into_iter().map(move |row| (table, row)))
         .map(|(table, (key, value))| match table {
