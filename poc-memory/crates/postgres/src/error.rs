@@ -58,7 +58,7 @@ pub(crate) fn failure(location: &impl Display, error: &CallError) -> Error {
             return unreachable(location, format_args!("no answer within {limit:?}"));
         }
         CallError::System(error) => {
-            return unreachable(location, format_args!("no connection can be made: {error}"));
+            return unreachable(location, format_args!("no call can be made: {error}"));
         }
     };
     let Some(database) = error.as_db_error() else {

@@ -2,6 +2,7 @@
 
 use super::testing::{Proxy, TestServer};
 use super::*;
+use crate::database_client::DatabaseClient;
 use poc_graph::error::Code;
 use poc_store::{FIRST_FILE_PART, SharedSnapshot};
 use std::collections::BTreeSet;
@@ -41,6 +42,13 @@ fn log(server: &TestServer, writer: u8) -> PostgresLog {
 fn log_without_polling(server: &TestServer) -> PostgresLog {
     let settings = LogSettings { poll: Duration::from_secs(3600), ..settings(server, "a") };
     PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "waiting".into())
+}
+
+/// A connection for statements of the test, as long as the test needs it.
+fn admin(server: &TestServer) -> DatabaseClient {
+    let mut client = location(server, "a").connect().unwrap();
+    client.limit_calls(MINUTE);
+    client
 }
 
 /// Appends one record. Its payload is its number, which is also the writer's own number of it.
@@ -332,7 +340,7 @@ fn appends_and_reads_do_not_wait_for_a_snapshot() {
     (0..2).for_each(|head| assert_eq!(append(&log, head + 1, head), AppendOutcome::Appended));
     assert!(log.claim(MINUTE).unwrap());
     // `VACUUM FULL` takes this lock, too.
-    let mut admin = location(&server, "a").connect().unwrap();
+    let mut admin = admin(&server);
     admin.batch_execute("BEGIN; LOCK TABLE poc_memory_snapshot_part IN ACCESS EXCLUSIVE MODE").unwrap();
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| log.write_part(2, 0, b"one", MINUTE));
@@ -360,7 +368,7 @@ fn a_snapshot_leaves_no_connection_behind() {
     assert!(write_snapshot(&first, 2));
     first.release().unwrap();
     assert_eq!(second.head().unwrap(), 3);
-    let mut admin = location(&server, "a").connect().unwrap();
+    let mut admin = admin(&server);
     let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'poc-memory'";
     let mut connections = || admin.query_one(count, &[]).unwrap().get::<_, i64>(0);
     // The server removes a connection from its list shortly after it has closed it. The others are those of the two

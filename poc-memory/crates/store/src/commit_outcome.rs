@@ -4,6 +4,7 @@ use super::transaction::TransactionError;
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Why a transaction was not committed.
 #[derive(Clone, Debug)]
@@ -28,6 +29,13 @@ impl CommitOutcome {
         let mut result = self.result.lock();
         self.known.wait_while(&mut result, |result| result.is_none());
         result.clone().unwrap_or(Ok(()))
+    }
+
+    /// Waits for the outcome at most for `limit`. Returns whether it is known.
+    pub(crate) fn wait_for(&self, limit: Duration) -> bool {
+        let mut result = self.result.lock();
+        self.known.wait_while_for(&mut result, |result| result.is_none(), limit);
+        result.is_some()
     }
 
     fn set(&self, outcome: Result<(), Rejection>) {

@@ -11,8 +11,10 @@ mod views;
 
 use super::atomic_file::{self, FileState};
 use super::{ReadOnlyReason, Store, derived_files};
+use parking_lot::ReentrantMutexGuard;
 use poc_graph::error::{Error, Result};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Maximum number of differences listed in a message.
 const MAX_LISTED: usize = 20;
@@ -22,6 +24,8 @@ const MISSING: &str = "it is missing";
 const WRONG_CHECKSUM: &str = "its content does not match its checksum";
 /// Number of records between two calls of the callbacks.
 const SLICE: u64 = 256;
+/// Maximum time for which the lock of the writers is held while a transaction is written.
+const OUTCOME_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Callbacks of a verification.
 pub struct VerifyCallbacks<'a> {
@@ -114,12 +118,17 @@ impl Verifier<'_> {
     /// Runs work while no transaction runs. `work` gets the number of the last transaction, which every part then
     /// reflects.
     fn at_rest<T>(&self, work: impl FnOnce(u64) -> Result<T>) -> Result<T> {
-        let writer = self.store.shared.writer.lock();
-        let last = writer.try_borrow().ok().and_then(|writer| writer.last.clone());
-        if let Some(last) = last {
+        let _writer = loop {
+            let writer = self.store.shared.writer.lock();
+            let last = writer.try_borrow().ok().and_then(|writer| writer.last.clone());
             // If that transaction was rejected, no part has it.
-            let _ = last.wait();
-        }
+            if last.is_none_or(|last| last.wait_for(OUTCOME_TIMEOUT)) {
+                break writer;
+            }
+            // The committer needs the lock to reject transactions.
+            ReentrantMutexGuard::unlock_fair(writer);
+            (self.callbacks.check_cancelled)()?;
+        };
         work(self.store.shared.log.last())
     }
 

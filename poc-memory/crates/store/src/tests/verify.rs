@@ -5,6 +5,7 @@ use super::changes::{apply_for, op};
 use super::*;
 use poc_graph::testing::contents as view_contents;
 use proptest::prelude::*;
+use std::time::Duration;
 
 /// Callbacks that do nothing.
 pub(super) const QUIET: VerifyCallbacks<'static> =
@@ -254,6 +255,37 @@ fn a_damaged_view_of_a_tenant_is_named_once_as_rebuilt() {
     assert_eq!(found(&store), Vec::<String>::new());
     drop(store);
     assert!(path.exists() && !atomic_file::is_damaged(&path));
+}
+
+/// The committer takes the lock of the writers to reject a transaction whose outcome the verification waits for.
+#[test]
+fn a_write_may_fail_during_a_verification() {
+    let folder = tempfile::tempdir().unwrap();
+    let faults = Arc::new(Faults::default());
+    let disk = Arc::new(FaultyDisk(faults.clone()));
+    let options = StoreOptions { disk, engine: with_small_tables, ..in_memory() };
+    let store = open_in(&folder, options).unwrap();
+    put(&store, 1);
+    let (open_gate, gate) = mpsc::channel();
+    *faults.gate.lock() = Some(gate);
+    faults.fail_syncs.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let written = scope.spawn(|| store.transact(cause(), |tx| tx.put_node(&node(2))));
+        while store.shared.writer.lock().borrow().seq < 2 {
+            std::thread::yield_now();
+        }
+        let verified = scope.spawn(|| store.verify(&QUIET));
+        // It has the lock while it waits for the outcome. Before, it waits for the committer.
+        while store.shared.writer.try_lock().is_some() {
+            store.wait_published(2, Duration::from_millis(5));
+        }
+        open_gate.send(()).unwrap();
+        assert_eq!(written.join().unwrap().unwrap_err().code, Code::ReadOnly);
+        assert_eq!(verified.join().unwrap().unwrap(), []);
+    });
+    *faults.gate.lock() = None;
+    faults.end();
+    assert_eq!(numbers(&store), [1]);
 }
 
 /// Such a file may be intact, so it is neither deleted nor called damaged.
