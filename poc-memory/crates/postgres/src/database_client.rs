@@ -188,8 +188,8 @@ impl Drop for Channel {
     }
 }
 
-/// Sends and receives what is possible without waiting. Returns why the connection has ended, if it ended now without
-/// having been closed.
+/// Sends and receives what is possible without waiting. If the connection ends now and this side has not closed it,
+/// returns why.
 fn exchange(
     kept: &mut Option<TlsConnection>,
     notifications: &mut Vec<String>,

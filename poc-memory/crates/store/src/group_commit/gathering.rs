@@ -57,6 +57,15 @@ impl Gathering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commit_outcome::OutcomeSender;
+    use crate::group_commit::{CommitQueue, CommitterTask};
+    use crate::logged_transaction::{Cause, LoggedTransaction};
+    use crate::pending_transaction::PendingTransaction;
+    use crate::tenant_views::TenantViews;
+    use crate::views::Views;
+    use poc_graph::Tenant;
+    use poc_graph::time::Timestamp;
+    use std::sync::{Arc, Weak};
 
     const TIME: Duration = Duration::from_millis(4);
 
@@ -94,5 +103,41 @@ mod tests {
         let next = (0..MAX_PAUSE).find_map(|_| gathering.next_wait());
         assert_eq!(next, None);
         assert!(gathering.next_wait().is_some());
+    }
+
+    fn pending(commits: &CommitQueue, seq: u64) -> PendingTransaction {
+        let cause = Cause::new(Timestamp(7), "manual", "test");
+        let txn = LoggedTransaction { seq, tenant: Tenant::default(), cause, base: None, writes: Vec::new() };
+        PendingTransaction {
+            txn: Arc::new(txn),
+            record: Vec::new(),
+            checksum: 0,
+            deltas: Vec::new(),
+            view: Weak::new(),
+            _pin: commits.published.read().views.pin(Tenant::default()).unwrap(),
+            outcome: OutcomeSender::new().0,
+        }
+    }
+
+    /// The committer waits without an end here, so the test hangs if it is not woken.
+    #[test]
+    fn the_committer_is_woken_when_enough_transactions_wait() {
+        let commits = CommitQueue::new(0, TenantViews::fixed(Views::default()), None, None);
+        std::thread::scope(|scope| {
+            let gathering = scope.spawn(|| {
+                let mut batch = vec![pending(&commits, 1)];
+                commits.gather(&mut batch, 3, Duration::from_secs(3600)) && batch.len() == 3
+            });
+            while commits.queue.lock().wanted != 2 {
+                std::thread::yield_now();
+            }
+            (2..=3).for_each(|seq| commits.submit(pending(&commits, seq)));
+            assert!(gathering.join().unwrap());
+            // It does not gather now, so one is enough.
+            let next = scope
+                .spawn(|| matches!(commits.next(TIME), CommitterTask::Commit(batch) if batch.len() == 1));
+            commits.submit(pending(&commits, 4));
+            assert!(next.join().unwrap());
+        });
     }
 }
