@@ -50,8 +50,8 @@ const DELETED_AT_ONCE: i64 = 1000;
 /// database whose transactions are always serializable rolls back even single statements.
 const ATTEMPTS: u32 = 20;
 
-/// The log of one store in a database, as seen by one writer. It opens connections on demand: one reads and appends, one
-/// waits for notifications, one notifies others of appends, and one stores snapshots and deletes history.
+/// The log of one store in a database, as seen by one writer. It opens connections when it needs them: one reads and
+/// appends, one waits for notifications, one notifies others of appends, and one stores snapshots and deletes history.
 pub struct PostgresLog {
     location: LogLocation,
     writer: WriterId,

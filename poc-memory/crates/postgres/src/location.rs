@@ -122,7 +122,7 @@ impl LogLocation {
     }
 }
 
-/// An address with only those of its options that say where the server is. An address with a password is refused before.
+/// An address, which has no password, with only those of its options that say where the server is.
 fn without_options(address: &str) -> String {
     let (base, options) = address.split_once('?').unwrap_or((address, ""));
     let is_place = |option: &&str| matches!(option.split_once('='), Some(("host" | "hostaddr" | "port", _)));
