@@ -24,8 +24,9 @@ const MISSING: &str = "it is missing";
 const WRONG_CHECKSUM: &str = "its content does not match its checksum";
 /// Number of records between two calls of the callbacks.
 const SLICE: u64 = 256;
-/// Maximum time for which the lock of the writers is held while a transaction is written.
-const OUTCOME_TIMEOUT: Duration = Duration::from_millis(50);
+/// Maximum time for which the lock of the writers is held while a transaction is written. Most take less. Another one may
+/// be built as soon as the lock is released, and the wait begins anew.
+const OUTCOME_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Callbacks of a verification.
 pub struct VerifyCallbacks<'a> {
