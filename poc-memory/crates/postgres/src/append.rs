@@ -1,6 +1,6 @@
 //! Appends records, and leases that let a writer append after repeatedly losing to others.
 
-use crate::error::{CallError, is_rolled_back};
+use crate::error::{DatabaseError, is_rolled_back};
 use crate::store_connection::StoreConnection;
 use poc_store::{AppendOutcome, WriterId};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) fn append(
     payloads: &[&[u8]],
     expected: u64,
     is_copier: bool,
-) -> Result<Option<AppendOutcome>, CallError> {
+) -> Result<Option<AppendOutcome>, DatabaseError> {
     let (expected, number) = (expected as i64, number as i64);
     let writer = writer.as_slice();
     let inserted = connection.client.execute(
@@ -49,7 +49,7 @@ pub(crate) fn lease(
     connection: &mut StoreConnection,
     writer: &WriterId,
     duration: Duration,
-) -> Result<bool, CallError> {
+) -> Result<bool, DatabaseError> {
     let (writer, seconds) = (writer.as_slice(), duration.as_secs_f64());
     let leased = connection.client.execute(
         "UPDATE poc_memory_store \

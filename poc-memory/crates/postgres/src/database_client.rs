@@ -5,7 +5,7 @@
 //! until the answer has arrived or the time is over, so that no call waits for another thread. Only a call on a thread
 //! that belongs to another runtime starts a thread.
 
-use crate::error::CallError;
+use crate::error::DatabaseError;
 use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::pin::pin;
@@ -21,6 +21,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Maximum time for telling the server that a connection ends.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Minimum time of a wait for notifications. A shorter one ends before the runtime has looked at the socket.
+const MIN_WAIT: Duration = Duration::from_millis(1);
 
 /// A connection to a database and its client.
 ///
@@ -39,7 +42,7 @@ impl DatabaseClient {
         config: &Config,
         tls: MakeRustlsConnect,
         limit: Duration,
-    ) -> Result<DatabaseClient, CallError> {
+    ) -> Result<DatabaseClient, DatabaseError> {
         let (runtime, limit) = (CallRuntime::new()?, CallLimit::from_now(limit));
         let (client, connection) = runtime.block_on(limit, config.connect(tls))??;
         let (connection, notifications) = (Some(connection), Vec::new());
@@ -58,7 +61,7 @@ impl DatabaseClient {
     }
 
     /// Prepares a statement.
-    pub(crate) fn prepare(&mut self, statement: &str) -> Result<Statement, CallError> {
+    pub(crate) fn prepare(&mut self, statement: &str) -> Result<Statement, DatabaseError> {
         self.channel.complete(self.client.prepare(statement))
     }
 
@@ -67,7 +70,7 @@ impl DatabaseClient {
         &mut self,
         statement: &T,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<u64, CallError> {
+    ) -> Result<u64, DatabaseError> {
         self.channel.complete(self.client.execute(statement, parameters))
     }
 
@@ -76,7 +79,7 @@ impl DatabaseClient {
         &mut self,
         statement: &T,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, CallError> {
+    ) -> Result<Vec<Row>, DatabaseError> {
         self.channel.complete(self.client.query(statement, parameters))
     }
 
@@ -85,7 +88,7 @@ impl DatabaseClient {
         &mut self,
         statement: &T,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Row, CallError> {
+    ) -> Result<Row, DatabaseError> {
         self.channel.complete(self.client.query_one(statement, parameters))
     }
 
@@ -94,17 +97,17 @@ impl DatabaseClient {
         &mut self,
         statement: &T,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Option<Row>, CallError> {
+    ) -> Result<Option<Row>, DatabaseError> {
         self.channel.complete(self.client.query_opt(statement, parameters))
     }
 
     /// Runs several statements without parameters, which are separated by semicolons.
-    pub(crate) fn batch_execute(&mut self, statements: &str) -> Result<(), CallError> {
+    pub(crate) fn batch_execute(&mut self, statements: &str) -> Result<(), DatabaseError> {
         self.channel.complete(self.client.batch_execute(statements))
     }
 
     /// Waits until there are notifications that were not taken, at most for `wait`, or until the connection ends.
-    pub(crate) fn wait_for_notifications(&mut self, wait: Duration) -> Result<(), CallError> {
+    pub(crate) fn wait_for_notifications(&mut self, wait: Duration) -> Result<(), DatabaseError> {
         self.channel.wait_for_notifications(wait)
     }
 
@@ -135,7 +138,7 @@ impl Channel {
     fn complete<T: Send>(
         &mut self,
         call: impl Future<Output = Result<T, Error>> + Send,
-    ) -> Result<T, CallError> {
+    ) -> Result<T, DatabaseError> {
         let Channel { connection, notifications, runtime, limit, is_unanswered } = self;
         let mut call = pin!(call);
         let answer = poll_fn(|context| {
@@ -153,7 +156,7 @@ impl Channel {
     }
 
     /// Waits until there are notifications, at most for `wait`, or until the connection ends.
-    fn wait_for_notifications(&mut self, wait: Duration) -> Result<(), CallError> {
+    fn wait_for_notifications(&mut self, wait: Duration) -> Result<(), DatabaseError> {
         let Channel { connection, notifications, runtime, .. } = self;
         if !notifications.is_empty() {
             return Ok(());
@@ -164,8 +167,8 @@ impl Channel {
             Err(_) if !notifications.is_empty() => Poll::Ready(Ok(())),
             exchanged => Poll::Ready(exchanged),
         });
-        match runtime.block_on(CallLimit::from_now(wait), arrival) {
-            Err(CallError::NoAnswer(_)) => Ok(()),
+        match runtime.block_on(CallLimit::from_now(wait.max(MIN_WAIT)), arrival) {
+            Err(DatabaseError::NoAnswer(_)) => Ok(()),
             arrived => Ok(arrived??),
         }
     }
@@ -230,21 +233,21 @@ impl CallLimit {
 struct CallRuntime(Option<Runtime>);
 
 impl CallRuntime {
-    fn new() -> Result<CallRuntime, CallError> {
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(CallError::System)?;
+    fn new() -> Result<CallRuntime, DatabaseError> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(DatabaseError::System)?;
         Ok(CallRuntime(Some(runtime)))
     }
 
     /// Runs a future on the calling thread until it ends.
     ///
     /// # Errors
-    /// [`CallError::NoAnswer`] after the end of the limit.
+    /// [`DatabaseError::NoAnswer`] after the end of the limit.
     fn block_on<T: Send>(
         &self,
         limit: CallLimit,
         future: impl Future<Output = T> + Send,
-    ) -> Result<T, CallError> {
-        let no_answer = CallError::NoAnswer(limit.duration);
+    ) -> Result<T, DatabaseError> {
+        let no_answer = DatabaseError::NoAnswer(limit.duration);
         let Some(runtime) = &self.0 else { return Err(no_answer) };
         let limited = async { timeout_at(limit.end.into(), future).await };
         let ended = if Handle::try_current().is_err() {
@@ -255,7 +258,7 @@ impl CallRuntime {
                 let thread = thread::Builder::new().name("postgres".into());
                 thread.spawn_scoped(scope, || runtime.block_on(limited)).map(|started| started.join())
             });
-            match ended.map_err(CallError::System)? {
+            match ended.map_err(DatabaseError::System)? {
                 Ok(ended) => ended,
                 Err(panic) => resume_unwind(panic),
             }

@@ -9,7 +9,7 @@ use tokio_postgres::error::SqlState;
 
 /// Why a call to the database failed.
 #[derive(Debug)]
-pub(crate) enum CallError {
+pub(crate) enum DatabaseError {
     /// The client library or the database reports an error.
     Client(tokio_postgres::Error),
     /// There was no answer within this time. It is unknown what the database has done.
@@ -18,19 +18,19 @@ pub(crate) enum CallError {
     System(io::Error),
 }
 
-impl CallError {
+impl DatabaseError {
     /// The SQLSTATE, if the database reports an error.
     pub(crate) fn code(&self) -> Option<&SqlState> {
         match self {
-            CallError::Client(error) => error.code(),
-            CallError::NoAnswer(_) | CallError::System(_) => None,
+            DatabaseError::Client(error) => error.code(),
+            DatabaseError::NoAnswer(_) | DatabaseError::System(_) => None,
         }
     }
 }
 
-impl From<tokio_postgres::Error> for CallError {
-    fn from(error: tokio_postgres::Error) -> CallError {
-        CallError::Client(error)
+impl From<tokio_postgres::Error> for DatabaseError {
+    fn from(error: tokio_postgres::Error) -> DatabaseError {
+        DatabaseError::Client(error)
     }
 }
 
@@ -39,7 +39,7 @@ impl From<tokio_postgres::Error> for CallError {
 const TRANSIENT: [&str; 4] = ["08", "53", "57", "58"];
 
 /// Whether the database rolled the statement back because of a concurrent transaction. It has changed nothing then.
-pub(crate) fn is_rolled_back(error: &CallError) -> bool {
+pub(crate) fn is_rolled_back(error: &DatabaseError) -> bool {
     let states = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
     error.code().is_some_and(|state| states.contains(&state))
 }
@@ -51,13 +51,13 @@ fn unreachable(location: &impl Display, why: impl Display) -> Error {
 }
 
 /// The error for a failed call. It contains no password, because the client never puts one into its errors.
-pub(crate) fn failure(location: &impl Display, error: &CallError) -> Error {
+pub(crate) fn failure(location: &impl Display, error: &DatabaseError) -> Error {
     let error = match error {
-        CallError::Client(error) => error,
-        CallError::NoAnswer(limit) => {
+        DatabaseError::Client(error) => error,
+        DatabaseError::NoAnswer(limit) => {
             return unreachable(location, format_args!("no answer within {limit:?}"));
         }
-        CallError::System(error) => {
+        DatabaseError::System(error) => {
             return unreachable(location, format_args!("no call can be made: {error}"));
         }
     };
@@ -94,7 +94,7 @@ pub(crate) fn failure(location: &impl Display, error: &CallError) -> Error {
 ///
 /// # Errors
 /// `unavailable` if the database did not answer or the call was interrupted. Then it may support the call.
-pub(crate) fn supported<T>(result: Result<T, CallError>, location: &impl Display) -> Result<Option<T>> {
+pub(crate) fn supported<T>(result: Result<T, DatabaseError>, location: &impl Display) -> Result<Option<T>> {
     match result.map_err(|error| failure(location, &error)) {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.code == Code::Unavailable => Err(error),

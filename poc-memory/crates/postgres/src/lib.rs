@@ -27,7 +27,7 @@ mod tls;
 pub use location::{LogLocation, LogSettings};
 pub use schema::{InitReport, init};
 
-use error::{CallError, failure, is_rolled_back};
+use error::{DatabaseError, failure, is_rolled_back};
 use listener::{Listener, announce};
 use notifier::Notifier;
 use parking_lot::Mutex;
@@ -76,12 +76,12 @@ impl PostgresLog {
     }
 
     /// Runs work on the connection that reads and appends; see [`PostgresLog::run`].
-    fn with<T>(&self, work: impl FnMut(&mut StoreConnection) -> Result<T, CallError>) -> Result<T> {
+    fn with<T>(&self, work: impl FnMut(&mut StoreConnection) -> Result<T, DatabaseError>) -> Result<T> {
         self.run(&self.connection, work)
     }
 
     /// Runs work on the connection for snapshots and deletions; see [`PostgresLog::run`].
-    fn maintain<T>(&self, work: impl FnMut(&mut StoreConnection) -> Result<T, CallError>) -> Result<T> {
+    fn maintain<T>(&self, work: impl FnMut(&mut StoreConnection) -> Result<T, DatabaseError>) -> Result<T> {
         self.run(&self.maintenance, work)
     }
 
@@ -96,7 +96,7 @@ impl PostgresLog {
     fn run<T>(
         &self,
         connection: &Mutex<Option<StoreConnection>>,
-        mut work: impl FnMut(&mut StoreConnection) -> Result<T, CallError>,
+        mut work: impl FnMut(&mut StoreConnection) -> Result<T, DatabaseError>,
     ) -> Result<T> {
         let mut kept = connection.lock();
         let mut connection = match kept.take() {
@@ -130,7 +130,7 @@ impl PostgresLog {
     /// time limit of a statement.
     fn delete_in_parts(
         &self,
-        delete: impl Fn(&mut StoreConnection) -> Result<u64, CallError> + Copy,
+        delete: impl Fn(&mut StoreConnection) -> Result<u64, DatabaseError> + Copy,
     ) -> Result<()> {
         while self.maintain(delete)? > 0 {}
         Ok(())

@@ -1,7 +1,7 @@
 //! A connection that waits for records and announces this writer to others.
 
 use crate::database_client::DatabaseClient;
-use crate::error::{CallError, failure, supported};
+use crate::error::{DatabaseError, failure, supported};
 use crate::location::LogLocation;
 use crate::store_row;
 use poc_graph::error::Result;
@@ -29,7 +29,7 @@ impl Listener {
     /// # Errors
     /// `invalid_config` if the database lacks the store, and errors of the database.
     pub(crate) fn open(location: &LogLocation) -> Result<Listener> {
-        let to_error = |error: CallError| failure(location, &error);
+        let to_error = |error: DatabaseError| failure(location, &error);
         let mut client = location.connect()?;
         let store = store_row::get(&mut client, location)?;
         // A database that does not support it is polled.
@@ -61,7 +61,7 @@ impl Listener {
         timeout: Duration,
         writer: &WriterId,
         name: &str,
-    ) -> Result<u64, CallError> {
+    ) -> Result<u64, DatabaseError> {
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
         if is_due(self.announced, PEER_HEARTBEAT) {
             announce(&mut self.client, self.store, after, writer, name)?;
@@ -88,7 +88,7 @@ pub(crate) fn announce(
     head: u64,
     writer: &WriterId,
     name: &str,
-) -> Result<(), CallError> {
+) -> Result<(), DatabaseError> {
     client.execute(
         "INSERT INTO poc_memory_writer (store, writer, name, head, seen) VALUES ($1, $2, $3, $4, now()) \
          ON CONFLICT (store, writer) DO UPDATE \

@@ -1,7 +1,7 @@
 //! The location of a log and the settings for reaching it.
 
 use crate::database_client::DatabaseClient;
-use crate::error::{CallError, failure};
+use crate::error::{DatabaseError, failure};
 use crate::tls;
 use poc_graph::error::{Error, Result};
 use std::error::Error as _;
@@ -113,7 +113,7 @@ impl LogLocation {
         let tls = tls::connector(self.settings.ca_file.as_deref())?;
         let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1);
         let limit = self.settings.connect_timeout * hosts + GRACE;
-        let of = |error: CallError| failure(self, &error);
+        let of = |error: DatabaseError| failure(self, &error);
         let mut client = DatabaseClient::connect(&self.config, tls, limit).map_err(of)?;
         let timeout = format!("SET statement_timeout = {}", self.settings.timeout.as_millis());
         client.batch_execute(&timeout).map_err(of)?;

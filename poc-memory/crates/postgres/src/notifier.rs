@@ -5,7 +5,7 @@
 //! because readers also query the head at intervals.
 
 use crate::database_client::DatabaseClient;
-use crate::error::{CallError, failure, supported};
+use crate::error::{DatabaseError, failure, supported};
 use crate::location::LogLocation;
 use crate::statements::NOTIFY;
 use crate::store_row;
@@ -151,7 +151,7 @@ impl NotifierConnection {
         Ok(NotifierConnection { client, notify })
     }
 
-    fn send(&mut self, store: i64, head: u64) -> Result<(), CallError> {
+    fn send(&mut self, store: i64, head: u64) -> Result<(), DatabaseError> {
         let Some(notify) = &self.notify else { return Ok(()) };
         let (channel, head) = (store_row::channel(store), head.to_string());
         self.client.execute(notify, &[&channel, &head])?;

@@ -2,7 +2,7 @@
 
 use crate::ATTEMPTS;
 use crate::database_client::DatabaseClient;
-use crate::error::{CallError, failure, is_rolled_back};
+use crate::error::{DatabaseError, failure, is_rolled_back};
 use crate::location::LogLocation;
 use crate::store_row;
 use poc_graph::error::{Error, Result};
@@ -57,7 +57,7 @@ pub struct InitReport {
 /// created the tables.
 pub fn init(location: &LogLocation) -> Result<InitReport> {
     let client = &mut location.connect()?;
-    let to_error = |error: CallError| failure(location, &error);
+    let to_error = |error: DatabaseError| failure(location, &error);
     let mut attempts = 1;
     let (from, added) = loop {
         let from = version(client, location)?;
@@ -73,7 +73,7 @@ pub fn init(location: &LogLocation) -> Result<InitReport> {
 }
 
 /// Upgrades the schema from a version, and adds a store if it is missing. Returns the number of added stores.
-fn upgrade(client: &mut DatabaseClient, store: &str, from: i64) -> Result<u64, CallError> {
+fn upgrade(client: &mut DatabaseClient, store: &str, from: i64) -> Result<u64, DatabaseError> {
     client.batch_execute("BEGIN")?;
     let upgraded = upgrade_in_transaction(client, store, from);
     if upgraded.is_err() {
@@ -83,7 +83,7 @@ fn upgrade(client: &mut DatabaseClient, store: &str, from: i64) -> Result<u64, C
     upgraded
 }
 
-fn upgrade_in_transaction(client: &mut DatabaseClient, store: &str, from: i64) -> Result<u64, CallError> {
+fn upgrade_in_transaction(client: &mut DatabaseClient, store: &str, from: i64) -> Result<u64, DatabaseError> {
     client
         .batch_execute("CREATE TABLE IF NOT EXISTS poc_memory_schema (version INT8 NOT NULL PRIMARY KEY)")?;
     for (version, migration) in (1i64..).zip(MIGRATIONS).skip(usize::try_from(from).unwrap_or_default()) {
@@ -101,7 +101,7 @@ fn upgrade_in_transaction(client: &mut DatabaseClient, store: &str, from: i64) -
 }
 
 /// Whether an upgrade failed because another process did the same or added a store at the same time.
-fn is_simultaneous(error: &CallError) -> bool {
+fn is_simultaneous(error: &DatabaseError) -> bool {
     let states = [
         &SqlState::UNIQUE_VIOLATION,
         &SqlState::DUPLICATE_TABLE,

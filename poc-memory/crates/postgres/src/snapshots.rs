@@ -1,7 +1,7 @@
 //! Snapshots in the database: a row for each, with its parts in a separate table.
 
 use crate::PostgresLog;
-use crate::error::CallError;
+use crate::error::DatabaseError;
 use poc_graph::error::Result;
 use poc_store::{SharedSnapshot, SnapshotStore};
 use std::time::Duration;
@@ -13,7 +13,7 @@ const KEPT: i64 = 2;
 const DELETED_AT_ONCE: i64 = 64;
 
 /// The snapshot of a row with its last record, number of parts and size.
-fn snapshot(row: &Row) -> Result<SharedSnapshot, CallError> {
+fn snapshot(row: &Row) -> Result<SharedSnapshot, DatabaseError> {
     let number = |at: usize| row.try_get::<_, i64>(at).map(|number| number as u64);
     Ok(SharedSnapshot { seq: number(0)?, parts: number(1)?, bytes: number(2)? })
 }

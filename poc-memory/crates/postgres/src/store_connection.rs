@@ -1,7 +1,7 @@
 //! A connection that runs statements, other than the one that waits and the one that notifies.
 
 use crate::database_client::DatabaseClient;
-use crate::error::{CallError, failure, supported};
+use crate::error::{DatabaseError, failure, supported};
 use crate::location::LogLocation;
 use crate::schema;
 use crate::statements::{APPEND, READ};
@@ -25,7 +25,7 @@ impl StoreConnection {
     /// `unavailable` if the database cannot be reached, `invalid_config` if it lacks the schema or the store, and
     /// `conflict` if a newer release created the schema.
     pub(crate) fn prepare(mut client: DatabaseClient, location: &LogLocation) -> Result<StoreConnection> {
-        let of = |error: CallError| failure(location, &error);
+        let of = |error: DatabaseError| failure(location, &error);
         schema::check(&mut client, location)?;
         let store = store_row::get(&mut client, location)?;
         // With asynchronous commits, an append that was reported as successful could be lost.
@@ -40,7 +40,7 @@ impl StoreConnection {
     }
 
     /// The number of the store's last record.
-    pub(crate) fn head(&mut self) -> Result<u64, CallError> {
+    pub(crate) fn head(&mut self) -> Result<u64, DatabaseError> {
         store_row::head(&mut self.client, self.store)
     }
 }

@@ -1,7 +1,7 @@
 //! The row of a store: its number, its head and its notification channel.
 
 use crate::database_client::DatabaseClient;
-use crate::error::{CallError, failure};
+use crate::error::{DatabaseError, failure};
 use crate::location::LogLocation;
 use poc_graph::error::Error;
 
@@ -11,7 +11,7 @@ pub(crate) fn channel(store: i64) -> String {
 }
 
 /// The number that identifies a store in the database, by name; `None` if there is no such store.
-pub(crate) fn find(client: &mut DatabaseClient, name: &str) -> Result<Option<i64>, CallError> {
+pub(crate) fn find(client: &mut DatabaseClient, name: &str) -> Result<Option<i64>, DatabaseError> {
     let row = client.query_opt("SELECT id FROM poc_memory_store WHERE name = $1", &[&name])?;
     Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
@@ -53,7 +53,7 @@ pub(crate) fn incomplete(location: &LogLocation) -> Error {
 }
 
 /// The number of the store's last record.
-pub(crate) fn head(client: &mut DatabaseClient, store: i64) -> Result<u64, CallError> {
+pub(crate) fn head(client: &mut DatabaseClient, store: i64) -> Result<u64, DatabaseError> {
     let row = client.query_one("SELECT head FROM poc_memory_store WHERE id = $1", &[&store])?;
     Ok(row.try_get::<_, i64>(0)? as u64)
 }
