@@ -263,7 +263,7 @@ fn many_backups_under_load_restore_every_state() {
 #[test]
 fn a_killed_backup_leaves_no_generation_and_a_complete_segment_is_copied_once() {
     const BYTES: usize = 950_000;
-    const NOTES: u64 = 100;
+    const NOTES: u64 = 125;
     let mut world = World::new();
     let mut lines = String::new();
     for number in 0..NOTES {
