@@ -160,12 +160,12 @@ fn none_of_256_simultaneous_changes_is_lost() {
     world.json(&["insert", "--key", "list", "--title", "A list", "--body", "start"]);
     let (acknowledged, conflicts) = (Mutex::new(Vec::new()), Mutex::new(0));
     std::thread::scope(|scope| {
-        // Eight connections, each with 32 writers one after another.
-        for connection in 0..8 {
+        // Four connections, each with 64 writers one after another.
+        for connection in 0..4 {
             let (world, acknowledged, conflicts) = (&world, &acknowledged, &conflicts);
             scope.spawn(move || {
                 let mut client = client(world);
-                for number in (0..WRITERS).skip(connection).step_by(8) {
+                for number in (0..WRITERS).skip(connection).step_by(4) {
                     loop {
                         let note = client.call("get", json!({"node": "list"}), &|_| {}).unwrap();
                         let body = format!("{}\nline {number}", note["body"].as_str().unwrap());

@@ -293,7 +293,7 @@ fn a_damaged_file_is_an_error_not_a_panic() {
     let below = |max: usize| (poc_graph::rng::Rng::next_u64(&rng) % max as u64) as usize;
     let turn = turn(&[], 0, 1);
     let mut refused = 0;
-    for round in 0..240 {
+    for round in 0..120 {
         let architecture = ["llama", "qwen2", "qwen3", "phi3"][round % 4];
         let mut bytes = Tiny { architecture, ..Tiny::new(1) }.bytes();
         match round % 3 {
