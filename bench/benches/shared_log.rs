@@ -1,4 +1,5 @@
-//! Writes to a shared log in PostgreSQL, beside bare inserts of as many bytes into a table of the same server.
+//! Writes to a shared log in PostgreSQL, compared with plain inserts of the same number of bytes into a table of the
+//! same server.
 //!
 //! Stores over one log insert small records with 1, 8 and 32 clients in all. The peer commits the same bytes with an
 //! `INSERT` of as many rows as the store's groups have on average, on one connection. The bench then measures the time

@@ -1,5 +1,5 @@
-//! The tenants that a scheduled task has found nothing to do for. They need not be loaded to look again until they
-//! change, or until time alone may have made something due.
+//! The tenants that a scheduled task has found nothing to do for. They are scanned again only when they
+//! have changed, or when time alone may have made something due. Until then they need not be loaded.
 
 use super::Catalog;
 use super::consolidation;
@@ -26,7 +26,7 @@ const FORMAT: &str = "idle tenants 1";
 const MIN_UNSAVED: usize = 1000;
 
 /// What the tasks of a process and of earlier ones found. Clones share it. It is saved in the folder of the store. If
-/// the file is lost or does not fit, each task looks once at every tenant.
+/// the file is lost or does not fit, each task scans every tenant once.
 #[derive(Clone, Debug, Default)]
 pub struct IdleTenants(Arc<SharedIdleTenants>);
 

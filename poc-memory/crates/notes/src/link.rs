@@ -60,7 +60,7 @@ pub fn add(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<Link
     if let Some(there) = tx.edge(src, kind, dst)? {
         return Ok(LinkOutcome::AlreadyPresent(there.strength));
     }
-    // A search shows the sources of a derived note instead of it. In a circle, every note is derived.
+    // A search shows the sources of a derived note instead of it. In a cycle, every note is derived.
     if kind == EdgeKind::DerivedFrom && derivation::is_derived_from(tx, dst, src)? {
         let message =
             format!("`{}` is itself derived from `{}`, directly or through other notes", to.key, from.key);

@@ -138,8 +138,8 @@ impl TenantViewFiles {
         view
     }
 
-    /// The last transaction in the file of a tenant, and its view after transaction `last`, the last one of the tenant.
-    /// `None` if the file cannot be used.
+    /// The number of the last transaction in the file of a tenant, and the view of the file caught up to `last`, the
+    /// tenant's last transaction. `None` if the file cannot be used.
     pub(super) fn read(&self, tenant: Tenant, last: u64) -> Option<(u64, View)> {
         let (path, fingerprint) = (self.path(tenant), fingerprint(tenant));
         // The whole file is read only if its number fits.

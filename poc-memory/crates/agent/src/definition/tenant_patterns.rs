@@ -206,7 +206,7 @@ fn parse_pairs(text: &str) -> Result<Vec<PatternPair>, TenantPatternError> {
                 return Err(mistake(at, "the keys of a tenant are separated by a comma", hint));
             }
             Some(_) => {
-                let message = format!("the value of `{key}` goes on with `=` or a quote");
+                let message = format!("the value of `{key}` is followed by `=` or a quote");
                 return Err(mistake(at, message, "put the whole value in quotes"));
             }
         }
@@ -369,7 +369,7 @@ mod tests {
           18: the keys of a tenant are separated by a comma
           → separate the keys by a space: `team=research user=*`
         user=a=b
-          6: the value of `user` goes on with `=` or a quote
+          6: the value of `user` is followed by `=` or a quote
           → put the whole value in quotes
         user=
           0: the tenant's value for `user` is blank

@@ -78,8 +78,7 @@ impl CuttingProxy {
         format!("{}?sslmode=disable", address(&[self.folder.path()]))
     }
 
-    /// Counts messages from now on, and cuts one connection; with `None`, none. A cut that was planned before is
-    /// cancelled.
+    /// Starts to count messages at 0, and plans to cut one connection, or none with `None`. Cancels an earlier plan.
     pub fn plan(&self, cut: Option<Cut>) {
         *self.plan.lock() = CutPlan { messages: 0, cut };
     }

@@ -24,7 +24,7 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ParamType::Count(1, 10_000),
             presence: Presence::Default("1000"),
-            doc: "the number of notes to choose from, the best by score; the others follow by score",
+            doc: "how many of the best notes by score are candidates; the others follow by score",
         },
     ],
     doc: "Orders by score and by dissimilarity to the notes before (MMR); followed by `limit:N`, only N notes \
