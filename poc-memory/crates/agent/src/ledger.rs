@@ -138,8 +138,8 @@ pub struct Run {
     pub scheduled_at: Option<Timestamp>,
     /// The failed run that it reruns.
     pub rerun_of: Option<RunId>,
-    /// Boot id of the process that runs it.
-    pub boot: String,
+    /// The `Memory::instance` of the process that runs it.
+    pub instance: String,
     /// When it was claimed.
     pub started: Timestamp,
     /// When it ended.
@@ -206,7 +206,7 @@ impl Run {
     /// A running row of this process, starting now.
     pub fn new_running(memory: &Memory, agent: &str, scheduled_at: Option<Timestamp>) -> Run {
         let row = Run::new(memory.new_run_id(), agent, scheduled_at, memory.now());
-        Run { boot: memory.boot.clone(), tenant: memory.store.tuple().clone(), ..row }
+        Run { instance: memory.instance.clone(), tenant: memory.store.tuple().clone(), ..row }
     }
 
     /// Like [`Run::new_running`], for a trigger.
@@ -227,7 +227,7 @@ impl Run {
             trigger: if scheduled_at.is_some() { TriggerKind::Slot } else { TriggerKind::Manual },
             scheduled_at,
             rerun_of: None,
-            boot: String::new(),
+            instance: String::new(),
             started,
             finished: None,
             status: Status::Running,

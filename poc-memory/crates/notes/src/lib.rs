@@ -130,9 +130,9 @@ pub struct Memory {
     pub mentions_by_tenant: Arc<PerTenant<MentionIndex>>,
     /// The names that a pipeline may use.
     pub names: Arc<ArcSwap<Names>>,
-    /// Identifies this process in the rows of its runs; each opening of the store gets a new value. With a
-    /// shared log it is the id of the writer, so that other processes can tell whether this one is alive.
-    pub boot: String,
+    /// The instance id, which identifies this process in the rows of its runs. Each open of the store gets a new one.
+    /// With a shared log it is the id of the writer, so that other processes can tell whether this one is alive.
+    pub instance: String,
     /// The agent runs in progress in this process.
     pub active_runs: Arc<Mutex<BTreeSet<RunId>>>,
     id_generator: Arc<IdGenerator>,
@@ -148,8 +148,8 @@ pub struct Memory {
     pub(crate) missing_vectors: Arc<Mutex<Option<String>>>,
 }
 
-/// The value of [`Memory::boot`] of a writer of a shared log.
-pub fn boot_of(writer: WriterId) -> String {
+/// The value of [`Memory::instance`] of a writer of a shared log.
+pub fn instance_of(writer: WriterId) -> String {
     format!("{:032x}", u128::from_be_bytes(writer))
 }
 
@@ -214,7 +214,7 @@ impl Memory {
             vectors_by_tenant: indexes.vectors,
             mentions_by_tenant: indexes.mentions,
             names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
-            boot: store.writer().map_or_else(|| format!("{:016x}", rng.next_u64()), boot_of),
+            instance: store.writer().map_or_else(|| format!("{:016x}", rng.next_u64()), instance_of),
             active_runs: Arc::default(),
             id_generator: Arc::default(),
             past: Arc::default(),

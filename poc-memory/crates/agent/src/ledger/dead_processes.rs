@@ -1,7 +1,7 @@
 //! Determines which processes died with runs in progress.
 
 use poc_graph::error::Result;
-use poc_notes::{Memory, boot_of};
+use poc_notes::{Memory, instance_of};
 use std::collections::BTreeSet;
 
 /// The other processes that have claimed runs and are dead.
@@ -11,42 +11,42 @@ use std::collections::BTreeSet;
 /// heartbeat is a lease: a process that is cut off loses its runs to the others. It cannot write while it is
 /// cut off, and afterwards it finds its rows ended and discards its results.
 pub(super) enum DeadProcesses {
-    /// All processes with another boot id.
+    /// All processes with another instance id.
     Others(String),
-    /// The processes with these boot ids.
+    /// The processes with these instance ids.
     Of(BTreeSet<String>),
 }
 
 impl DeadProcesses {
-    /// The dead ones among the processes with the given boot ids. `boots` is called only if the log is shared. A
-    /// process that claims its first run afterwards does not count as dead.
+    /// The dead ones among the processes with the given instance ids. `instances` is called only if the log is
+    /// shared. A process that claims its first run afterwards does not count as dead.
     ///
     /// # Errors
     /// `unavailable` when the shared log does not answer.
     pub(super) fn among(
         memory: &Memory,
-        boots: impl FnOnce() -> Result<BTreeSet<String>>,
+        instances: impl FnOnce() -> Result<BTreeSet<String>>,
     ) -> Result<DeadProcesses> {
         let Some(log) = memory.store.shared_log() else {
-            return Ok(DeadProcesses::Others(memory.boot.clone()));
+            return Ok(DeadProcesses::Others(memory.instance.clone()));
         };
-        let mut boots = boots()?;
-        boots.remove(&memory.boot);
+        let mut instances = instances()?;
+        instances.remove(&memory.instance);
         // After an outage of the log, other processes may not have renewed their heartbeats yet.
-        if boots.is_empty() || !log.is_steady {
+        if instances.is_empty() || !log.is_steady {
             return Ok(DeadProcesses::Of(BTreeSet::new()));
         }
         for peer in memory.store.peers()?.into_iter().filter(|peer| peer.is_alive()) {
-            boots.remove(&boot_of(peer.writer));
+            instances.remove(&instance_of(peer.writer));
         }
-        Ok(DeadProcesses::Of(boots))
+        Ok(DeadProcesses::Of(instances))
     }
 
-    /// Whether the process with this boot is dead.
-    pub(super) fn contains(&self, boot: &str) -> bool {
+    /// Whether the process with this instance id is dead.
+    pub(super) fn contains(&self, instance: &str) -> bool {
         match self {
-            DeadProcesses::Others(own) => boot != own,
-            DeadProcesses::Of(boots) => boots.contains(boot),
+            DeadProcesses::Others(own) => instance != own,
+            DeadProcesses::Of(instances) => instances.contains(instance),
         }
     }
 }

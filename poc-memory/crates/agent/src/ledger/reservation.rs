@@ -27,8 +27,8 @@ use std::ops::Range;
 struct BudgetReservation {
     run: RunId,
     agent: String,
-    /// The boot of the process that runs it.
-    boot: String,
+    /// The `Memory::instance` of the process that runs it.
+    instance: String,
     /// Start of the run; its cost is booked at this time.
     started: Timestamp,
     /// Configured name of the model.
@@ -173,7 +173,7 @@ impl BudgetReservation {
         BudgetReservation {
             run: run.id,
             agent: run.agent.clone(),
-            boot: memory.boot.clone(),
+            instance: memory.instance.clone(),
             started: run.started,
             model: run.model.clone(),
             max_usd: 0.0,
@@ -196,17 +196,17 @@ pub(super) fn release(tx: &mut Transaction<'_>, run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// The boots of the processes that have reservations.
-pub(super) fn boots(memory: &Memory) -> Result<BTreeSet<String>> {
+/// The instance ids of the processes that have reservations.
+pub(super) fn instances(memory: &Memory) -> Result<BTreeSet<String>> {
     let reservations = memory.store.scan::<BudgetReservation>(&[])?;
-    Ok(reservations.into_iter().map(|(_, reservation)| reservation.boot).collect())
+    Ok(reservations.into_iter().map(|(_, reservation)| reservation.instance).collect())
 }
 
 /// Books the reservations of dead processes. If the row is still running, the reservation is added to it as a
 /// call and booked when the row ends.
 pub(super) fn book_orphaned(dead: &DeadProcesses, tx: &mut Transaction<'_>) -> Result<()> {
     for (key, reservation) in tx.scan::<BudgetReservation>(&[])? {
-        if !dead.contains(&reservation.boot) {
+        if !dead.contains(&reservation.instance) {
             continue;
         }
         let BudgetReservation { run, agent, started, model, max_usd, program, tenant, .. } = reservation;
@@ -244,7 +244,7 @@ mod tests {
         let reservation = BudgetReservation {
             run: RunId::from_bytes([1; 16]),
             agent: "linker".into(),
-            boot: "a boot".into(),
+            instance: "an instance".into(),
             started: Timestamp(5),
             model: "m".into(),
             max_usd: 0.5,

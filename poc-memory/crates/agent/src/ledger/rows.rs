@@ -134,7 +134,7 @@ pub fn agents(memory: &Memory) -> Result<BTreeSet<String>> {
 pub fn running(memory: &Memory) -> Result<Vec<Run>> {
     // Every run of this process has written its agent's state.
     let mut running = running_rows(memory, agents_with_state(memory)?)?;
-    running.retain(|run| run.boot == memory.boot);
+    running.retain(|run| run.instance == memory.instance);
     Ok(running)
 }
 
@@ -145,17 +145,17 @@ pub fn running(memory: &Memory) -> Result<Vec<Run>> {
 pub(super) fn dead_processes(memory: &Memory) -> Result<DeadProcesses> {
     DeadProcesses::among(memory, || {
         let running = running_rows(memory, agents_with_state(memory)?)?;
-        let mut boots = reservation::boots(memory)?;
-        boots.extend(running.into_iter().map(|run| run.boot));
-        Ok(boots)
+        let mut instances = reservation::instances(memory)?;
+        instances.extend(running.into_iter().map(|run| run.instance));
+        Ok(instances)
     })
 }
 
 /// Whether a run is recorded as running but no process works on it.
 pub(super) fn is_orphaned(memory: &Memory, dead: &DeadProcesses, run: &Run) -> bool {
-    match run.boot == memory.boot {
+    match run.instance == memory.instance {
         true => !memory.active_runs.lock().contains(&run.id),
-        false => dead.contains(&run.boot),
+        false => dead.contains(&run.instance),
     }
 }
 
@@ -176,7 +176,7 @@ pub fn with_current_status(memory: &Memory, row: Run) -> Run {
 }
 
 fn current_status(memory: &Memory, row: &Run) -> Status {
-    let is_known = row.status != Status::Running || row.boot == memory.boot;
+    let is_known = row.status != Status::Running || row.instance == memory.instance;
     if is_known || memory.store.shared_log().is_some() { row.status } else { Status::Interrupted }
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn end(memory: &Memory, tx: &mut Transaction<'_>, row: &Run) -> Resul
 /// Marks rows of the agents that this daemon runs as interrupted, if nobody works on them any more. Returns the rows.
 pub fn interrupt_orphaned(memory: &Memory) -> Result<Vec<Run>> {
     let dead = dead_processes(memory)?;
-    if reservation::boots(memory)?.iter().any(|boot| dead.contains(boot)) {
+    if reservation::instances(memory)?.iter().any(|instance| dead.contains(instance)) {
         let cause = memory.cause("daemon", "recover");
         memory.store.transact(cause, |tx| reservation::book_orphaned(&dead, tx))?;
     }

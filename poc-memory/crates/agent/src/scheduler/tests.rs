@@ -32,7 +32,7 @@ fn world(agents: &[(&str, &str)]) -> World {
     World { home, memory, clock, scheduler, catalog, pending }
 }
 
-/// Opens the memory with a new random source, and thus a new boot id.
+/// Opens the memory with a new random source, and thus a new instance id.
 fn open(home: &std::path::Path, clock: Arc<ManualClock>, opening: u64) -> Memory {
     let mut config = with_hash_embedder(Config::defaults().unwrap());
     config.agents.keep_rows = 3;

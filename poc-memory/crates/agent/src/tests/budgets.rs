@@ -212,7 +212,7 @@ fn a_call_is_booked_when_its_process_dies() {
         reserved.unwrap().unwrap();
         assert_eq!(on_record(&world), (0, 0.0));
         world = world.reopen();
-        world.memory.boot = "the next".into();
+        world.memory.instance = "the next".into();
         ledger::interrupt_orphaned(&world.memory).unwrap();
         assert_eq!(on_record(&world), (u32::from(!dry), 2.0));
         for kept in ledger::rows(&world.memory, Some("tester"), 10).unwrap() {
@@ -306,7 +306,7 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
         // Nothing is booked while its process is alive.
         ledger::interrupt_orphaned(&world.memory).unwrap();
         assert!(child.try_wait().unwrap().is_none());
-        world.memory.boot = format!("the next, {by_claim}");
+        world.memory.instance = format!("the next, {by_claim}");
         if by_claim {
             ledger::claim(&world.memory, Run::new_running(&world.memory, "tester", None)).unwrap();
         } else {

@@ -147,7 +147,7 @@ impl Fleet {
         let config = self.world.memory.config.clone();
         let mut world = self.world.reopen();
         world.memory.config = config;
-        world.memory.boot = format!("the boot at {}", world.memory.store.last_seq());
+        world.memory.instance = format!("the instance at {}", world.memory.store.last_seq());
         ledger::interrupt_orphaned(&world.memory).unwrap();
         world.memory.store.settle();
         Fleet { world, scheduler: Scheduler::default(), ..self }

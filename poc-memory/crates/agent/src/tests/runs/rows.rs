@@ -51,7 +51,7 @@ fn a_run_of_a_dead_process_is_marked_interrupted() {
     let definition = two(&world);
     let row = ledger::Run::new_running(&world.memory, "tester", None);
     ledger::claim(&world.memory, row).unwrap();
-    // Another boot id: the old process has ended.
+    // Another instance id: the old process has ended.
     world.clock.advance(Span::MINUTE);
     let mut world = world.reopen();
     let since = |world: &World| {
@@ -59,12 +59,12 @@ fn a_run_of_a_dead_process_is_marked_interrupted() {
         ledger::current_run(&world.memory, "tester", &state).unwrap().map(|run| run.started)
     };
     let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
-    world.memory.boot.clone_from(&row.boot);
+    world.memory.instance.clone_from(&row.instance);
     assert_eq!(
         (since(&world), ledger::with_current_status(&world.memory, row.clone()).status),
         (Some(row.started), Status::Running)
     );
-    world.memory.boot = "another".into();
+    world.memory.instance = "another".into();
     // Its status is reported before it is stored.
     assert_eq!(
         (since(&world), ledger::with_current_status(&world.memory, row).status),
