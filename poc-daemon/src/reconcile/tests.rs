@@ -1,5 +1,5 @@
 use super::*;
-use poc_agent::{Context, Definition};
+use poc_agent::{Definition, DefinitionContext};
 use poc_config::Config;
 use poc_graph::time::Timestamp;
 use poc_search::query::Names;
@@ -39,7 +39,7 @@ impl World {
     fn scan(&self) -> CatalogSnapshot {
         let config = Config::defaults().unwrap();
         let names = Names::of(&config);
-        let context = Context { config: &config, names: &names, template: &|_| unreachable!() };
+        let context = DefinitionContext { config: &config, names: &names, template: &|_| unreachable!() };
         let entry = |(name, pipeline): (&String, &String)| {
             let text = format!(
                 "[query]\npipeline = \"{pipeline}\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\n\

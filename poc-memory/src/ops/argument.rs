@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use poc_agent::ledger::Status;
 use poc_config::{HistoryRetention, SearchConfig, bounds, files};
 use poc_graph::error::Error;
-use poc_graph::time::{FutureTime, Moment, Timestamp};
+use poc_graph::time::{FutureTime, PastTime, Timestamp};
 use poc_graph::{Category, EdgeKind, HistoryPoint, MessageId, Trust, VisitOutcome};
 use poc_notes::weight::WeightChange;
 use schemars::JsonSchema;
@@ -238,8 +238,8 @@ pub(super) fn time(word: &str) -> Result<Timestamp, String> {
 }
 
 /// A time, absolute or relative.
-pub(super) fn moment(word: &str) -> Result<Moment, String> {
-    Moment::parse(word).map_err(message_with_hint)
+pub(super) fn past_time(word: &str) -> Result<PastTime, String> {
+    PastTime::parse(word).map_err(message_with_hint)
 }
 
 /// A past state, by the number of a change or a time.

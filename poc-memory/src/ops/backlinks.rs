@@ -116,14 +116,14 @@ impl Op for Backlinks {
             Ok(Backlink { note, by, reasons })
         };
         let backlinks = found.into_iter().map(backlink).collect::<Result<_>>()?;
-        let freshness = snapshot.freshness();
+        let status = snapshot.answer_status();
         Ok(BacklinksOutput {
             key: node.key,
             backlinks,
             left_out,
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
         })
     }
 

@@ -6,7 +6,7 @@ use super::{Access, Ctx, Op, Route, argument, growth};
 use poc_agent::agent_changes::agent_changes;
 use poc_agent::ledger;
 use poc_graph::error::Result;
-use poc_graph::time::{Moment, Timestamp};
+use poc_graph::time::{PastTime, Timestamp};
 use poc_graph::{RunId, cancellation};
 use poc_notes::answer_status::{self, AsOf};
 use poc_notes::history::{self, ChangeKind, RecentChange};
@@ -34,9 +34,9 @@ pub(crate) struct Changes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     /// Only the changes since then: a time, or how long ago (`12h`)
-    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[arg(long, value_name = "TIME", value_parser = argument::past_time)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    since: Option<Moment>,
+    since: Option<PastTime>,
 }
 
 /// The latest changes.

@@ -7,7 +7,7 @@ use super::{Access, Ctx, IrreversibleFlag, Op, Principal, Progress, Route, Termi
 use poc_config::HistoryRetention;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::time::{Moment, Timestamp};
+use poc_graph::time::{PastTime, Timestamp};
 use poc_notes::erasure::{ErasedTexts, Erasure, ErasureTarget};
 use poc_notes::forget::{self, ForgetReport};
 use poc_store::{Cause, Records as _};
@@ -26,9 +26,9 @@ pub(crate) struct Forget {
     message_id: Option<MessageId>,
     /// Delete the messages written before this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `30d` (30 days
     /// ago). It must be at least a day ago, unless the setting `[forget] min-age` says otherwise
-    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[arg(long, value_name = "TIME", value_parser = argument::past_time)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    before: Option<Moment>,
+    before: Option<PastTime>,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
     /// quarantine. This deletes the history of the whole memory, so no earlier change can be undone
     #[arg(long)]

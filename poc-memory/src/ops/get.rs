@@ -126,10 +126,10 @@ impl Op for Get {
         let snapshot =
             ReadSnapshot::of(memory, self.at)?.with_quarantined(ctx.visibility(self.quarantined).quarantined);
         let node = snapshot.find(&self.node).map_err(|error| error.field("node"))?;
-        let freshness = snapshot.freshness();
+        let status = snapshot.answer_status();
         let view = snapshot.view();
         let note = Note::read(&snapshot, view, node.id)?.ok_or_else(|| resolve::unknown(&self.node, view))?;
-        let (activity, now) = (note.activity(), freshness.as_of.at);
+        let (activity, now) = (note.activity(), status.as_of.at);
         let lambda = lambda(&memory.config.weight, node.category);
         Ok(GetOutput {
             weight: weight::current(&activity, lambda, &memory.config.weight, now),
@@ -149,9 +149,9 @@ impl Op for Get {
             history: snapshot.history(node.id)?.into_iter().map(HistoryEntry::from).collect(),
             markdown: self.markdown.then(|| markdown::write(&note)).transpose()?,
             past: snapshot.is_past(),
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
             id: node.id,
             key: node.key,
             aliases: node.aliases,

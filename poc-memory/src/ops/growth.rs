@@ -2,7 +2,7 @@
 
 use super::text::plural;
 use poc_graph::error::{Error, Result};
-use poc_graph::time::{Moment, Timestamp};
+use poc_graph::time::{PastTime, Timestamp};
 use poc_notes::growth::Growth;
 
 /// The notes that were added, as `+3 notes`.
@@ -15,7 +15,7 @@ pub(super) fn line(growth: &Growth) -> String {
 ///
 /// # Errors
 /// `invalid_argument` with the field `since` if it is not in the past.
-pub(super) fn start(since: Moment, now: Timestamp) -> Result<Timestamp> {
+pub(super) fn start(since: PastTime, now: Timestamp) -> Result<Timestamp> {
     let since = since.resolve(now);
     if since > now {
         return Err(Error::invalid(format!("{since} is not in the past"))

@@ -3,7 +3,7 @@
 use super::text::plural;
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::Result;
-use poc_graph::time::{Moment, Timestamp};
+use poc_graph::time::{PastTime, Timestamp};
 use poc_notes::{mark, recall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mark {
     /// Start of the period: `30m` (half an hour ago) or `2026-11-21T08:00:00Z`
-    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
-    since: Moment,
+    #[arg(long, value_name = "TIME", value_parser = argument::past_time)]
+    since: PastTime,
     /// How much the newest note gains, in uses; above 0
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f64>)]
     #[schemars(extend("exclusiveMinimum" = 0))]

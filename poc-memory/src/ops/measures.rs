@@ -1,7 +1,7 @@
 //! The table of retrieval measures.
 
 use super::text::table;
-use poc_notes::eval::report::{MEASURES, Row};
+use poc_notes::eval::report::{MEASURES, TypeMeasures};
 use poc_rank::bootstrap::ConfidenceInterval;
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ pub(crate) struct MeasureRow<'a> {
     pub(crate) measures: &'a BTreeMap<String, ConfidenceInterval>,
 }
 
-impl<'a> From<&'a Row> for MeasureRow<'a> {
-    fn from(row: &'a Row) -> Self {
+impl<'a> From<&'a TypeMeasures> for MeasureRow<'a> {
+    fn from(row: &'a TypeMeasures) -> Self {
         MeasureRow { kind: row.kind.clone(), questions: row.questions.to_string(), measures: &row.measures }
     }
 }

@@ -10,7 +10,7 @@ use poc_agent::created_notes::created_notes;
 use poc_agent::ledger::{self, ActionState, Run, Status, StatusReason};
 use poc_agent::{proposal, review};
 use poc_graph::error::Result;
-use poc_graph::time::{Moment, Span, Timestamp};
+use poc_graph::time::{PastTime, Span, Timestamp};
 use poc_graph::{RunId, cancellation};
 use poc_notes::growth::Growth;
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Period of the report, if none is given.
-const PERIOD: Moment = Moment::Ago(Span::DAY);
+const PERIOD: PastTime = PastTime::Ago(Span::DAY);
 
 /// Maximum number of actions of an agent in the text; JSON has all.
 const SHOWN_ACTIONS: usize = 10;
@@ -31,9 +31,9 @@ const SHOWN_ACTIONS: usize = 10;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Night {
     /// Start of the period: a time, or how long ago (`12h`) [default: 24h]
-    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[arg(long, value_name = "TIME", value_parser = argument::past_time)]
     #[serde(default)]
-    since: Option<Moment>,
+    since: Option<PastTime>,
 }
 
 /// What agents and scheduled consolidation did in a period.

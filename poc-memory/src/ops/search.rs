@@ -273,13 +273,13 @@ impl Op for Search {
                 row(ctx, &snapshot, *item, searched.as_deref(), through)
             })
             .collect::<Result<_>>()?;
-        let freshness = snapshot.freshness();
+        let status = snapshot.answer_status();
         Ok(SearchOutput {
             results,
             left_out: set.items.len().saturating_sub(bound),
             pairs: set.pairs.iter().take(bound).map(|pair| pair_row(snapshot.view(), *pair)).collect(),
             pairs_left_out: set.pairs.len().saturating_sub(bound),
-            degraded: freshness
+            degraded: status
                 .degraded
                 .into_iter()
                 .chain(explanation.reused.clone())
@@ -291,8 +291,8 @@ impl Op for Search {
             as_pipeline: text.filter(|_| is_plain).and_then(|text| as_pipeline(text, &names)),
             by_text: has_words,
             past: snapshot.is_past(),
-            as_of: freshness.as_of,
-            lag: freshness.lag,
+            as_of: status.as_of,
+            lag: status.lag,
         })
     }
 

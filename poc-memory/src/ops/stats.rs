@@ -13,7 +13,7 @@ use poc_agent::Definition;
 use poc_agent::selection::backlog_of_scan;
 use poc_graph::Tuple;
 use poc_graph::error::Result;
-use poc_graph::time::{Moment, Timestamp};
+use poc_graph::time::{PastTime, Timestamp};
 use poc_notes::answer_status::{self, AsOf};
 use poc_notes::growth::Growth;
 use poc_notes::stats;
@@ -32,9 +32,9 @@ use tenant_memory::TenantMemoryOutput;
 #[schemars(rename = "Stats")]
 pub(crate) struct StatsRequest {
     /// Also show by how much the memory has grown since a time, or how long ago (`24h`)
-    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[arg(long, value_name = "TIME", value_parser = argument::past_time)]
     #[serde(default)]
-    since: Option<Moment>,
+    since: Option<PastTime>,
     /// List at most N tenants, those with the most notes [default: 100]
     #[arg(long, short = 'n', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use super::{Access, Ctx, Op, Principal, Route, Terminal, argument, changes};
 use poc_config::HistoryRetention;
 use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Exit, Result};
-use poc_graph::time::{Moment, Timestamp};
+use poc_graph::time::{PastTime, Timestamp};
 use poc_notes::history::{self, RecentChange};
 use poc_notes::undo::UndoItem;
 use poc_store::{Cause, REPAIR_OP};
@@ -30,9 +30,9 @@ pub(crate) struct Undo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     what: Option<String>,
     /// Undo all runs that started since then, the latest first: a time, or how long ago (`12h`)
-    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[arg(long, value_name = "TIME", value_parser = argument::past_time)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    since: Option<Moment>,
+    since: Option<PastTime>,
     /// Only the runs of this agent
     #[arg(long, value_name = "NAME", requires = "since")]
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -150,7 +150,7 @@ impl Op for ViewRequest {
             (None, None) => LayoutNotes::All,
         };
         let drawing = graph_layout::lay_out(ctx.memory, &snapshot, notes, bounds)?;
-        let freshness = snapshot.freshness();
+        let status = snapshot.answer_status();
         let edge = |edge: &graph_layout::LayoutEdge| ViewEdge {
             from: edge.from,
             to: edge.to,
@@ -162,11 +162,11 @@ impl Op for ViewRequest {
             edges: drawing.edges.iter().map(edge).collect(),
             node_count: drawing.matched,
             edge_count: drawing.edge_count,
-            graph_version: freshness.as_of.seq,
+            graph_version: status.as_of.seq,
             past: snapshot.is_past(),
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded.into_iter().chain(drawing.degraded).collect(),
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded.into_iter().chain(drawing.degraded).collect(),
         })
     }
 

@@ -6,7 +6,7 @@ use super::catalog::{MAX_BYTES, read_text, template};
 use super::definition::{check_name, schema};
 use super::new_agent::AgentDraft;
 use super::template::checked_name;
-use super::{Context, Definition, embedded};
+use super::{Definition, DefinitionContext, embedded};
 use poc_config::files;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::diagnostic::FileDiagnostic;
@@ -105,7 +105,7 @@ pub fn check(
         Some(text) if own.as_deref() == Some(name) => checked_name(name).map(|_| text.clone()),
         _ => template(&prompts, name),
     };
-    let context = Context { config: &memory.config, names: &names, template: &template };
+    let context = DefinitionContext { config: &memory.config, names: &names, template: &template };
     Ok(Definition::parse(agent, &file, &text, &context))
 }
 

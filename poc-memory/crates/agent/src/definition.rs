@@ -77,7 +77,7 @@ pub struct Definition {
 
 /// The environment that an agent file refers to.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct DefinitionContext<'a> {
     /// The configuration, with the models.
     pub config: &'a Config,
     /// Names that pipelines may use.

@@ -99,7 +99,7 @@ fn shortest_cycle(edges: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Context;
+    use crate::DefinitionContext;
     use crate::embedded;
     use poc_config::Config;
     use poc_search::query::Names;
@@ -112,7 +112,8 @@ mod tests {
             "[query]\npipeline = \"{pipeline}\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
              [execution]\nmodel = \"default\"\n{schedule}{actions}{more}"
         );
-        let context = Context { config: &config, names: &Names::of(&config), template: &|_| unreachable!() };
+        let context =
+            DefinitionContext { config: &config, names: &Names::of(&config), template: &|_| unreachable!() };
         Definition::parse(name, &format!("agents/{name}.toml"), &text, &context).unwrap()
     }
 
@@ -177,7 +178,7 @@ mod tests {
         let prompt = |name: &str| {
             Ok(embedded::prompts().iter().find(|file| file.name == name).unwrap().text.to_owned())
         };
-        let context = Context { config: &config, names: &Names::of(&config), template: &prompt };
+        let context = DefinitionContext { config: &config, names: &Names::of(&config), template: &prompt };
         let agents: Vec<Definition> = embedded::agents()
             .iter()
             .map(|file| {

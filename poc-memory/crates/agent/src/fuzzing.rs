@@ -11,7 +11,7 @@
 use super::action::schema;
 use super::definition::{ActionKind, check};
 use super::model::Reply;
-use super::{Context, Definition, reply, template};
+use super::{Definition, DefinitionContext, reply, template};
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_search::query::Names;
@@ -32,7 +32,7 @@ fn included(_: &str) -> Result<String> {
 
 /// Reads an agent file. The same text is the same agent.
 pub fn agent_file(text: &str) {
-    let context = Context { config: &CONFIG, names: &NAMES, template: &included };
+    let context = DefinitionContext { config: &CONFIG, names: &NAMES, template: &included };
     match Definition::parse("linker", "agents/linker.toml", text, &context) {
         Ok(definition) => {
             definition.warnings();

@@ -76,7 +76,7 @@ pub enum ActionState {
 
 /// Cost of one reply of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Call {
+pub struct CallRecord {
     /// Configured name of the model.
     pub model: String,
     /// Input tokens.
@@ -177,7 +177,7 @@ pub struct Run {
     /// Cost of all calls in US dollars, as far as known.
     pub cost: Option<f64>,
     /// The individual calls; empty in rows of older releases.
-    pub calls: Vec<Call>,
+    pub calls: Vec<CallRecord>,
     /// Number of further refused actions that are not stored.
     pub left_out: u32,
     /// The tenant whose notes it worked on. Rows of occurrences that were not run have the default tenant.
@@ -260,8 +260,8 @@ impl Run {
     }
 
     /// Adds a call to the totals of the row. Implausible costs count as not reported.
-    pub fn add_call(&mut self, call: Call) {
-        let call = Call { cost: call.cost.and_then(CallCost::dollars), ..call };
+    pub fn add_call(&mut self, call: CallRecord) {
+        let call = CallRecord { cost: call.cost.and_then(CallCost::dollars), ..call };
         fn sum(so_far: Option<u64>, more: Option<u64>) -> Option<u64> {
             match (so_far, more) {
                 (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),

@@ -52,6 +52,6 @@ pub mod testing;
 mod tests;
 
 pub use catalog::{AgentStatus, Catalog, CatalogChange, CatalogEntry, CatalogScan, EntryState, GRACE};
-pub use definition::{Context, Definition};
+pub use definition::{Definition, DefinitionContext};
 pub use new_agent::{AgentDraft, PromptDraft};
 pub use poc_config::schedule;

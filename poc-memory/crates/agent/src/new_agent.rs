@@ -4,7 +4,7 @@ use super::catalog::template;
 use super::definition::key_spec::{KeySpec, ValueType};
 use super::definition::keys::KEYS;
 use super::definition::{DEFAULTS, check_name, is_of_name};
-use super::{Context, Definition};
+use super::{Definition, DefinitionContext};
 use crate::embedded::{self, BundledFile};
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -87,7 +87,7 @@ impl AgentDraft {
         let text = source(other, &paths.agents())?;
         let (prompts, names) = (paths.prompts(), Names::of(config));
         let template = |file: &str| template(&prompts, file);
-        let context = Context { config, names: &names, template: &template };
+        let context = DefinitionContext { config, names: &names, template: &template };
         let parsed = Definition::parse(other, &format!("agents/{other}.toml"), &text, &context);
         let definition = parsed.map_err(|errors| {
             let first = errors.first().map_or_else(String::new, FileDiagnostic::line);
@@ -279,7 +279,7 @@ mod tests {
         let config = Config::defaults().unwrap();
         let prompt = draft.prompt.clone().unwrap_or_default();
         let template = |file: &str| Ok((file == prompt.name).then(|| prompt.text.clone()).unwrap());
-        let context = Context { config: &config, names: &Names::of(&config), template: &template };
+        let context = DefinitionContext { config: &config, names: &Names::of(&config), template: &template };
         Definition::parse(name, &format!("agents/{name}.toml"), &draft.agent, &context)
     }
 

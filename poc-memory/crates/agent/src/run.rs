@@ -13,7 +13,7 @@ pub use transcript::{Exchange, RunTranscript, transcript};
 use super::Definition;
 use super::definition::Mode;
 use super::idle_tenants::IdleTenants;
-use super::ledger::{self, Call, Run, Status};
+use super::ledger::{self, CallRecord, Run, Status};
 use super::model::{CallError, CallFailure, Model, ModelRegistry, Reply, Request};
 use super::selection::Scope;
 use chrono_tz::Tz;
@@ -155,7 +155,7 @@ struct RunAttempt<'a> {
     scope: Scope,
     options: &'a RunOptions,
     /// Maximum cost of the call in progress.
-    call_in_progress: RefCell<Option<Call>>,
+    call_in_progress: RefCell<Option<CallRecord>>,
 }
 
 /// A model that could not be opened. Calling it returns the reason.

@@ -1,7 +1,7 @@
 //! A state of the past as users write it.
 
 use crate::error::{Error, Result};
-use crate::time::Moment;
+use crate::time::PastTime;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -11,11 +11,11 @@ pub enum HistoryPoint {
     /// The state after the change with this number, from 1.
     Change(u64),
     /// The state as of this time.
-    Time(Moment),
+    Time(PastTime),
 }
 
 impl HistoryPoint {
-    /// Parses the number of a change, or a [`Moment`].
+    /// Parses the number of a change, or a [`PastTime`].
     ///
     /// # Errors
     /// `invalid_argument` if the text is neither, or if no change can have the number.
@@ -29,7 +29,7 @@ impl HistoryPoint {
                 }
             };
         }
-        Moment::parse_opt(text)?.map(HistoryPoint::Time).ok_or_else(|| {
+        PastTime::parse_opt(text)?.map(HistoryPoint::Time).ok_or_else(|| {
             Error::invalid(format!("`{text}` is neither the number of a change nor a time")).hint(
                 "write `1042`, `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`",
             )
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn numbers_and_times_round_trip_through_text_and_json() {
         assert_eq!(HistoryPoint::parse("1042").unwrap(), HistoryPoint::Change(1042));
-        assert_eq!(HistoryPoint::parse("7d").unwrap(), HistoryPoint::Time(Moment::parse("7d").unwrap()));
+        assert_eq!(HistoryPoint::parse("7d").unwrap(), HistoryPoint::Time(PastTime::parse("7d").unwrap()));
         for text in ["1", "18446744073709551615", "7d", "2026-11-21", "2026-11-21T08:00:00Z"] {
             let point = HistoryPoint::parse(text).unwrap();
             let encoded = serde_json::to_value(point).unwrap();

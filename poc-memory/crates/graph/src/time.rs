@@ -3,10 +3,10 @@
 pub mod calendar_names;
 mod date_text;
 mod future_time;
-mod moment;
+mod past_time;
 
 pub use future_time::FutureTime;
-pub use moment::Moment;
+pub use past_time::PastTime;
 
 use crate::error::{Error, Result};
 use chrono::{DateTime, Datelike as _, SecondsFormat, Utc};

@@ -5,7 +5,7 @@ use super::history::{self, NodeChange, UnfinishedCall};
 use super::past::PastMemory;
 use super::{Memory, resolve};
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::time::{Moment, Timestamp};
+use poc_graph::time::{PastTime, Timestamp};
 use poc_graph::{HistoryPoint, Node, NodeId, View, Visibility};
 use poc_search::query::{AbsentName, Indexes, PastNames, Sources};
 use poc_store::{LoggedChangeKind, PastState, Records, Table};
@@ -124,7 +124,7 @@ impl<'a> ReadSnapshot<'a> {
     }
 
     /// Identifies this state, and tells how complete the reads from it were so far.
-    pub fn freshness(&self) -> AnswerStatus {
+    pub fn answer_status(&self) -> AnswerStatus {
         let mut newest = answer_status::of(self.memory, self.view());
         newest.as_of.at = self.now;
         match &self.state {
@@ -151,7 +151,7 @@ impl PastNames for ReadSnapshot<'_> {
     fn absent(&self, name: &str) -> Result<AbsentName> {
         let state = match self.point {
             Some(HistoryPoint::Change(seq)) => format!("at change {seq}"),
-            Some(HistoryPoint::Time(Moment::Ago(span))) => format!("{span} ago"),
+            Some(HistoryPoint::Time(PastTime::Ago(span))) => format!("{span} ago"),
             Some(HistoryPoint::Time(moment)) => format!("at {moment}"),
             None => "now".to_owned(),
         };

@@ -39,7 +39,7 @@ pub struct Stats {
     /// Average weight of live nodes, decayed to now.
     pub average_weight: f64,
     /// Disk usage of all tenants together. Only reported to the default tenant.
-    pub sizes: Option<Sizes>,
+    pub sizes: Option<DiskUsage>,
     /// How many transactions each index is behind, by its name.
     pub lags: BTreeMap<String, u64>,
     /// The cosines between new notes and their nearest notes.
@@ -50,7 +50,7 @@ pub struct Stats {
 
 /// Disk usage in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sizes {
+pub struct DiskUsage {
     /// Size of the log in bytes.
     pub log: u64,
     /// Size of the records in bytes.
@@ -99,13 +99,13 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     Ok(stats)
 }
 
-fn sizes(memory: &Memory) -> Result<Sizes> {
+fn sizes(memory: &Memory) -> Result<DiskUsage> {
     let StoreSizes { log, records } = memory.store.sizes()?;
     let store = memory.paths.store();
     let folders = crate::INDEX_FOLDERS.map(|name| store.join(name)).into_iter();
     let sizes = folders.chain([memory.paths.structure()]).map(|folder| size(&folder));
     let indexes = sizes.sum::<Result<u64>>()?;
-    Ok(Sizes { log, records, indexes })
+    Ok(DiskUsage { log, records, indexes })
 }
 
 /// Bytes of the files below a folder; 0 if it does not exist or is not a folder.

@@ -24,7 +24,7 @@ pub enum WeightChange {
 
 /// A weight before and after a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WeightUpdate {
+pub struct WeightOutcome {
     /// The weight before the change, decayed to now.
     pub before: f64,
     /// The weight after the change, within floor and cap.
@@ -46,7 +46,7 @@ pub fn change(
     change: WeightChange,
     config: &poc_config::WeightConfig,
     now: Timestamp,
-) -> Result<WeightUpdate> {
+) -> Result<WeightOutcome> {
     let activity = decayed_activity(tx, id, config, now)?;
     let before = activity.weight;
     let wanted = match change {
@@ -59,7 +59,7 @@ pub fn change(
     let after = wanted.clamp(config.floor, config.cap);
     tx.put_activity(id, &Activity { weight: after, ..activity })?;
     let is_limited = !(config.floor..=config.cap).contains(&wanted);
-    Ok(WeightUpdate { before, after, is_limited })
+    Ok(WeightOutcome { before, after, is_limited })
 }
 
 /// Counts a use of a node and decays its weight to `now`, without a gain.

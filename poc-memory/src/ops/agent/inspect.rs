@@ -79,8 +79,8 @@ impl Op for AgentInspect {
             let turns = transcript.turns.into_iter();
             replies = turns.map(|turn| ReplyRow { text: turn.reply, problems: turn.problems }).collect();
         }
-        let called = |call: ledger::Call| {
-            let ledger::Call { model, tokens_in, tokens_out, cost, estimated } = call;
+        let called = |call: ledger::CallRecord| {
+            let ledger::CallRecord { model, tokens_in, tokens_out, cost, estimated } = call;
             CallRow { model, tokens_in, tokens_out, cost, estimated }
         };
         let (calls, fingerprint) = (run.calls.into_iter().map(called).collect(), run.fingerprint);

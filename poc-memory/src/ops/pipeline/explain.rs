@@ -85,15 +85,15 @@ impl Op for PipelineExplain {
             Ok(ExplainedPipeline { pipeline: pipeline.to_string(), stages: pipeline.outline(), ran })
         };
         let pipelines = parsed.into_iter().map(one).collect::<Result<_>>()?;
-        let freshness = self.run.then(|| snapshot.freshness());
-        let degraded = match &freshness {
-            Some(freshness) => Some([freshness.degraded.clone(), misspelt].concat()),
+        let status = self.run.then(|| snapshot.answer_status());
+        let degraded = match &status {
+            Some(status) => Some([status.degraded.clone(), misspelt].concat()),
             None => (!misspelt.is_empty()).then_some(misspelt),
         };
         Ok(PipelineExplainOutput {
             pipelines,
-            as_of: freshness.as_ref().map(|freshness| freshness.as_of),
-            lag: freshness.as_ref().map(|freshness| freshness.lag),
+            as_of: status.as_ref().map(|status| status.as_of),
+            lag: status.as_ref().map(|status| status.lag),
             degraded,
         })
     }

@@ -41,8 +41,8 @@ fn an_answer_is_degraded_if_an_index_was_completed_meanwhile() {
     slow.resume();
     memory.store.settle();
     assert_eq!(
-        snapshot.freshness().degraded,
+        snapshot.answer_status().degraded,
         ["an index was completed while this request was running, so the answer may be incomplete"]
     );
-    assert!(ReadSnapshot::of(&memory, None).unwrap().freshness().degraded.is_empty());
+    assert!(ReadSnapshot::of(&memory, None).unwrap().answer_status().degraded.is_empty());
 }

@@ -5,7 +5,7 @@ use super::stored_agent::{self, AgentOrigin, LastGoodVersion, StoredAgent, Store
 use super::{Catalog, CatalogChange, CatalogEntry, EntryState};
 use crate::consolidation::{self, ScheduledConsolidation};
 use crate::schedule::Schedule;
-use crate::{Context, Definition, embedded};
+use crate::{Definition, DefinitionContext, embedded};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
@@ -232,7 +232,8 @@ impl CatalogBuilder<'_> {
                 return Ok(shown.clone());
             }
         }
-        let context = Context { config: &self.memory.config, names: &self.names, template: &template };
+        let context =
+            DefinitionContext { config: &self.memory.config, names: &self.names, template: &template };
         Definition::parse(name, &format!("agents/{name}.toml"), text, &context).map(Arc::new)
     }
 }

@@ -1,6 +1,6 @@
 //! The stored record of each agent and of consolidation: when it was first seen, and its last valid version.
 
-use crate::Context;
+use crate::DefinitionContext;
 
 use crate::Definition;
 use poc_config::{Config, SavedPipeline};
@@ -164,7 +164,7 @@ impl LastGoodVersion {
             Some((name.strip_prefix(SAVED_PREFIX)?.to_owned(), SavedPipeline::from(text.clone())))
         });
         let names = Names::of(config).with_saved(saved.collect());
-        let context = Context { config, names: &names, template: &template };
+        let context = DefinitionContext { config, names: &names, template: &template };
         Definition::parse(name, name, &self.source, &context).ok()
     }
 }

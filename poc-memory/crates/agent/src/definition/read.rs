@@ -6,9 +6,9 @@ mod prompt;
 use super::file::{AgentFileReader, DurationText, OneOrSeveral, TomlSection, WithOffset};
 use super::tenant_patterns::{self, TenantPattern, TenantPatterns};
 use super::{
-    ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, FailureRules, FreshnessRules,
-    LONGEST_WAIT, Limits, Mode, OVERLAP, PromptRules, QueryRules, RetryRules, SUPERSEDE_MODES, ScheduleRules,
-    Targets, TenantBudget, check_name,
+    ActionKind, Budget, CATCH_UP, DEFAULTS, Definition, DefinitionContext, Execution, FailureRules,
+    FreshnessRules, LONGEST_WAIT, Limits, Mode, OVERLAP, PromptRules, QueryRules, RetryRules,
+    SUPERSEDE_MODES, ScheduleRules, Targets, TenantBudget, check_name,
 };
 use crate::definition::check;
 use crate::schedule::Schedule;
@@ -34,7 +34,7 @@ impl Definition {
         name: &str,
         file: &str,
         text: &str,
-        context: &Context<'_>,
+        context: &DefinitionContext<'_>,
     ) -> Result<Definition, Vec<FileDiagnostic>> {
         let defaults = DEFAULT_DOCUMENT.as_ref().map_err(Vec::clone)?;
         // Syntax errors are reported alone, because further ones would only follow from them.
@@ -57,7 +57,7 @@ struct Reader<'a> {
     name: &'a str,
     text: &'a str,
     file: &'a AgentFileReader<'a>,
-    context: Context<'a>,
+    context: DefinitionContext<'a>,
 }
 
 impl<'a> Reader<'a> {

@@ -11,7 +11,7 @@ use super::dead_processes::DeadProcesses;
 use super::recent_spending::Spending;
 use super::state::{self, AgentState};
 use super::status::Status;
-use super::{Call, Run, row, tenant_spending};
+use super::{CallRecord, Run, row, tenant_spending};
 use crate::child_process::ChildProcess;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -222,7 +222,7 @@ pub(super) fn book_orphaned(dead: &DeadProcesses, tx: &mut Transaction<'_>) -> R
         let mut row = kept.unwrap_or_else(|| Run { tenant, ..Run::new(run, &agent, None, started) });
         if row.calls.is_empty() {
             let (tokens_in, tokens_out) = (None, None);
-            row.add_call(Call { model, tokens_in, tokens_out, cost: Some(max_usd), estimated: true });
+            row.add_call(CallRecord { model, tokens_in, tokens_out, cost: Some(max_usd), estimated: true });
             if is_kept {
                 tx.put(&key, &row)?;
             }

@@ -3,7 +3,7 @@
 use super::RunAttempt;
 use super::end::RunEnd;
 use crate::budget::{BudgetAllowance, BudgetError, BudgetStatus};
-use crate::ledger::{self, BudgetDays, Call, DaySpending, Run, Status, StatusReason};
+use crate::ledger::{self, BudgetDays, CallRecord, DaySpending, Run, Status, StatusReason};
 use crate::model::{CallCost, CallError, Reply, Request};
 use crate::reply;
 use crate::schedule::{day, local_zone};
@@ -99,7 +99,13 @@ impl RunAttempt<'_> {
                     self.call_in_progress.replace(Some(allowed).filter(|allowed| allowed.max > 0.0).map(
                         |allowed| {
                             let (tokens_in, tokens_out, cost) = (None, None, Some(allowed.max));
-                            Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated: true }
+                            CallRecord {
+                                model: row.model.clone(),
+                                tokens_in,
+                                tokens_out,
+                                cost,
+                                estimated: true,
+                            }
                         },
                     ));
                     model.call(&Request { attempts: allowed.attempts, ..*request })
@@ -113,7 +119,7 @@ impl RunAttempt<'_> {
                 spent.push(CallCost::default());
             }
             for CallCost { tokens_in, tokens_out, cost, estimated } in spent {
-                row.add_call(Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated });
+                row.add_call(CallRecord { model: row.model.clone(), tokens_in, tokens_out, cost, estimated });
             }
             let error = match called {
                 Ok(reply) => return Ok(reply),

@@ -1,6 +1,6 @@
 use super::*;
-use crate::Context;
 use crate::Definition;
+use crate::DefinitionContext;
 use crate::EntryState;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -48,7 +48,7 @@ fn tick(memory: &Memory) -> Tick {
 /// Agents by name and schedule; a schedule may be followed by further lines of the file.
 fn catalog(memory: &Memory, agents: &[(&str, &str)]) -> Catalog {
     let names = memory.names.load();
-    let context = Context { config: &memory.config, names: &names, template: &|_| unreachable!() };
+    let context = DefinitionContext { config: &memory.config, names: &names, template: &|_| unreachable!() };
     let entry = |(name, schedule): &(&str, &str)| {
         let text = format!(
             "query.pipeline = \"all\"\nprompt.inline = \"{{{{ NODES }}}}\"\n\

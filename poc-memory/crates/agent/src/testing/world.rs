@@ -1,7 +1,7 @@
 //! A memory in a temporary folder with a manual clock and a seeded random source, and scripted models.
 
-use crate::Context;
 use crate::Definition;
+use crate::DefinitionContext;
 use crate::ledger::Run;
 use crate::model::{CallFailure, Model, Reply, Request};
 use crate::run::{RunOptions, Trigger, run_with};
@@ -187,7 +187,7 @@ pub fn report(diagnostics: &[FileDiagnostic]) -> String {
 pub fn parse(text: &str) -> Result<Definition, Vec<FileDiagnostic>> {
     let template = |name: &str| Err(Error::config(format!("the template `{name}` is missing")));
     let config = Config::defaults().unwrap();
-    let context = Context { config: &config, names: &Names::of(&config), template: &template };
+    let context = DefinitionContext { config: &config, names: &Names::of(&config), template: &template };
     Definition::parse("tester", "agents/tester.toml", text, &context)
 }
 

@@ -244,7 +244,7 @@ fn a_free_model_runs_when_the_daily_budget_is_used_up() {
     world.config().budget.max_usd_per_day = 1.0;
     let mut row = ledger::claim(&world.memory, Run::new_running(&world.memory, "other", None)).unwrap();
     let (model, tokens_in, tokens_out, cost) = ("m".into(), None, None, Some(1.0));
-    row.add_call(ledger::Call { model, tokens_in, tokens_out, cost, estimated: false });
+    row.add_call(ledger::CallRecord { model, tokens_in, tokens_out, cost, estimated: false });
     row.finish(&world.memory, Status::Noop, None);
     ledger::close(&world.memory, &row).unwrap();
     let options = RunOptions { zone: Some(Tz::UTC), ..RunOptions::default() };

@@ -3,8 +3,8 @@
 use super::world::World;
 use crate::Catalog;
 use crate::CatalogEntry;
-use crate::Context;
 use crate::Definition;
+use crate::DefinitionContext;
 use crate::EntryState;
 use crate::due_slots::{DueRun, Tick};
 use crate::ledger::{self, Run};
@@ -198,6 +198,7 @@ pub(super) fn definition(name: &str, more: &str) -> Definition {
         )
     });
     let config = poc_config::Config::defaults().unwrap();
-    let context = Context { config: &config, names: &Names::of(&config), template: &|_| unreachable!() };
+    let context =
+        DefinitionContext { config: &config, names: &Names::of(&config), template: &|_| unreachable!() };
     Definition::parse(name, name, &text, &context).unwrap_or_else(|errors| panic!("{errors:?}"))
 }

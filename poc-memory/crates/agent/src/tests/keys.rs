@@ -3,7 +3,7 @@
 use super::schema::faults;
 use crate::definition::key_spec::ValueType;
 use crate::definition::keys::KEYS;
-use crate::definition::{Context, Definition, schema};
+use crate::definition::{Definition, DefinitionContext, schema};
 use crate::embedded::{self, BundledFile};
 use crate::schedule::Schedule;
 use poc_config::Config;
@@ -18,7 +18,7 @@ fn read(text: &str) -> Result<Definition, Vec<FileDiagnostic>> {
     let config = Config::defaults().unwrap();
     let names = Names::of(&config);
     let template = |_: &str| Ok("{{ NODES }}".to_owned());
-    let context = Context { config: &config, names: &names, template: &template };
+    let context = DefinitionContext { config: &config, names: &names, template: &template };
     Definition::parse("tester", "agents/tester.toml", text, &context)
 }
 

@@ -3,8 +3,8 @@
 use super::hostile_replies::{Dice, asked_for};
 use super::invariants::{Image, PromptSnapshot, Rules};
 use super::world::{ScriptedModel, World, agent, draft};
-use crate::Context;
 use crate::Definition;
+use crate::DefinitionContext;
 use crate::definition::Mode;
 use crate::embedded::{self, BundledFile};
 use crate::ledger::NodeVersion;
@@ -34,7 +34,7 @@ fn bundled(file: &str, text: &str) -> Definition {
         let found = embedded::prompts().iter().find(|file| file.name == name);
         found.map(|file| file.text.to_owned()).ok_or_else(|| Error::config(format!("no template `{name}`")))
     };
-    let context = Context { config: &config, names: &names, template: &template };
+    let context = DefinitionContext { config: &config, names: &names, template: &template };
     let mut definition = Definition::parse("tester", file, text, &context)
         .unwrap_or_else(|errors| panic!("{file}: {errors:?}"));
     definition.query.pipeline = Pipeline::parse("all | provenance:poison", &names).unwrap();

@@ -5,7 +5,7 @@ use crate::registry;
 use poc_agent::ledger::{self, Status, StatusReason};
 use poc_agent::run::{RunOptions, Trigger, run};
 use poc_agent::testing::world::{World, agent_with_fallback, calls};
-use poc_agent::{Context, Definition};
+use poc_agent::{Definition, DefinitionContext};
 use poc_config::Config;
 use poc_graph::time::{Span, Timestamp};
 use serde_json::json;
@@ -137,7 +137,7 @@ fn a_missing_api_key_fails_the_run_with_a_hint() {
     world.config().models.insert("keyless".into(), model);
     let template = |_: &str| unreachable!();
     let names = world.memory.names.load_full();
-    let context = Context { config: &world.memory.config, names: &names, template: &template };
+    let context = DefinitionContext { config: &world.memory.config, names: &names, template: &template };
     let definition = Definition::parse("tester", "tester.toml", text, &context).unwrap();
     let run = run(&world.memory, &definition, Trigger::Manual, &options()).unwrap();
     assert_eq!((run.status, run.reason), (Status::Failed, Some(StatusReason::InvalidConfig)));

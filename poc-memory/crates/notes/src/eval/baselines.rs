@@ -3,7 +3,7 @@
 
 use super::EvalPhase;
 use super::measure::{Evaluation, score};
-use super::report::{DEPTH, Row, rows};
+use super::report::{DEPTH, TypeMeasures, rows};
 use super::set::EvalSet;
 use crate::Memory;
 use poc_config::RetrieveConfig;
@@ -29,7 +29,7 @@ pub struct BaselineMeasures {
     /// The baseline.
     pub baseline: Baseline,
     /// A row for each type of question, by name, then one for all questions.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TypeMeasures>,
 }
 
 impl Baseline {

@@ -7,7 +7,7 @@
 //! answer it; and optionally `id` and `type`.
 
 use super::measure::EvalPhase;
-use super::report::{DEPTH, Latency, QuestionResult, Row, rows};
+use super::report::{DEPTH, Latency, QuestionResult, TypeMeasures, rows};
 use super::set::{NO_TYPE, Question, fields, line_error, lines, string_field};
 use crate::confirmed_question::{self, ConfirmedQuestion};
 use crate::{Memory, rerank, resolve};
@@ -38,7 +38,7 @@ pub struct LiveReport {
     /// Notes in the store, without confirmed questions.
     pub notes: u64,
     /// A row for each type of question, by name, then one for all questions.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TypeMeasures>,
     /// The latency of a question.
     pub latency: Latency,
     /// Every question, with the keys of the notes found and missed.

@@ -1,6 +1,6 @@
 //! Stores the documents and asks the questions.
 
-use super::report::{DEPTH, EvalReport, Ingest, Latency, QuestionResult};
+use super::report::{DEPTH, EvalReport, ImportSpeed, Latency, QuestionResult};
 use super::set::{EvalSet, Question, line_error};
 use crate::Memory;
 use crate::import::{self, ImportOptions, ImportSource, SourceLocation};
@@ -107,7 +107,7 @@ impl Evaluation {
             self.groups.iter().map(|group| group.documents.len() as u64).sum(),
             asked,
             Latency::of(&took),
-            Ingest { seconds, documents_per_second: set.len() as f64 / seconds.max(f64::EPSILON) },
+            ImportSpeed { seconds, documents_per_second: set.len() as f64 / seconds.max(f64::EPSILON) },
         ))
     }
 }

@@ -34,11 +34,11 @@ pub struct EvalReport {
     /// Groups of documents, each a tenant.
     pub groups: u64,
     /// A row for each type of question, by name, then one for all questions.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TypeMeasures>,
     /// The latency of a question.
     pub latency: Latency,
     /// The speed of the import.
-    pub ingest: Ingest,
+    pub ingest: ImportSpeed,
     /// Questions without a relevant document, which are not measured.
     pub left_out: Vec<String>,
     /// Every other question, in the order of the set.
@@ -47,7 +47,7 @@ pub struct EvalReport {
 
 /// The measures of the questions of one type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Row {
+pub struct TypeMeasures {
     /// Their type, or `all`.
     #[serde(rename = "type")]
     pub kind: String,
@@ -86,7 +86,7 @@ pub struct Latency {
 
 /// The speed of the import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ingest {
+pub struct ImportSpeed {
     /// Seconds until all documents were on disk and searchable.
     pub seconds: f64,
     /// Documents per second.
@@ -100,7 +100,7 @@ impl EvalReport {
         notes: u64,
         questions: Vec<QuestionResult>,
         latency: Latency,
-        ingest: Ingest,
+        ingest: ImportSpeed,
     ) -> EvalReport {
         EvalReport {
             set: set.name.clone(),
@@ -129,13 +129,13 @@ pub(super) fn by_kind(questions: &[QuestionResult]) -> Vec<(&str, Vec<&QuestionR
 }
 
 /// The measures of questions by type, then of all.
-pub(super) fn rows(questions: &[QuestionResult]) -> Vec<Row> {
+pub(super) fn rows(questions: &[QuestionResult]) -> Vec<TypeMeasures> {
     let row = |(kind, questions): (&str, Vec<&QuestionResult>)| {
         let measure = |name: &&str| {
             let values: Vec<f64> = questions.iter().map(|question| question.measure(name)).collect();
             ((*name).to_owned(), bootstrap::of_mean(&values))
         };
-        Row {
+        TypeMeasures {
             kind: kind.to_owned(),
             questions: questions.len() as u64,
             measures: MEASURES.iter().map(measure).collect(),

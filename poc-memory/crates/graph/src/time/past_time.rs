@@ -11,7 +11,7 @@ use std::fmt;
 /// A time without a fraction of a second names the whole second, because times are shown in this way: a state as of
 /// that time includes the changes of that second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum PastTime {
     /// An instant.
     At(Timestamp),
     /// A second, by its first instant.
@@ -20,10 +20,10 @@ pub enum Moment {
     Ago(Span),
 }
 
-impl Moment {
+impl PastTime {
     /// Parses an instant, a date, or a duration with a unit.
-    pub fn parse(text: &str) -> Result<Moment> {
-        Moment::parse_opt(text)?.ok_or_else(|| {
+    pub fn parse(text: &str) -> Result<PastTime> {
+        PastTime::parse_opt(text)?.ok_or_else(|| {
             Error::invalid(format!("`{text}` is not a time"))
                 .hint("write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`")
         })
@@ -33,13 +33,13 @@ impl Moment {
     ///
     /// # Errors
     /// `invalid_argument` for a day that its month does not have.
-    pub(crate) fn parse_opt(text: &str) -> Result<Option<Moment>> {
+    pub(crate) fn parse_opt(text: &str) -> Result<Option<PastTime>> {
         let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
         Ok(match (Timestamp::parse_opt(text)?, Span::parse(text)) {
             // Dates have no `:`; in RFC 3339, only a fraction has a `.`.
-            (Some(at), _) if text.contains(':') && !text.contains('.') => Some(Moment::Second(at)),
-            (Some(at), _) => Some(Moment::At(at)),
-            (None, Ok(span)) if has_unit => Some(Moment::Ago(span)),
+            (Some(at), _) if text.contains(':') && !text.contains('.') => Some(PastTime::Second(at)),
+            (Some(at), _) => Some(PastTime::At(at)),
+            (None, Ok(span)) if has_unit => Some(PastTime::Ago(span)),
             _ => None,
         })
     }
@@ -47,8 +47,8 @@ impl Moment {
     /// The first instant, for the start of a period, clamped to the earliest timestamp if it is a duration before `now`.
     pub fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
-            Moment::At(at) | Moment::Second(at) => at,
-            Moment::Ago(span) => now.minus(span).max(Timestamp::EARLIEST),
+            PastTime::At(at) | PastTime::Second(at) => at,
+            PastTime::Ago(span) => now.minus(span).max(Timestamp::EARLIEST),
         }
     }
 
@@ -57,8 +57,8 @@ impl Moment {
     pub fn resolve_end(self, now: Timestamp) -> Timestamp {
         let first = self.resolve(now);
         match self {
-            Moment::At(_) | Moment::Ago(_) => first,
-            Moment::Second(_) => {
+            PastTime::At(_) | PastTime::Ago(_) => first,
+            PastTime::Second(_) => {
                 let last = first.plus(Span(Span::SECOND.0 - 1));
                 if (first..=last).contains(&now) { now } else { last }
             }
@@ -66,37 +66,37 @@ impl Moment {
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for PastTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Moment::At(at) => write!(f, "{at}"),
-            Moment::Second(at) => match at.utc() {
+            PastTime::At(at) => write!(f, "{at}"),
+            PastTime::Second(at) => match at.utc() {
                 Some(utc) => f.write_str(&utc.to_rfc3339_opts(SecondsFormat::Secs, true)),
                 None => write!(f, "{at}"),
             },
-            Moment::Ago(span) => write!(f, "{span}"),
+            PastTime::Ago(span) => write!(f, "{span}"),
         }
     }
 }
 
-impl Serialize for Moment {
+impl Serialize for PastTime {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Moment {
+impl<'de> Deserialize<'de> for PastTime {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Moment::parse(&text).map_err(|error| {
+        PastTime::parse(&text).map_err(|error| {
             serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
         })
     }
 }
 
-impl schemars::JsonSchema for Moment {
+impl schemars::JsonSchema for PastTime {
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Moment".into()
+        "PastTime".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_round_trip_through_text() {
+    fn past_times_round_trip_through_text() {
         let now = Timestamp::parse("2026-11-21T08:00:00Z").unwrap();
         for (text, instant) in [
             ("2026-11-20", "2026-11-20T00:00:00.000Z"),
@@ -122,11 +122,11 @@ mod tests {
             ("0s", "2026-11-21T08:00:00.000Z"),
             ("9999-12-31", "9999-12-31T00:00:00.000Z"),
         ] {
-            let moment = Moment::parse(text).unwrap();
-            assert_eq!(moment.resolve(now).to_string(), instant);
-            assert_eq!(Moment::parse(&moment.to_string()).unwrap(), moment);
+            let past_time = PastTime::parse(text).unwrap();
+            assert_eq!(past_time.resolve(now).to_string(), instant);
+            assert_eq!(PastTime::parse(&past_time.to_string()).unwrap(), past_time);
         }
-        assert_eq!(Moment::parse("880039w").unwrap().resolve(now).to_string(), "0001-01-01T00:00:00.000Z");
+        assert_eq!(PastTime::parse("880039w").unwrap().resolve(now).to_string(), "0001-01-01T00:00:00.000Z");
         for wrong in [
             "0000-12-31",
             "10000-01-01",
@@ -140,7 +140,7 @@ mod tests {
             "d",
             "20:00",
         ] {
-            assert!(Moment::parse(wrong).is_err(), "{wrong}");
+            assert!(PastTime::parse(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -159,10 +159,10 @@ mod tests {
             ("2026-11-21T08:00:01Z", "2026-11-21T08:00:01.000Z", "2026-11-21T08:00:01.999Z"),
             ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59.000Z", "9999-12-31T23:59:59.999Z"),
         ] {
-            let moment = Moment::parse(text).unwrap();
+            let past_time = PastTime::parse(text).unwrap();
             // A request is sent as text, which must keep the difference.
-            let moment = Moment::parse(&moment.to_string()).unwrap();
-            let period = (moment.resolve(now).to_string(), moment.resolve_end(now).to_string());
+            let past_time = PastTime::parse(&past_time.to_string()).unwrap();
+            let period = (past_time.resolve(now).to_string(), past_time.resolve_end(now).to_string());
             assert_eq!(period, (first.to_owned(), last.to_owned()), "{text}");
         }
     }
