@@ -186,16 +186,16 @@ impl Hook {
         let own_notes = sessions::keys(&self.session);
         let scope = SessionFilter { project: project.as_deref(), own_notes: &own_notes };
         let is_known = |id, version| session.has(id, version);
-        let relevant = session_context::relevant(memory, scope, prompt, &is_known)?;
-        if relevant.notes.is_empty() {
-            return Ok(HookOutput::silent(match (relevant.all_known, relevant.is_repeated) {
+        let found = session_context::prompt_context(memory, scope, prompt, &is_known)?;
+        if found.notes.is_empty() {
+            return Ok(HookOutput::silent(match (found.all_known, found.is_repeated) {
                 (true, _) => "nothing new since the last call of this session".to_owned(),
                 (_, true) => "the same instruction was given before".to_owned(),
-                _ => format!("the gate says {}", relevant.verdict.name()),
+                _ => format!("the gate says {}", found.verdict.name()),
             }));
         }
         let max = memory.config.hooks.prompt_chars;
-        let (context, shown) = render::notes(&relevant.notes, max, memory.rng.as_ref());
+        let (context, shown) = render::notes(&found.notes, max, memory.rng.as_ref());
         self.answer_with(ctx, session, context, shown)
     }
 

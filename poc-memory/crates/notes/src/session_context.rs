@@ -11,7 +11,7 @@ mod tests;
 mod turn_text;
 
 pub use briefing::{Briefing, BriefingPart, briefing};
-pub use prompt_context::{PromptContext, relevant};
+pub use prompt_context::{PromptContext, prompt_context};
 pub use turn_text::is_assent;
 
 use poc_graph::Node;

@@ -11,6 +11,7 @@ mod compact;
 mod compaction_error;
 mod compactor;
 mod compression;
+mod copy_to_shared_log;
 mod creation;
 mod delta;
 mod derived_files;
@@ -31,7 +32,6 @@ mod keys;
 mod loaded_tenants;
 mod lock;
 mod log;
-mod log_copy;
 mod log_head;
 mod logged_change;
 mod logged_transaction;
@@ -78,6 +78,7 @@ mod write_path;
 mod writer_state;
 
 pub use compact::{Compaction, CompactionCallbacks, StoreSizes};
+pub use copy_to_shared_log::{copy_log, may_have_own_changes, require_continued};
 pub use derived_index::{DerivedIndex, LoadedIndex, NoteDigests, TenantSource};
 pub use disk::FileId;
 pub use empty_store::{delete_empty_store, is_empty_store};
@@ -88,7 +89,6 @@ pub use log::{
     LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,
     last_transaction_before,
 };
-pub use log_copy::{copy_log, may_have_own_changes, require_continued};
 pub use logged_change::{LoggedChange, LoggedChangeKind};
 pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write, WriteRange};
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot, PastState};

@@ -36,7 +36,7 @@ pub struct PromptContext {
 ///
 /// # Errors
 /// As for [`query_gate::find`].
-pub fn relevant(
+pub fn prompt_context(
     memory: &Memory,
     session: SessionFilter<'_>,
     prompt: &str,
@@ -60,14 +60,14 @@ pub fn relevant(
         HookGate::Strong => Verdict::Strong,
         HookGate::Weak => Verdict::Weak,
     };
-    let mut relevant = PromptContext { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
+    let mut context = PromptContext { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
     let passes = |best: &Node| verdict >= min || is_named(memory, &text, best);
-    let Some(best) = best.filter(passes) else { return Ok(relevant) };
+    let Some(best) = best.filter(passes) else { return Ok(context) };
     let is_own = |id: NodeId| view.find(id).is_some_and(|ix| projects.membership(ix) == Membership::Own);
     let own = if is_own(best.id) { None } else { best_of_project(memory, &projects, &query)? };
     if own.iter().map(|(note, _)| note).chain([&best]).any(|note| repeats_instruction(note, prompt)) {
-        relevant.is_repeated = true;
-        return Ok(relevant);
+        context.is_repeated = true;
+        return Ok(context);
     }
     let first = found.first().map_or(0.0, |hit| hit.score);
     let mut chosen: Vec<(NodeId, Option<VectorHit>)> =
@@ -83,14 +83,14 @@ pub fn relevant(
         // The note may have been deleted after the view was taken.
         let Some(node) = memory.store.node(id)? else { continue };
         if is_known(id, node.version) {
-            relevant.all_known = true;
-        } else if relevant.notes.len() < config.notes {
+            context.all_known = true;
+        } else if context.notes.len() < config.notes {
             let text = text_or_passage(memory, &node, near.map(|near| near.passage), config.note_chars);
-            relevant.notes.push(ContextNote { node, text });
+            context.notes.push(ContextNote { node, text });
         }
     }
-    relevant.all_known &= relevant.notes.is_empty();
-    Ok(relevant)
+    context.all_known &= context.notes.is_empty();
+    Ok(context)
 }
 
 /// The best note of the project of the session, and its passage that is nearest to the prompt, unless the gate calls it

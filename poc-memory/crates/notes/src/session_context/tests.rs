@@ -161,7 +161,8 @@ fn a_derived_note_belongs_to_the_project_that_its_sources_come_from() {
 fn the_gate_of_query_decides_whether_a_prompt_gets_notes() {
     let memory = memory(HookScope::Person);
     note(&memory, "gateway", "The gateway listens on port 7443.", &[OWN], |_| {});
-    let ask = |prompt: &str, known: bool| relevant(&memory, session(&[]), prompt, &|_, _| known).unwrap();
+    let ask =
+        |prompt: &str, known: bool| prompt_context(&memory, session(&[]), prompt, &|_, _| known).unwrap();
     let found = ask("which port does the gateway listen on?", false);
     assert_eq!((found.verdict, found.notes.len(), found.all_known), (Verdict::Strong, 1, false));
     let known = ask("which port does the gateway listen on?", true);
@@ -183,7 +184,7 @@ fn longer_notes_of_no_project_do_not_displace_the_note_of_the_project() {
     }
     let ask = || {
         let found =
-            relevant(&memory, session(&[]), "where is the pairing table kept?", &|_, _| false).unwrap();
+            prompt_context(&memory, session(&[]), "where is the pairing table kept?", &|_, _| false).unwrap();
         found.notes.into_iter().map(|note| note.node.key).collect::<Vec<_>>()
     };
     assert!(ask().iter().all(|key| key.starts_with("docs/")) && !ask().is_empty(), "{:?}", ask());
@@ -233,7 +234,7 @@ fn a_prompt_is_embedded_once_although_the_gate_is_asked_again_about_the_project(
         let embedder = Arc::new(CountingEmbedder { inner, calls: AtomicUsize::new(0) });
         let counted = Memory { embedder: embedder.clone(), ..Memory::clone(&memory) };
         for prompt in ["The gateway listens on port 7443.", "how do penguins sleep?"] {
-            relevant(&counted, session(&[]), prompt, &|_, _| false).unwrap();
+            prompt_context(&counted, session(&[]), prompt, &|_, _| false).unwrap();
             assert_eq!(embedder.calls.swap(0, Ordering::Relaxed), 1, "{gate:?}: {prompt}");
         }
     }
@@ -255,7 +256,7 @@ fn an_identifier_leads_to_its_note_where_the_gate_is_not_sure() {
         );
     }
     let keys = |prompt: &str| {
-        let found = relevant(&memory, session(&[]), prompt, &|_, _| false).unwrap();
+        let found = prompt_context(&memory, session(&[]), prompt, &|_, _| false).unwrap();
         found.notes.into_iter().map(|note| note.node.key).collect::<Vec<_>>()
     };
     let asked = "EQX-4021 is back since this morning, does somebody remember what happened the last time?";
@@ -274,7 +275,7 @@ fn a_repeated_instruction_gets_no_notes_but_a_question_does() {
         });
     }
     let found = |prompt| {
-        let found = relevant(&memory, session(&[]), prompt, &|_, _| false).unwrap();
+        let found = prompt_context(&memory, session(&[]), prompt, &|_, _| false).unwrap();
         (found.notes.len(), found.is_repeated)
     };
     assert_eq!(found("Run the tests "), (0, true));
@@ -289,7 +290,7 @@ fn the_found_passage_of_a_long_note_is_shown() {
     let filler = "Nothing of interest happens in this sentence. ".repeat(120);
     let body = format!("{filler}The gateway listens on port 7443. {filler}");
     note(&memory, "long", &body, &[OWN], |_| {});
-    let found = relevant(&memory, session(&[]), "gateway listens on port", &|_, _| false).unwrap();
+    let found = prompt_context(&memory, session(&[]), "gateway listens on port", &|_, _| false).unwrap();
     let text = &found.notes[0].text;
     assert!(text.starts_with("… ") && text.contains("7443") && text.chars().count() <= 1600, "{text}");
 }
@@ -326,7 +327,7 @@ proptest! {
             }
         }
         let own = ["codex/bb/".to_owned()];
-        let found = relevant(&memory, session(&own), "which port has the gateway?", &|_, _| false).unwrap();
+        let found = prompt_context(&memory, session(&own), "which port has the gateway?", &|_, _| false).unwrap();
         let mut keys: Vec<String> = found.notes.iter().map(|note| note.node.key.clone()).collect();
         let membership = |key: &String| memory.find(key).unwrap().keywords.contains(&OWN.to_owned());
         prop_assert!(keys.is_sorted_by_key(|key| !membership(key)), "those of the project first: {keys:?}");
