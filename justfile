@@ -38,9 +38,9 @@ load CLIENTS="100" SECONDS="60":
     cargo build --release
     cargo bench --workspace --bench load -- --clients={{CLIENTS}} --seconds={{SECONDS}}
 
-# What agents do to the figures of data sets (folders as `poc-memory eval` takes them): with models that try to do harm
-# (`--only offered,unsourced` selects some), with `--month` the heuristic model for 30 nights, with `--recorded` what a
-# language model said (`model.jsonl`).
+# Measure how agents change search on data sets (folders as `poc-memory eval` takes them). By default with harmful models
+# (`--only offered,unsourced` selects some), with `--month` the heuristic model for 30 nights, with `--recorded` the
+# recorded replies of a language model (`model.jsonl`).
 agents *FOLDERS:
     cargo build --release -p poc-daemon -p poc-bench --bins
     bash bench/agents.sh {{FOLDERS}}
@@ -53,7 +53,7 @@ live:
 conformance: conformance-mcp
     bash tests/conformance/rest.sh
 
-# Hold sessions of the real Claude Code and Codex against model servers on loopback. Installs them from npm.
+# Run sessions of the real Claude Code and Codex against model servers on loopback. Installs them from npm.
 conformance-assistants:
     cargo build --release
     bash tests/conformance/assistants.sh
@@ -68,20 +68,20 @@ page:
     cargo build --release
     bash tests/page/run.sh
 
-# Run the tests that hold the promises of RELIABILITY.md, and print a table. `full` tries each of them many more times,
-# and plants bugs that the tests must notice; it takes hours. Names of promises select some, and counts can be given:
+# Run the tests of the promises in RELIABILITY.md, and print a table. `full` runs each of them many more times, and
+# plants bugs that the tests must find; it takes hours. Names of promises select some, and counts can be given:
 # `just reliability full R2 R4 --count=5000 --seed=7`.
 reliability FORM="quick" *ARGUMENTS:
     python3 tests/reliability/run.py {{FORM}} {{ARGUMENTS}}
 
-# Try what RELIABILITY.md promises about several daemons over one log, with many random histories and a real PostgreSQL
-# server, which is installed on Debian if it is missing; then measure it.
+# Test what RELIABILITY.md promises about several daemons over one log, with many random histories and a real PostgreSQL
+# server, which is installed on Debian if it is missing. Then measure the speed of a shared log.
 scale:
     ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt-get install -qy --no-install-recommends postgresql
     python3 tests/reliability/run.py full R22
     cargo bench --workspace --bench shared_log
 
-# Fuzz the parsers with libFuzzer on stable Rust: every target of fuzz/fuzz_targets, or one, with so many inputs (needs
+# Fuzz the parsers with libFuzzer on stable Rust: every target of fuzz/fuzz_targets, or one, each with RUNS inputs (needs
 # `cargo install cargo-fuzz` and a C++ compiler). An input that fails is written to fuzz/artifacts, and
 # `cargo fuzz run -s none TARGET FILE` runs it again. Options of libFuzzer may follow: `just fuzz pipeline -1 -max_total_time=600`.
 fuzz TARGET="*" RUNS="1000000" *OPTIONS:
@@ -104,6 +104,6 @@ page-speed *NOTES:
 bless:
     POC_MEMORY_BLESS=1 cargo test --release --workspace up_to_date
 
-# Rewrite inline snapshots after a wanted change of output (needs `cargo install cargo-insta`).
+# Rewrite inline snapshots after an intended change of output (needs `cargo install cargo-insta`).
 snapshots:
     cargo insta test --accept --release --workspace

@@ -19,7 +19,7 @@ mkdir -p "$folder"/{bin,share/man/man1,share/bash-completion/completions,share/z
 mkdir -p "$folder/share/fish/vendor_completions.d"
 
 install -m 755 "$program" "$folder/bin/poc-memory"
-# The program looks at the name under which it was started.
+# The program is the daemon when it is started under this name.
 ln -s poc-memory "$folder/bin/poc-daemon"
 "$program" man --folder "$folder/share/man/man1" >/dev/null
 "$program" completions bash >"$folder/share/bash-completion/completions/poc-memory"

@@ -13,7 +13,7 @@ pub(super) struct TenantMemoryOutput {
     loaded: u64,
     /// Approximate size of their notes and indexes in memory, in bytes.
     bytes: u64,
-    /// The size from which tenants that were asked longest ago are unloaded, in bytes; `tenant-memory` in `[store]`.
+    /// The size from which tenants that were used longest ago are unloaded, in bytes; `tenant-memory` in `[store]`.
     limit: u64,
 }
 
