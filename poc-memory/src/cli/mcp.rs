@@ -195,7 +195,7 @@ impl McpConfig {
                     "the settings of `{}` cannot refer to the token of an HTTP server",
                     self.client.name()
                 ))
-                .hint("leave `--http` out: it starts `poc-memory mcp`, which asks the daemon")
+                .hint("leave `--http` out; the assistant then starts `poc-memory mcp`, which asks the daemon")
                 .field("client"));
             }
         };

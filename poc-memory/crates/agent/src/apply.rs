@@ -338,8 +338,9 @@ impl ReplyApplication<'_> {
     }
 
     /// Marks stale notes of this agent as active again if the prompt showed them with the current text of
-    /// their sources and the reply did not replace them. A note whose replacement waits for approval, also since an
-    /// earlier run, or was cut off by a limit stays as it is: a change of its state would outdate the proposal.
+    /// their sources and the reply did not replace them. A note stays as it
+    /// is if a limit cut its replacement off, or if its replacement waits for approval, also since an earlier run: a
+    /// change of its state would make the proposal outdated.
     fn confirm_derived(&self, tx: &mut Transaction<'_>, plan: &[PlannedAction]) -> Result<()> {
         let own = self.definition.provenance();
         let mut replaced: HashSet<NodeId> =

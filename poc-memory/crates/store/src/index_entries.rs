@@ -69,7 +69,7 @@ pub(crate) fn lost_notes<'a>(
     Ok(lost.into_iter().map(|((tenant, id), name)| LostNote { tenant, id, name }).collect())
 }
 
-/// The changes after which the entries in an engine are those of its nodes and edges. If several nodes have the same
+/// The changes that make the index entries in an engine agree with its nodes and edges. If several nodes have the same
 /// name, its entry stays with one of them. `beat` is called for every record.
 pub(crate) fn corrections(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Put>> {
     let mut corrections: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();

@@ -50,7 +50,7 @@ pub enum RepairSource {
     /// be used as a whole, nothing that is intact is lost. From blocks, a note may be older than it was, or exist
     /// although it was deleted.
     Records,
-    /// Every intact record of the log, without the damaged ones between them.
+    /// Every intact record of the log, also after the damage.
     IntactLog,
     /// The log up to the damage.
     Log,
@@ -98,7 +98,7 @@ pub struct ReadablePart {
 pub struct RepairReport {
     /// The name of the folder in the quarantine with the replaced files.
     pub replaced: String,
-    /// What can be read in the replaced files and the store lacks; `None` if the files cannot be read.
+    /// The records that can be read in the replaced files and that the store lacks; `None` if the files cannot be read.
     pub restorable: Option<RestorableRecords>,
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub(in crate::cli) enum RepairFrom {
     /// The records, and every readable change of the log
     Records,
-    /// Every readable change of the log, without the unreadable ones
+    /// Every readable change of the log, also after the damage
     SoundLog,
     /// The log up to the damage
     Log,
@@ -48,7 +48,7 @@ impl RepairFrom {
     pub(super) fn description(self) -> &'static str {
         match self {
             RepairFrom::Records => "the records, and every readable change of the log",
-            RepairFrom::SoundLog => "every readable change of the log, without the unreadable ones",
+            RepairFrom::SoundLog => "every readable change of the log, also after the damage",
             RepairFrom::Log => "the log up to the damage",
         }
     }

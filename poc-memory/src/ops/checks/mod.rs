@@ -80,7 +80,8 @@ impl CheckResult {
         kept.map(|(result, _)| result).collect()
     }
 
-    /// Whether the message says what another one does. That may add when a verification found it.
+    /// Whether the message equals another one, apart from the time of the verification at the end of the other one, or
+    /// is about the same disk.
     fn repeats(&self, other: &CheckResult) -> bool {
         other
             .message

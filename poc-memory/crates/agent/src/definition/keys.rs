@@ -87,7 +87,7 @@ pub const KEYS: &[KeySpec] = &[
         "prompt.placeholders",
         ValueType::SomeOf(variables),
         "[\"NODES\"]",
-        "The variables the template uses, complete: a missing or unused name is an error",
+        "All variables that the template uses; a missing or unused name is an error",
     ),
     key(
         "prompt.system",

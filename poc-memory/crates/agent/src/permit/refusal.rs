@@ -111,7 +111,7 @@ impl RefusalReason {
                  not changed since; not a failure"
             }
             RefusalReason::Proposed => {
-                "left for a person, in runs of releases before proposals were stored; not a failure"
+                "left for a person to decide, in runs of releases that stored no proposals; not a failure"
             }
             RefusalReason::Observed => "the agent only observes; not a failure",
         }

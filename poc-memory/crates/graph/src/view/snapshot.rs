@@ -39,8 +39,8 @@ struct SavedNode<'a> {
 }
 
 impl SavedNode<'_> {
-    /// Whether the numbers of this node, which has the given number of `count`, refer to nodes and names that exist.
-    /// There are as many types, provenances and keywords as `name_counts` says.
+    /// Whether everything that this node refers to by number exists. The node itself is number `number` of `count` nodes.
+    /// `name_counts` are the numbers of types, provenances and keywords.
     fn is_consistent(&self, number: u32, count: u32, name_counts: [u32; 3]) -> bool {
         let [types, provenances, keywords] = name_counts;
         u32::from(self.fields.node_type) < types
