@@ -38,9 +38,9 @@ load CLIENTS="100" SECONDS="60":
     cargo build --release
     cargo bench --workspace --bench load -- --clients={{CLIENTS}} --seconds={{SECONDS}}
 
-# Measure how agents change search on data sets (folders as `poc-memory eval` takes them). By default with harmful models
-# (`--only offered,unsourced` selects some), with `--month` the heuristic model for 30 nights, with `--recorded` the
-# recorded replies of a language model (`model.jsonl`).
+# Measure how agents change search on data sets (folders as `poc-memory eval` takes them). By default with harmful
+# models (`--only offered,unsourced` selects some), with `--month` the heuristic model for 30 nights, with `--recorded`
+# the recorded replies of a language model (`model.jsonl`).
 agents *FOLDERS:
     cargo build --release -p poc-daemon -p poc-bench --bins
     bash bench/agents.sh {{FOLDERS}}
@@ -81,8 +81,8 @@ scale:
     python3 tests/reliability/run.py full R22
     cargo bench --workspace --bench shared_log
 
-# Fuzz the parsers with libFuzzer on stable Rust: every target of fuzz/fuzz_targets, or one, each with RUNS inputs (needs
-# `cargo install cargo-fuzz` and a C++ compiler). An input that fails is written to fuzz/artifacts, and
+# Fuzz the parsers with libFuzzer on stable Rust: every target of fuzz/fuzz_targets, or one, each with RUNS inputs
+# (needs `cargo install cargo-fuzz` and a C++ compiler). An input that fails is written to fuzz/artifacts, and
 # `cargo fuzz run -s none TARGET FILE` runs it again. Options of libFuzzer may follow: `just fuzz pipeline -1 -max_total_time=600`.
 fuzz TARGET="*" RUNS="1000000" *OPTIONS:
     bash fuzz/run.sh '{{TARGET}}' {{RUNS}} {{OPTIONS}}

@@ -138,8 +138,8 @@ pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
     error
 }
 
-/// A text in which fields in backticks are replaced by their options. A hint that suggests similar names stays as it is,
-/// because its backticks contain names of notes or of other data.
+/// A text in which fields in backticks are replaced by their options. A hint that suggests similar names stays as it
+/// is, because its backticks contain names of notes or of other data.
 fn with_options(text: &str, option: impl Fn(&str) -> Option<String>) -> String {
     if text.contains("did you mean") {
         return text.to_owned();

@@ -132,7 +132,7 @@ impl Op for Calibrate {
         text.push_str(&table(&rows));
         text.push_str(match mean.elsewhere {
             Some(elsewhere) if elsewhere.strong > calibrate::FALSE_STRONG_RATE => {
-                "more than one in ten foreign questions would be STRONG: no threshold separates them from answerable ones\n"
+                "more than one in ten foreign questions would be STRONG: no threshold separates them from the others\n"
             }
             None if mean.known.is_some() => {
                 "no foreign questions were asked: a second `--from` supplies them\n"

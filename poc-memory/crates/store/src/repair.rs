@@ -362,9 +362,9 @@ impl Repair {
 /// The folder of the new log until it replaces the old one.
 const NEW_LOG: &str = "log.repaired";
 
-/// Deletes the files that a repair left behind if it ended before it moved any file. Erasures do not search these files,
-/// so they must not stay. Files that cannot be deleted now are deleted by the next repair, or by the next open of a store
-/// that is not damaged.
+/// Deletes the files that a repair left behind if it ended before it moved any file. Erasures do not search these
+/// files, so they must not stay. Files that cannot be deleted now are deleted by the next repair, or by the next open of
+/// a store that is not damaged.
 pub(crate) fn clean_up(directory: &Path) {
     if is_interrupted(directory) {
         return;

@@ -39,8 +39,8 @@ struct SavedNode<'a> {
 }
 
 impl SavedNode<'_> {
-    /// Whether everything that this node refers to by number exists. The node itself is number `number` of `count` nodes.
-    /// `name_counts` are the numbers of types, provenances and keywords.
+    /// Whether everything that this node refers to by number exists. The node itself is number `number` of `count`
+    /// nodes. `name_counts` are the numbers of types, provenances and keywords.
     fn is_consistent(&self, number: u32, count: u32, name_counts: [u32; 3]) -> bool {
         let [types, provenances, keywords] = name_counts;
         u32::from(self.fields.node_type) < types
