@@ -145,7 +145,7 @@ fn not_offered(from: RepairFrom, choices: &[RepairChoice], copy_advice: Option<S
     let offered: Vec<String> = choices.iter().map(|choice| format!("`{}`", choice.from.name())).collect();
     let (because, hint) = match (copy_advice, offered.is_empty()) {
         (Some(advice), _) => {
-            (": it is a copy of a shared log, and would become another memory than that", advice)
+            (": it is a copy of a shared log, and a repair would make it differ from that log", advice)
         }
         (None, true) => ("", "`poc-memory repair` shows what can be done".to_owned()),
         (None, false) => (

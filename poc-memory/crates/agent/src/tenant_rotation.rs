@@ -142,9 +142,9 @@ pub(crate) enum FirstTurn {
     Nobody(RowOutcome),
 }
 
-/// The first tenant in turn that the agent has something to do for. If there is none, the default tenant, whose run
-/// tells what would help; nobody if the agent does not run for the default tenant. A tenant for which the pipeline
-/// fails is chosen only if there is no other, and none whose budget is used up.
+/// The first tenant in turn that the agent has something to do for. If there is none, this is the default tenant,
+/// because its run then reports what would help, or no tenant if the agent does not run for the default one. A tenant
+/// for which the pipeline fails is chosen only if there is no other. A tenant whose budget is used up is never chosen.
 ///
 /// # Errors
 /// Those of the store.

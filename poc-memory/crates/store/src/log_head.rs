@@ -71,8 +71,8 @@ pub(crate) fn read(store: &Path) -> Option<u64> {
     decode(&fs::read(store.join(NAME)).ok()?)
 }
 
-/// Whether the file of the store in a directory has another content than a number and its checksum. A new file may have
-/// none after a power failure, which is not damage.
+/// Whether the file of the store in a directory contains anything but a number and its checksum. After a power failure,
+/// a new file may be empty or contain only zeros, which is not damage.
 pub(crate) fn is_damaged(store: &Path) -> bool {
     match fs::read(store.join(NAME)) {
         Ok(bytes) => bytes.iter().any(|byte| *byte != 0) && decode(&bytes).is_none(),

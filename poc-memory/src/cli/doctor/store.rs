@@ -223,7 +223,7 @@ fn check_quarantine(store: &Path, is_copy: bool) -> Vec<CheckResult> {
     };
     let mut results = Vec::new();
     if !damaged.is_empty() {
-        let message = format!("damaged parts were put aside: {}", names(&damaged));
+        let message = format!("damaged parts were moved to the quarantine: {}", names(&damaged));
         results.push(
             CheckResult::new(CHECK, CheckState::Warning, message).hint(
                 "they may be the only copy of what they contain: see `poc-memory doctor quarantine list`",
@@ -231,14 +231,16 @@ fn check_quarantine(store: &Path, is_copy: bool) -> Vec<CheckResult> {
         );
     }
     if let [first, ..] = copies.as_slice() {
-        let message =
-            format!("damaged copies of the shared log were put aside and replaced: {}", names(&copies));
+        let message = format!(
+            "damaged copies of the shared log were moved to the quarantine and replaced: {}",
+            names(&copies)
+        );
         let hint = format!("`poc-memory doctor quarantine delete {}` deletes one", first.name);
         results.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
     }
     if let [first, ..] = pieces.as_slice() {
         let message = format!(
-            "put aside, without a readable change, as after an interrupted write: {}",
+            "moved to the quarantine, without a readable change, as after an interrupted write: {}",
             names(&pieces)
         );
         let hint = format!("`poc-memory doctor quarantine delete {}` deletes one", first.name);

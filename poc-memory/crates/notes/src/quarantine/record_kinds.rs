@@ -15,8 +15,8 @@ pub(super) struct AcceptedRecords {
 }
 
 impl AcceptedRecords {
-    /// Whether a record belongs to a note that the memory lacked. The memory has no such record then: in a dry run,
-    /// what is stored under its key would be deleted first.
+    /// Whether a record belongs to a note that the memory lacked and that is restored. The memory then counts as having
+    /// no such record. In a dry run, a record of this key may still exist, which the restoration would delete first.
     pub(super) fn has_note_of(&self, record: &QuarantineRecord) -> bool {
         let is_of_note = matches!(record.table, Table::Visits | Table::Activity | Table::Frames);
         let id = record.key.first_chunk::<ID>().map(|id| NodeId::from_bytes(*id));

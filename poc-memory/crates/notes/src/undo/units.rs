@@ -206,8 +206,9 @@ fn is_reverted(tx: &Transaction<'_>, unit: &[Write]) -> Result<bool> {
     Ok(true)
 }
 
-/// The writes of a unit without edges that need no undo: those that were deleted with their other note, and automatic
-/// ones between notes of the call that changed since, because the text of the other note did.
+/// The writes of a unit, except those of edges that need no undo. These are edges that were deleted since, together
+/// with the note at their other end, and automatic edges between notes of the call that changed since, because the text
+/// of the other note changed.
 fn without_settled_edges(
     tx: &Transaction<'_>,
     unit: &[Write],
