@@ -156,9 +156,9 @@ impl NoteEdge {
     /// The edges from a node to nodes that are in `view`, by kind and target.
     fn all<R: Records + ?Sized>(records: &R, view: &View, id: NodeId) -> Result<Vec<NoteEdge>> {
         let mut edges: Vec<NoteEdge> = records
-            .edges(id)?
+            .outgoing_edges(id)?
             .into_iter()
-            .filter(|edge| edge.src == id && view.find(edge.dst).is_some())
+            .filter(|edge| view.find(edge.dst).is_some())
             .map(|edge| NoteEdge {
                 to: edge.dst,
                 kind: edge.kind,

@@ -74,10 +74,15 @@ pub trait Records {
         self.record(&keys::edge(src, kind, dst))
     }
 
+    /// The edges of all kinds that start at a node, sorted by kind and target.
+    fn outgoing_edges(&self, id: NodeId) -> Result<Vec<Edge>> {
+        let edges: Vec<(_, Edge)> = self.range(id.as_bytes())?;
+        Ok(edges.into_iter().map(|(_, edge)| edge).collect())
+    }
+
     /// Every edge of a node, of all kinds, outgoing first.
     fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
-        let outgoing: Vec<(_, Edge)> = self.range(id.as_bytes())?;
-        let mut edges: Vec<Edge> = outgoing.into_iter().map(|(_, edge)| edge).collect();
+        let mut edges = self.outgoing_edges(id)?;
         for (key, _) in self.raw_range(Table::EdgesIn, id.as_bytes())? {
             let EdgeId { src, kind, dst } = keys::read_edge(&key)?.reversed();
             // An edge from the node to itself is already among the outgoing edges.
