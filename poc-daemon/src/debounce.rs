@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(scans(&[1000, 2000, 3000], missing, 3000, 20_000), [1300, 2300, 3300]);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn every_event_is_followed_by_a_scan_in_time(
             mut events in proptest::collection::vec(0u64..60_000, 0..200)

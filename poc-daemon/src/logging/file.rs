@@ -135,7 +135,7 @@ mod tests {
         assert_eq!((kept(5), kept(3), kept(1)), (5, 3, 1));
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_log_is_bounded_and_its_end_is_kept(
             lengths in prop::collection::vec(1..60usize, 1..80),

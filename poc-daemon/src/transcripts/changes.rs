@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(captures(&busy), [10_000, 15_500]);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn every_change_is_followed_by_a_capture_in_time(
             mut events in proptest::collection::vec(0u64..60_000, 1..100)

@@ -182,7 +182,7 @@ mod tests {
         assert_eq!((shown.chars().count(), shown.chars().last()), (MAX_CHARS, Some('…')));
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_term_of_a_word_is_the_first_that_one_of_its_parts_begins_with(
             word in "[a-cA-C語.-]{0,12}", question in "[a-c語 ]{0,60}",

@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(with_options(profile), profile);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn no_line_is_wider_than_the_terminal(
             rows in proptest::collection::vec(("[a-z]{0,8}", "[a-z 語]{0,120}", "[a-z 語]{0,300}"), 0..6),

@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(wrapped_table(&Terminal::default(), &rows), table(&rows));
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_table_fits_and_has_all_words(
             rows in proptest::collection::vec(proptest::collection::vec("[a-z 語]{0,30}", 3), 1..6),

@@ -51,7 +51,7 @@ fn any_frame() -> impl Strategy<Value = Frame> {
     ]
 }
 
-proptest! {
+poc_laws::laws! {
     #[test]
     fn frames_round_trip(frame in any_frame()) {
         prop_assert_eq!(through(&frame), frame);
@@ -65,7 +65,7 @@ proptest! {
 
     #[test]
     fn a_damaged_frame_never_panics(
-        frame in any_frame(), at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>(),
+        frame in any_frame(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>(),
     ) {
         let mut bytes = encode(&frame, LIMIT).unwrap();
         let at = at.index(bytes.len());

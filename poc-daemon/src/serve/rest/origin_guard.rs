@@ -260,7 +260,7 @@ mod tests {
         assert!(!check("0.0.0.0:9977"));
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn only_names_of_this_server_are_accepted(name in "[a-z0-9.:@#\\[\\]-]{0,30}") {
             let own = ["localhost:9977", "[::1]:9977", "other.example.org:8443"];

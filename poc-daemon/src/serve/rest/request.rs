@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(error.message, "the query string may contain only `tenant`");
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn no_body_panics(body in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = from_body(&fields(), [], "", &body);

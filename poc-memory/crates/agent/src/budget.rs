@@ -222,7 +222,7 @@ mod tests {
         insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"the agent's `budget.max-usd-per-run` is $0.0000, of which $0.0000 are spent, and the call may cost $0.0100");
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// However much each attempt costs, up to its maximum, no limit is exceeded.
         #[test]
         fn no_limit_is_exceeded(

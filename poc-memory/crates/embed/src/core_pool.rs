@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         /// Each text is embedded once and keeps its position, and no batch exceeds the limit.

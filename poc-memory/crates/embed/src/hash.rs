@@ -198,7 +198,7 @@ mod tests {
         insta::assert_snapshot!(shown.join(" "), @"0.0000 0.6461 0.1382 0.0620 -0.0871 0.0581 0.0359 0.0000 -0.0180 0.1382 0.4325 0.1562 0.0180 -0.5079 0.2406 -0.0180");
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn vectors_are_unit_or_zero(text in ".{0,200}") {
             let vector = HashEmbedder::new(64).unwrap().embed_one(&text).unwrap();

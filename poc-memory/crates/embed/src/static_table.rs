@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn vectors_are_unit_or_zero(text in ".{0,200}") {
             let vector = StaticEmbedder::bundled().unwrap().embed_one(&text).unwrap();

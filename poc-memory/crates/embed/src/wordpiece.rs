@@ -223,7 +223,7 @@ mod tests {
         found.get_ids().iter().copied().filter(|&id| id != 0).collect()
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn tokens_match_the_tokenizers_library(
             text in "([A-Za-z0-9_'’. \t\u{0}\u{7f}\u{b}\u{85}\u{2028}éÉßİK中…-]|note|the|\u{200b}|\u{301}|.){0,40}",

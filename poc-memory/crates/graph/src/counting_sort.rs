@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn items_are_grouped_as_by_a_stable_sort(items in proptest::collection::vec((0u32..6, any::<u8>()), 0..40)) {
             let (starts, found) = grouped(5, items.iter().copied());

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         /// The rows equal those of a list of lists, whether they are set as a whole or item by item.
         #[test]
         fn single_items_are_inserted_and_replaced(

@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(to(&"daily".repeat(100)), None);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_bound_is_never_below_the_similarity(a in "[a-eä]{0,12}", b in "[a-eä]{0,12}") {
             let max = CharacterCounts::of(&a).max_similarity(&CharacterCounts::of(&b));

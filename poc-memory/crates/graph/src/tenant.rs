@@ -204,7 +204,7 @@ mod tests {
         "#);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// Two valid tuples have the same id and the same text only if they are equal.
         #[test]
         fn different_tuples_are_different_tenants(

@@ -95,10 +95,10 @@ mod tests {
     use crate::testing;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_title_is_compared_with_the_derived_one(
-            body in "[ab#`*. \\n-]{0,12}", other in "[ab`…]{0,3}", is_derived_title: bool,
+            body in "[ab#`*. \\n-]{0,12}", other in "[ab`…]{0,3}", is_derived_title in any::<bool>(),
         ) {
             let (derived, former) = (title_of(&body), former_title_of(&body));
             let title = derived.clone().filter(|_| is_derived_title).unwrap_or(other);

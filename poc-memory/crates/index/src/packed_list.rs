@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         /// A packed list has the items that it was made of, also after changes, and in whatever order it is used.
         #[test]
         fn a_packed_list_is_the_list(

@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(found.len(), 7);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_short_body_is_the_passage_that_a_search_for_sentences_gives(
             body in "([a-cA-C0-9é日. '_\n:,-]|\\PC){0,40}",

@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(cut("..."), ["..."]);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn windows_cover_everything_and_none_is_within_another(
             count in 0usize..200, size in 1usize..9, stride in 1usize..9,
@@ -169,7 +169,7 @@ mod tests {
             .collect()
     }
 
-    proptest! {
+    poc_laws::laws! {
         #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
         /// The splitter first splits long texts at blank lines.
         #[test]

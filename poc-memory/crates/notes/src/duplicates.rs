@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(vocabulary.words("…").share(&vocabulary.words("")), 0.0);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_share_of_common_words_equals_that_of_the_sets(one in "[a-h ]{0,40}", other in "[a-h ]{0,40}") {
             let mut vocabulary = Vocabulary::default();

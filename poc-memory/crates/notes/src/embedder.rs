@@ -200,10 +200,10 @@ mod tests {
         assert_eq!(read(folder.path()).unwrap(), Some(record()));
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// A changed byte makes the file invalid or does not change its content.
         #[test]
-        fn a_damaged_file_is_rejected(at: prop::sample::Index, flip in 1u8..) {
+        fn a_damaged_file_is_rejected(at in any::<prop::sample::Index>(), flip in 1u8..) {
             let folder = tempfile::tempdir().unwrap();
             write(folder.path(), &record()).unwrap();
             prop_assert_eq!(read(folder.path()).unwrap(), Some(record()));

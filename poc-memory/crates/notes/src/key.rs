@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_unique_key_is_free_whatever_is_taken(taken in proptest::collection::btree_set(1u64..60, 0..60)) {
             let taken: BTreeSet<String> =

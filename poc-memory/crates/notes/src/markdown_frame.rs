@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_file_is_its_frame_around_its_text(
             front in proptest::option::of("([a-z]{1,5}: [a-z\\[\\], é]{0,9}\r?\n){0,3}"),

@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(name("notes"), None);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_label_is_always_a_keyword_as_it_is_stored(folder in "/[a-zA-Z ,é\u{301}/\t.-]{1,40}") {
             if let Some(project) = Project::with_home(Path::new(&folder), None) {

@@ -197,7 +197,7 @@ mod tests {
         assert!((activations(5, &edges, &sources, options)[4] - 0.016).abs() < 1e-7);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The result equals a direct implementation of the definition, both when few nodes are summed in an array and
         /// when they are summed in a list. Rejected nodes are not reached.
         #[test]

@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(step(0.8, 0.5, -1.0, 1, 0.0, &shipped()), None);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn stronger_nearer_sooner_and_less_alike_are_worth_more(
             edge in 0.01f64..1.0, cosine in -0.99f64..1.0, hop in 1usize..8, nearest in -1.0f64..1.0,

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn rarer_terms_count_more(documents in 1usize..100_000, a in 0usize..100_000, b in 0usize..100_000) {
             let (rare, common) = (a.min(b).min(documents), a.max(b).min(documents));

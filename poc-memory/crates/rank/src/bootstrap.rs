@@ -83,7 +83,7 @@ mod tests {
         assert!((apart.high - expected * 2f64.sqrt()).abs() < 0.006, "{apart:?}");
     }
 
-    proptest! {
+    poc_laws::laws! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]

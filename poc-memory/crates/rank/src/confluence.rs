@@ -90,7 +90,7 @@ mod tests {
         proptest::collection::btree_map(0u32..9, 0.0f64..1.0, 0..5).prop_map(|map| map.into_iter().collect())
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// With a single source, confluence is plain spreading activation.
         #[test]
         fn with_one_source_it_equals_spreading_activation(links in links(), source in 0u32..9, score in 0.0f64..2.0) {

@@ -75,7 +75,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_cosine_is_bounded_symmetric_and_independent_of_length(
             a in vec(-10.0f32..10.0, 8),

@@ -25,7 +25,7 @@ mod tests {
         assert_eq!(coverage(std::iter::empty()), 0.0);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn coverage_is_a_share_that_grows_with_the_terms_contained(
             terms in proptest::collection::vec((0.01f64..9.0, any::<bool>()), 1..12), at in any::<proptest::sample::Index>(),

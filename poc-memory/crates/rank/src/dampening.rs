@@ -21,7 +21,7 @@ mod tests {
         assert_eq!(dampened(-1.0, 99.0, 100.0), -1.0);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn gains_of_at_most_the_cap_never_exceed_it(weight in 0.0f64..=100.0, deltas in proptest::collection::vec(0.0f64..=100.0, 0..50)) {
             let mut weight = weight;

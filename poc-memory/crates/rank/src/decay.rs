@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(edge_stays_until(&weak, &config, 0.1), Some(weak.touched));
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn an_edge_is_below_the_floor_a_second_after_it_stayed(strength in 0.001f64..10.0, floor in 0.001f64..1.0) {
             let config = poc_config::Config::defaults().unwrap().edges;

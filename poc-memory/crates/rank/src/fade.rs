@@ -20,7 +20,7 @@ mod tests {
         assert_eq!(fade(0.0, 0.0), 0.0);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_factor_falls_linearly(a in 0.0f64..1e6, b in 0.0f64..1e6) {
             let reach = 1e6;

@@ -60,7 +60,7 @@ mod tests {
         assert_eq!((name_bonus(0.75, 4.0), name_bonus(0.75, -4.0)), (3.0, 0.0));
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The score increases with both inputs. With a weight of 0, only the words count.
         #[test]
         fn the_fused_score_grows_with_both_scores(

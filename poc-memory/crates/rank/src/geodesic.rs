@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(walk(&view, &embedding, 0, 3, 6, |ix| ix != 2), None);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The result is a path from end to end of adjacent nodes without repeats. Between two adjacent
         /// nodes it is the edge.
         #[test]

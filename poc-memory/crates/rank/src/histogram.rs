@@ -86,7 +86,7 @@ mod tests {
         assert_eq!((of(&[-7.0]).quantile(0.5), of(&[7.0]).quantile(0.5)), (Some(-0.995), Some(0.995)));
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// A quantile is within half a bin of the value of that rank, and monotone in the share.
         #[test]
         fn quantiles_agree_with_the_sorted_values(

@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(words("…", "…"), 0.0);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_jaccard_index_is_symmetric_and_a_share(a in ".{0,12}", b in ".{0,12}") {
             for similarity in [trigrams, words] {

@@ -204,7 +204,7 @@ mod tests {
         check("The disk of node 12 is full", "Node 12 was replaced because its disk had died", false);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// Most words are in both texts, so that many pairs are look-alikes.
         #[test]
         fn a_sketch_rules_out_no_look_alike(

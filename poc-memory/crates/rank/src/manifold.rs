@@ -203,7 +203,7 @@ mod tests {
             .prop_map(|(nodes, weights)| nodes.into_iter().zip(weights).collect())
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// Relabelling the nodes does not change the scores. For two nodes, the first is further along the axis than
         /// the second.
         #[test]

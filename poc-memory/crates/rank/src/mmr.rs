@@ -83,7 +83,7 @@ mod tests {
         chosen
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn lambda_one_is_plain_ranking(relevance in vec(0.0f64..1.0, 0..30)) {
             let chosen: Vec<usize> = mmr(&relevance, 1.0, |a, b| (a * b) as f64).collect();

@@ -31,7 +31,7 @@ mod tests {
         assert_eq!(ndcg(&[], &[], 10), 0.0);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The ideal order scores 1, and no other order scores more.
         #[test]
         fn the_ideal_order_scores_one(gains in proptest::collection::vec(0u8..4, 1..20), depth in 1usize..25) {
@@ -45,7 +45,7 @@ mod tests {
 
         /// Swapping a hit with a worse one above it improves the score.
         #[test]
-        fn moving_a_better_hit_up_improves_the_score(gains in proptest::collection::vec(0u8..4, 2..20), a: prop::sample::Index, b: prop::sample::Index) {
+        fn moving_a_better_hit_up_improves_the_score(gains in proptest::collection::vec(0u8..4, 2..20), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
             let gains: Vec<f64> = gains.into_iter().map(f64::from).collect();
             let (a, b) = (a.index(gains.len()), b.index(gains.len()));
             let (above, below) = (a.min(b), a.max(b));

@@ -85,7 +85,7 @@ mod tests {
         assert_eq!((displacement(Some(0.0), || 0.0), displacement(Some(40.0), || 0.0)), (0.0, 3.0));
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The priority never decreases with time, emotion or displacement, and stays between 0 and 30.
         #[test]
         fn the_priority_is_monotone_and_bounded(

@@ -269,7 +269,7 @@ mod tests {
         assert!((propagated.similarity_share(WEIGHTS) - 3.15).abs() < 1e-12);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// Contributions are not negative, do not depend on the order, and are at most the score of the contributing
         /// note.
         #[test]

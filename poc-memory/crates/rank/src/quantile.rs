@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(of_groups([&[][..]].into_iter(), 0.5), None);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// At least the remaining share of the values reaches the quantile.
         #[test]
         fn a_quantile_splits_the_values_by_its_share(mut values in proptest::collection::vec(-9.0f64..9.0, 1..40), share in 0.0f64..=1.0) {

@@ -46,7 +46,7 @@ mod tests {
         assert_eq!((round_to_i8(0.0), round_to_i8(-0.0), round_to_i8(f32::MIN_POSITIVE)), (0, 0, 0));
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_direction_hardly_changes(vector in vec(-100f32..100.0, 1..300)) {
             let Some(codes) = quantize(&vector) else { return Ok(()) };

@@ -20,7 +20,7 @@ mod tests {
         assert_eq!(recall_at(&[], 0, 10), 0.0);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// Recall is monotone in the depth and at most 1.
         #[test]
         fn recall_grows_with_depth_up_to_one(hits in proptest::collection::vec(0u8..3, 0..30), missed in 0usize..5) {

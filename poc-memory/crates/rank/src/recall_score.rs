@@ -46,7 +46,7 @@ mod tests {
         assert!((score(0.9, after_hops(2, 2.0), 2.25, USUAL) - 0.9 / 4.0 * 1.5).abs() < 1e-12);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn more_likeness_more_weight_and_fewer_hops_score_more(
             a in 0.0f64..=1.0, b in 0.0f64..=1.0, w in 0.01f64..100.0, v in 0.01f64..100.0, hops in 0usize..8,

@@ -20,7 +20,7 @@ mod tests {
         assert_eq!(reciprocal_rank(&[], 10), 0.0);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// With one relevant document, the result is above 0 exactly if that document is found.
         #[test]
         fn the_reciprocal_rank_is_above_zero_when_something_is_found(index in 0usize..20, depth in 1usize..25) {

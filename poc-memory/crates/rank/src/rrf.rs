@@ -41,7 +41,7 @@ mod tests {
         })
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The score equals its definition and is at most that of an item that is first in every list.
         #[test]
         fn a_score_equals_its_definition_and_is_bounded(lists in lists()) {

@@ -27,7 +27,7 @@ mod tests {
         assert!(p_of_fall(300, 100) < 1e-20);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The p-values of decreases and of increases add up to 1 plus the probability of the observed split, which
         /// both count.
         #[test]

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         /// It agrees with a plain list, whether it switches to the array at once, later or never.
         #[test]
         fn an_accumulator_agrees_with_a_plain_list(

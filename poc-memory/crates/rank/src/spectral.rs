@@ -159,7 +159,7 @@ pub(super) mod tests {
         seeds.prop_map(|seeds| seeds.into_iter().collect())
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The neighbours equal those of a brute-force search, for any `k`.
         #[test]
         fn neighbors_equal_their_definition(links in connected(), seeds in seeds(), k in 1usize..11) {

@@ -100,7 +100,7 @@ mod tests {
         assert!((scale(&[3200.0, 3300.0, 3500.0, 9000.0]).deviation - 2_456.115).abs() < 1e-2);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// Standard scores have mean 0 and deviation 1, and do not change with the unit.
         #[test]
         fn standard_scores_have_no_unit(

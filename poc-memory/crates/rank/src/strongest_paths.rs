@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(around, BTreeMap::from([(2, 0.125), (3, 0.125)]));
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The result equals a power of the matrix of strengths in the max–product semiring.
         #[test]
         fn the_strengths_are_a_power_of_the_matrix(

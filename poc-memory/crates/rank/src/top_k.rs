@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_result_is_the_head_of_the_sorted_list(values in any::<Vec<u8>>(), limit in 0usize..20) {
             let mut top = TopK::new(limit);

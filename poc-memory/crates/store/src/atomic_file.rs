@@ -217,12 +217,12 @@ mod tests {
         assert!(matches!(state(&path), FileState::Unreadable(_)));
     }
 
-    proptest! {
+    poc_laws::laws! {
     // Each case waits for the disk, so there are few.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn any_damage_is_noticed(payload in any::<Vec<u8>>(), at: prop::sample::Index, flip in 1u8.., cut: bool) {
+        fn any_damage_is_noticed(payload in any::<Vec<u8>>(), at in any::<prop::sample::Index>(), flip in 1u8.., cut in any::<bool>()) {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("file");
             let fingerprint = Fingerprint::of("a");

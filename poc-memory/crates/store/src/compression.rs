@@ -54,7 +54,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn both_formats_are_read_back_up_to_a_limit(bytes in vec(any::<u8>(), 1..600), runs in 1usize..40) {
             let bytes: Vec<u8> = bytes.into_iter().flat_map(|byte| vec![byte; runs]).collect();

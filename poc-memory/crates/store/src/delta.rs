@@ -116,15 +116,15 @@ mod tests {
     use poc_graph::testing;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         /// The change to the graph is that of the whole record, and a cut record is an error.
         #[test]
         fn an_edge_is_read_without_its_texts(
             kind in 0..EdgeKind::ALL.len(),
             strength in 0.0f64..100.0,
-            provenance: String,
-            reason: String,
-            cut: prop::sample::Index,
+            provenance in any::<String>(),
+            reason in any::<String>(),
+            cut in any::<prop::sample::Index>(),
         ) {
             let edge = testing::edge(1, 2, EdgeKind::ALL[kind], strength);
             let edge = Edge { touched: Timestamp(-3), provenance, reason, ..edge };

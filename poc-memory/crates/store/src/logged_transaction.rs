@@ -273,11 +273,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn encoded_transactions_are_decoded(
-            seq: u64, tenant: Option<[u8; 16]>, at: i64, actor: String, op: String, run: Option<[u8; 16]>,
-            began: Option<i64>, undoes: Vec<u64>,
+            seq in any::<u64>(), tenant in any::<Option<[u8; 16]>>(), at in any::<i64>(), actor in any::<String>(), op in any::<String>(), run in any::<Option<[u8; 16]>>(),
+            began in any::<Option<i64>>(), undoes in any::<Vec<u64>>(),
             writes in proptest::collection::vec((1u8..=15, any::<Vec<u8>>(), any::<Option<Vec<u8>>>()), 0..4),
         ) {
             let writes = writes.into_iter().map(|(table, key, value)| Write {
@@ -299,7 +299,7 @@ mod tests {
         }
 
         #[test]
-        fn compressed_transactions_are_decoded(value: Vec<u8>, often in 100usize..400) {
+        fn compressed_transactions_are_decoded(value in any::<Vec<u8>>(), often in 100usize..400) {
             let write = |key: usize| Write {
                 table: Table::Activity, key: key.to_be_bytes().to_vec(), before: None, after: Some(value.clone()),
             };
@@ -318,14 +318,14 @@ mod tests {
         }
 
         #[test]
-        fn compressed_garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
+        fn compressed_garbage_is_an_error_and_not_a_panic(bytes in any::<Vec<u8>>()) {
             prop_assert!(LoggedTransaction::decode(&[&[COMPRESSED_MARK], bytes.as_slice()].concat()).is_err());
             let frame = [&[COMPRESSED_MARK], compression::ZSTD_MAGIC.as_slice(), bytes.as_slice()].concat();
             prop_assert!(LoggedTransaction::decode(&frame).is_err());
         }
 
         #[test]
-        fn garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
+        fn garbage_is_an_error_and_not_a_panic(bytes in any::<Vec<u8>>()) {
             prop_assert!(LoggedTransaction::decode(&bytes).is_err());
         }
     }

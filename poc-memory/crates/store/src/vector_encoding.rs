@@ -67,7 +67,7 @@ mod tests {
         [HALF_PRECISION].into_iter().chain(halves).collect()
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_stored_vector_keeps_its_direction(vector in proptest::collection::vec(-100f32..100.0, 1..300)) {
             prop_assume!(vector.iter().any(|component| component.abs() > 0.1));

@@ -154,7 +154,7 @@ mod tests {
         assert!(!inside.contains("<|im_start|>") && !inside.contains("[INST]"), "{inside}");
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_context_is_never_longer_than_allowed(
             texts in proptest::collection::vec("[a-z <|>\\[\\]é\n]{0,2000}", 1..8),

@@ -11,7 +11,7 @@ fn counts(memory: &Memory) -> Growth {
     Growth { notes: view.live_count() as i64, edges: view.edges_by_kind().values().sum::<u64>() as i64 }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]

@@ -59,7 +59,7 @@ fn answer(memory: &TestMemory, question: &str) -> Result<Value, String> {
     Ok(answer)
 }
 
-proptest! {
+poc_laws::laws! {
     // Few cases, because each asks all questions of all states.
     #![proptest_config(ProptestConfig::with_cases(8))]
 

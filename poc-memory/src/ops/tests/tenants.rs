@@ -327,7 +327,7 @@ fn questions() -> Vec<(&'static str, Value)> {
     all
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     /// Interleaved steps of three tenants in one memory give the same answers and notes as the same steps in

@@ -120,7 +120,7 @@ fn undo_refuses_unknown_changes_and_those_of_other_tenants() {
     assert_eq!(refused(&last(&other).to_string()).0, Code::NotFound, "of another tenant");
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Undoing all changes from the last to the first restores the original state.

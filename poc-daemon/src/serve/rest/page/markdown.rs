@@ -137,7 +137,7 @@ mod tests {
         parts.map(|part| part.split('>').next().unwrap_or_default()).collect()
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn only_known_tags_and_attributes_are_written(
             pieces in prop::collection::vec(

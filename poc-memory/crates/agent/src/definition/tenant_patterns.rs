@@ -437,7 +437,7 @@ mod tests {
         }
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn matching_agrees_with_the_definition(pattern in "[ab*é]{0,7}", text in "[abé]{0,8}") {
             let (stars, chars): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());

@@ -249,7 +249,7 @@ impl Ledger {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

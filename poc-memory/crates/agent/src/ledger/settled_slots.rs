@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         /// Settled slots stay settled for any number and order of slots, and the number of ranges is bounded.
         #[test]
         fn settled_slots_stay_settled(slots in proptest::collection::vec(0..100_000i64, 1..200)) {

@@ -217,7 +217,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 4..14)
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// With only three rows kept, across process ends and clock changes, every due slot can be claimed, and no slot

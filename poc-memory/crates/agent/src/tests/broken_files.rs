@@ -178,7 +178,7 @@ fn unreadable_files_are_reported_by_name() {
     "#);
 }
 
-proptest! {
+poc_laws::laws! {
     #[test]
     fn any_text_is_parsed_or_reported_with_a_position(
         at in 0..GOOD.len(),

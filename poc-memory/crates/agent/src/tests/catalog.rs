@@ -155,7 +155,7 @@ enum Step {
     Scan { minutes: i64 },
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// As long as the file is missing only while an editor saves it, the agent keeps its `since`.

@@ -313,7 +313,7 @@ fn pipeline() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// What an agent knows of a tenant that it does not load is what it would find.

@@ -216,7 +216,7 @@ fn the_bundled_agents_are_valid() {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     /// Except for cron rules and empty windows, every text that matches the pattern is a schedule.
     #[test]
     fn the_schedule_pattern_matches_what_the_parser_accepts(

@@ -286,7 +286,7 @@ fn trust_lost_during_the_call_lowers_the_written_notes() {
     assert_eq!(found, (Trust::External, Trust::External));
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
     /// Every note whose key or title occurs in the prompt counts as read.
     #[test]

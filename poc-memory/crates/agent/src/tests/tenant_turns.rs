@@ -152,7 +152,7 @@ fn a_schedule_for_some_tenants_leaves_the_others_to_people() {
     assert_eq!((row.visited.len(), number(&row)), (1, 0), "{row:?}");
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// After any number of slots, each of `n` tenants with notes that match has had an `n`th of the turns, unless all

@@ -288,7 +288,7 @@ fn reply() -> impl Strategy<Value = Value> {
     )
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     /// A run for one tenant reads and changes nothing of another, whatever the reply contains; nor does its undo.

@@ -427,7 +427,7 @@ fn reply() -> impl Strategy<Value = Value> {
     )
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
     fn undo_after_run_is_identity(reply in reply()) {

@@ -218,7 +218,7 @@ fn any_instant() -> impl Strategy<Value = Timestamp> {
     prop_oneof![near, (0i64..2_500_000_000_000).prop_map(Timestamp)]
 }
 
-proptest! {
+poc_laws::laws! {
     #[test]
     fn slots_increase_strictly_and_next_and_latest_agree(
         schedule in any_schedule(),

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn positions_are_those_of_each_offset(
             text in "[aä\n\r]{0,24}",

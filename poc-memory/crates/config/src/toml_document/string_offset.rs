@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(byte_offset("x = 5", 4, 3), 4);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// For every kind of quotes, each letter is found at its offset.
         #[test]
         fn offsets_of_letters_are_exact_for_every_quoting(text in "[a-zä\n\t\r\\\\\"' ]{0,24}") {

@@ -149,7 +149,7 @@ mod tests {
         assert!((erf(9.0) - 1.0).abs() < 1e-6 && (erf(-9.0) + 1.0).abs() < 1e-6);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn exponential_and_error_function_match_reference_values(x in -80.0f32..80.0, y in -3.5f32..3.5) {
             let expected = f64::from(x).exp();

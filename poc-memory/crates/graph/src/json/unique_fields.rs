@@ -122,7 +122,7 @@ mod tests {
         })
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn other_json_is_read_as_by_serde_json(value in value()) {
             let text = value.to_string();

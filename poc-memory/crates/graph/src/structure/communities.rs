@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(Communities::compute(&view).of(3), None);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// Every live node is in exactly one community, communities are connected by strong edges, and the order of the
         /// nodes does not matter.
         #[test]

@@ -140,7 +140,7 @@ mod tests {
         assert!((found.small_world.unwrap() - sigma).abs() < 1e-12);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_coefficient_is_half_the_relative_mean_difference(
             mut values in proptest::collection::vec(0u32..50, 1..30)

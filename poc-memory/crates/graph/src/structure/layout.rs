@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    proptest! {
+    poc_laws::laws! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         /// For any graph, positions are finite and distinct. They depend neither on the order of the

@@ -100,7 +100,7 @@ mod tests {
         assert_eq!((outliers.of(3), outliers.of(4)), (None, None), "a pair has no scores");
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// The scores equal a direct implementation of the definition.
         #[test]
         fn scores_equal_their_definition(links in proptest::collection::vec((0u64..14, 0u64..14, 0.3f64..1.0), 0..40)) {

@@ -73,7 +73,7 @@ mod tests {
         check(2000, 0, Some(1), RefreshDecision::ComputeLarge);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// Further changes never make an old result reusable again, and small graphs never reuse an old result.
         #[test]
         fn more_drift_never_allows_reuse(nodes in 0usize..3000, edges in 0usize..9000, changes in 0u64..900, more in 1u64..900) {

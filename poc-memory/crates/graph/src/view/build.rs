@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    proptest! {
+    poc_laws::laws! {
         /// A view built at once equals one built delta by delta.
         #[test]
         fn built_at_once_equals_step_by_step(

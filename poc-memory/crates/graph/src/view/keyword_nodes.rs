@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    proptest! {
+    poc_laws::laws! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         /// The lists equal a simple model, and earlier clones are not affected by later writes.

@@ -215,7 +215,7 @@ mod tests {
         assert!(sizes.iter().all(|size| (256..1200).contains(size)), "{sizes:?}");
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_lookup_behaves_like_a_map(steps in proptest::collection::vec((0u8..20, 0u32..30, any::<bool>()), 0..80)) {
             // A number represents the value `number % 20` and replaces numbers of the same value.

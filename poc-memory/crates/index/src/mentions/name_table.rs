@@ -128,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    proptest! {
+    poc_laws::laws! {
         /// After any additions and removals the table agrees with a plain list of names, and it is empty when all
         /// names are removed.
         #[test]

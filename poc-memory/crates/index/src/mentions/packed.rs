@@ -33,7 +33,7 @@ mod tests {
             .prop_map(|(number, begins_name, is_evidence)| (number, Spelling { begins_name, is_evidence }))
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn packed_words_are_decoded(all in proptest::collection::vec(word(), 0..40)) {
             let mut bytes = Vec::new();

@@ -265,7 +265,7 @@ mod tests {
         check("", "INC-90037", &["^inc-90037"]);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn any_text_can_be_split(text in "\\PC{0,60}|[a-zA-Z'’ ]{0,40}") {
             let words = FoldedWords::of(&text);

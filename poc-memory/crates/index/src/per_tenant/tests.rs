@@ -330,7 +330,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-proptest! {
+poc_laws::laws! {
     // Each case waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(found, [""; 0]);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_text_never_differs_from_itself(text in "((the|a|mail|invoice|worker|queue|listens|of)[ -]){0,12}") {
             let tokenizer = Tokenizer::new("english").unwrap();

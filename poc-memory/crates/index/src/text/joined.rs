@@ -83,7 +83,7 @@ mod tests {
         proptest::collection::vec(proptest::sample::select(&WORDS[..]), 0..12)
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// A single note scores as in the index. Several notes score as BM25 of their concatenated texts, compared with
         /// as many notes of average length.
         #[test]

@@ -406,7 +406,7 @@ mod tests {
         check("end. Next", "end next");
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn a_plain_run_is_one_word(run in "[A-Z]?[a-z]{1,40}") {
             prop_assert!(is_plain(&run));
@@ -439,7 +439,7 @@ mod tests {
         assert!(error.hint.unwrap().ends_with("tamil, turkish or none"));
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn any_text_gives_terms_of_bounded_length(text in any::<String>()) {
             for term in Tokenizer::new("english").unwrap().terms(&text) {

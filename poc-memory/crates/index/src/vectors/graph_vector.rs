@@ -69,7 +69,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_distance_is_one_minus_the_cosine(a in vec(-1.0f32..1.0, 1..300), b in vec(-1.0f32..1.0, 300)) {
             let (Some(x), Some(y)) = (QuantizedVector::of(&a), QuantizedVector::of(b.get(..a.len()).unwrap_or(&[]))) else { return Ok(()) };

@@ -78,7 +78,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    proptest! {
+    poc_laws::laws! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         /// Agrees with a comparison of all passages. Notes have a title and up to three passages, or no vector.

@@ -75,7 +75,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    proptest! {
+    poc_laws::laws! {
         /// Few notes and few different cosines, so that notes are offered several times and cosines are equal.
         #[test]
         fn it_is_the_head_of_the_sorted_notes(

@@ -207,7 +207,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    proptest! {
+    poc_laws::laws! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         /// The results equal searches for each passage, with and without the graph.

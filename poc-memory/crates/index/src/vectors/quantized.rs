@@ -93,7 +93,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn quantization_changes_cosines_little(a in vec(-1.0f32..1.0, 64), b in vec(-1.0f32..1.0, 64)) {
             let (Some(x), Some(y)) = (QuantizedVector::of(&a), QuantizedVector::of(&b)) else { return Ok(()) };

@@ -94,7 +94,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-proptest! {
+poc_laws::laws! {
     // Few cases, because each one waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -103,7 +103,7 @@ proptest! {
     fn results_after_any_history_agree_with_the_remaining_vectors(
         steps in prop::collection::vec(step(), 0..40),
         exact_below in prop::sample::select(&[0usize, 5, 1000][..]),
-        seed: u64,
+        seed in any::<u64>(),
     ) {
         let directory = tempfile::tempdir().unwrap();
         let mut index = open(directory.path(), exact_below, DIMENSIONS);

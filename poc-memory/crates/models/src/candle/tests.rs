@@ -94,7 +94,7 @@ fn node_names(value: &Value) -> Vec<String> {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     /// The invariant of this provider: a reply is valid and permitted for any weights, vocabulary and random
     /// numbers.

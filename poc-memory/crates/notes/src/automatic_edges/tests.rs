@@ -88,7 +88,7 @@ fn some(text: &str, keywords: &[u8]) -> Draft {
 
 const WORDS: [&str; 6] = ["heron", "reeds", "mast 12", "gull", "weir", "otter"];
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// Notes use a small vocabulary, so that many are similar; some are updated or retired before. With few candidates,

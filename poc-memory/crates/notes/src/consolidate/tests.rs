@@ -79,7 +79,7 @@ fn edges(records: &BTreeMap<(Table, Vec<u8>), Vec<u8>>) -> Vec<Edge> {
     edges.map(|(_, bytes)| Edge::decode(bytes).unwrap()).collect()
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// The report matches the changes and the dry run, a second run does nothing, and live notes stay the

@@ -61,7 +61,7 @@ mod tests {
         check("", "_.md");
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn paths_stay_in_the_folder_and_are_unique(keys in proptest::collection::vec(".{0,200}", 0..20)) {
             let mut names = UsedPaths::default();

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         /// No word is lost, and no part is too long.
         #[test]
         fn parts_contain_every_word(text in "([a-zé#. ]{0,30}\n{0,3}){0,20}", max in 20usize..80) {

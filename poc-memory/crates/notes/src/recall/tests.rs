@@ -396,7 +396,7 @@ fn one_pair_for_each_recall_is_stored() {
     assert_eq!(memory.store.edges(id(3)).unwrap().len(), 2);
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// Weights stay within floor and cap after any operations.

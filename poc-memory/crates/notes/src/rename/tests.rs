@@ -284,7 +284,7 @@ fn found(memory: &TestMemory, queries: &[String]) -> Vec<String> {
     all
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     /// After any renaming, every search returns the same hits with the same scores.
     #[test]

@@ -175,7 +175,7 @@ fn secret() -> impl Strategy<Value = String> {
     .prop_filter("a placeholder is not a secret", |secret| entropy(secret) > 3.0)
 }
 
-proptest! {
+poc_laws::laws! {
     /// A secret anywhere in a text is replaced, and the text around it stays.
     #[test]
     fn no_secret_is_left(before in "[a-z ,.\n]{0,40}", secret in secret(), after in "[ \n,][a-z ,.\n]{0,40}") {

@@ -300,7 +300,7 @@ fn notes() -> impl Strategy<Value = Vec<(usize, bool, bool, bool)>> {
     proptest::collection::vec((0usize..4, any::<bool>(), any::<bool>(), any::<bool>()), 1..12)
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn no_session_gets_notes_outside_its_scope(notes in notes(), scope in 0usize..3) {

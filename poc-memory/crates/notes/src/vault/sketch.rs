@@ -124,7 +124,7 @@ mod tests {
         assert_eq!((nearest.len(), read.get()), (NEAREST, POSTINGS));
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn similarity_is_symmetric_and_one_for_the_same_text(
             a in "([a-c]{1,2} ){1,200}",

@@ -173,7 +173,7 @@ mod tests {
         check("memory-links:\nmemory-replaced-by: \"[[a]]\"\n", None);
     }
 
-    proptest! {
+    poc_laws::laws! {
         /// Writing properties, however often, never changes what a person wrote.
         #[test]
         fn a_file_without_the_properties_is_what_the_person_wrote(

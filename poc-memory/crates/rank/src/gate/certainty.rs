@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(sure.judged(Some(0.2)).judge(&GATE), Verdict::Miss);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn more_agreement_never_lowers_a_verdict(
             coverage in 0.0f64..1.0, cosine in -1.0f64..1.0, more in 0.0f64..1.0, weight in 0.0f64..4.0,

@@ -56,7 +56,7 @@ mod tests {
         check(signals(0.0, 0.0), 0.0, Verdict::Miss);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn the_mean_is_between_its_signals_and_grows_with_each(
             cosine in 0.0f64..1.0,

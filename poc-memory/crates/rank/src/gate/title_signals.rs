@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(signals.order_value(Verdict::Miss), 0.25 * 0.4 + 0.10 * 0.5);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn no_signal_outweighs_a_verdict(
             a in [0.0f64..1.0, 0.0..1.0, 0.0..1.0, 0.0..1.0], b in [0.0f64..1.0, 0.0..1.0, 0.0..1.0, 0.0..1.0],

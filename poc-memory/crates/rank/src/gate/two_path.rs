@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(TitleSignals { likelihood: Some(0.60), ..doubted }.judge_two_path(&gate), Verdict::Strong);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn more_agreement_never_lowers_a_verdict(
             cosine in 0.0f64..1.0,

@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn any_text_and_any_place_are_completed_within_the_text(text in "[a-z:|,=@!\"' äß<>0-9-]{0,40}", at in 0..60usize) {
             let found = complete(&text, at, &names(), &["linker"]);

@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn matching_agrees_with_the_definition(
             glob in prop_oneof!["[ab*]{0,8}", "[abé*?]{0,8}", "([ab*?]|\\[!?[abé]\\]){0,6}"], text in "[abé]{0,9}",

@@ -79,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    proptest! {
+    poc_laws::laws! {
         /// The filter keeps the same nodes as a test of the keywords of each node, before and after it reads the lists.
         #[test]
         fn the_filter_equals_a_test_of_each_node(

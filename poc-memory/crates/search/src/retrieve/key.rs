@@ -180,7 +180,7 @@ mod tests {
         assert!(spellings(&long).len() <= KEY_MAX_BYTES / 2 + 1);
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn every_spelling_is_part_of_the_name(name in "\\PC{0,40}|[a-zé/#?'’.]{0,20}(\\.md)?") {
             for spelling in spellings(&name) {

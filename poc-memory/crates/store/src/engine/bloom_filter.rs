@@ -75,9 +75,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
-        fn a_remainder_is_that_of_a_division(value: u64, words in 1u64..1 << 40) {
+        fn a_remainder_is_that_of_a_division(value in any::<u64>(), words in 1u64..1 << 40) {
             let bits = words * 64;
             for value in [value, value / bits * bits, u64::MAX - value % bits] {
                 prop_assert_eq!(remainder(value, bits, u64::MAX / bits), value % bits);
@@ -85,7 +85,7 @@ mod tests {
         }
 
         #[test]
-        fn every_key_that_was_added_passes(keys: Vec<Vec<u8>>) {
+        fn every_key_that_was_added_passes(keys in any::<Vec<Vec<u8>>>()) {
             let mut filter = BloomFilter::new(keys.len() as u64);
             keys.iter().for_each(|key| filter.insert(key));
             let filter = BloomFilter::decode(&filter.encode()).unwrap();

@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn records_are_found_among_garbage(
             before in proptest::collection::vec(any::<u8>(), 0..40),

@@ -69,7 +69,7 @@ fn scanned(engine: &dyn Engine, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     found
 }
 
-proptest! {
+poc_laws::laws! {
     #[test]
     fn a_buffered_engine_equals_one_without_a_buffer(
         steps in proptest::collection::vec(step(), 1..40), limit in 1usize..300,

@@ -183,7 +183,7 @@ impl Pair {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]

@@ -11,7 +11,7 @@ fn at(millis: i64) -> Cause {
     Cause { at: Timestamp(millis), ..cause() }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// Compares the counts after every transaction, in a saved view that has caught up, in a view built from the

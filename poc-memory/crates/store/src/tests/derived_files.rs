@@ -20,7 +20,7 @@ fn load(store: &Store) -> Option<Vec<u8>> {
     store.load_derived(NAME, fingerprint()).unwrap()
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Two logs with the same beginning, of which one has a file. The other one gets a copy of the file.

@@ -20,7 +20,7 @@ fn txns() -> impl Strategy<Value = Vec<Vec<Op>>> {
     proptest::collection::vec(proptest::collection::vec(op, 0..150), 1..6)
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]

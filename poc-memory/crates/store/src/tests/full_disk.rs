@@ -275,7 +275,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
@@ -335,7 +335,7 @@ proptest! {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// The copy of a shared log is synced after its records were acknowledged, and the system drops the records of a sync
@@ -430,7 +430,7 @@ fn records_that_a_failed_truncation_drops_are_written_again() {
     assert_eq!((store.damage(), numbers(&store)), (None, (1..=5).collect()));
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// A write that fails during a compaction leaves nothing in the segment that the compaction completes, and no

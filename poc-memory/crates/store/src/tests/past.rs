@@ -29,7 +29,7 @@ struct RecordedState {
     contents: Vec<String>,
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// A snapshot at a time equals the state after the last transaction at or before it, and a snapshot after a change

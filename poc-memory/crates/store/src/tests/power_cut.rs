@@ -183,7 +183,7 @@ fn a_log_that_cannot_be_synced_leaves_no_newer_file_behind() {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
@@ -236,7 +236,7 @@ fn shared_work() -> impl Strategy<Value = SharedWork> {
     ]
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// The copy of a shared log is synced after the acknowledgement, so a power cut removes the end of it, or a part

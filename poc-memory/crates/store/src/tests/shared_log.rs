@@ -559,7 +559,7 @@ pub(super) fn truncate_log(folder: &TempDir) {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]

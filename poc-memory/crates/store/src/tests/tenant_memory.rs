@@ -120,7 +120,7 @@ fn all_seen(store: &Store) -> Vec<String> {
     all
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]

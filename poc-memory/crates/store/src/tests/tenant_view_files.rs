@@ -96,12 +96,12 @@ fn append_half_a_record(folder: &TempDir) {
     fs::write(&segment, bytes).unwrap();
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn answers_are_the_same_with_and_without_the_files(
-        steps in proptest::collection::vec(step(), 1..40), is_limited: bool,
+        steps in proptest::collection::vec(step(), 1..40), is_limited in any::<bool>(),
     ) {
         let mut folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let open = |folders: &[TempDir; 2]| {

@@ -64,7 +64,7 @@ fn histories(store: &Store) -> Vec<Vec<(Timestamp, &'static str)>> {
     (0..6).map(|number| history(number).into_iter().map(contents).collect()).collect()
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// Random transactions of three tenants in one store use the same ids, keys and words. Each tenant must see

@@ -192,7 +192,7 @@ fn run(steps: Vec<Step>) {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]

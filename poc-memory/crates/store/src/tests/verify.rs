@@ -136,7 +136,7 @@ fn a_compaction_after_a_cancelled_one_keeps_all_records() {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_of_any_file_is_found_or_harmless(file: prop::sample::Index, kind in 0u8..10, at: prop::sample::Index) {
+    fn damage_of_any_file_is_found_or_harmless(file in any::<prop::sample::Index>(), kind in 0u8..10, at in any::<prop::sample::Index>()) {
         let (folder, records, view) = closed();
         let all = meaningful_files(folder.path());
         let path = &all[file.index(all.len())];
@@ -194,7 +194,7 @@ proptest! {
 
     /// The store is open, as with a daemon: all files except sled's are read from the disk.
     #[test]
-    fn damage_of_an_open_store_is_found(file: prop::sample::Index, kind in 0u8..10, at: prop::sample::Index) {
+    fn damage_of_an_open_store_is_found(file in any::<prop::sample::Index>(), kind in 0u8..10, at in any::<prop::sample::Index>()) {
         let (folder, ..) = closed();
         let store = open_in(&folder, options()).unwrap();
         store.checkpoint().unwrap();

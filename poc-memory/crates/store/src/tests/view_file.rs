@@ -44,7 +44,7 @@ fn closed() -> (TempDir, Vec<String>) {
     (folder, contents)
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// A view saved after any transaction equals the view of the records once it has caught up.

@@ -406,7 +406,7 @@ prop_compose! {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]

@@ -115,7 +115,7 @@ mod tests {
     use crate::testing::view;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         /// Compares with the Floyd–Warshall algorithm.
         #[test]
         fn paths_and_components_match_brute_force(

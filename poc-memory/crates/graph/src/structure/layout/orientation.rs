@@ -39,13 +39,13 @@ mod tests {
     use crate::testing::node;
     use proptest::prelude::*;
 
-    proptest! {
+    poc_laws::laws! {
         /// The result is the same for every initial rotation, and distances are preserved.
         #[test]
         fn the_result_does_not_depend_on_the_initial_rotation(
             positions in proptest::collection::vec((-9.0f64..9.0, -9.0f64..9.0), 5..20),
             angle in 0.0f64..6.2,
-            mirrored: bool,
+            mirrored in any::<bool>(),
         ) {
             let numbers = 0..positions.len() as u64;
             let ids: Vec<Option<NodeId>> = numbers.map(|number| Some(node(number).id)).collect();

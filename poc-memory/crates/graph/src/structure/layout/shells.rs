@@ -59,7 +59,7 @@ mod tests {
             .find(|&(a, b)| far(a, b) < radii[a] + radii[b])
     }
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
         fn components_do_not_overlap(mut radii in proptest::collection::vec(0.5f64..20.0, 0..60)) {
             radii.sort_by(|a, b| b.total_cmp(a));

@@ -166,12 +166,12 @@ fn labels() -> impl Strategy<Value = Vec<u32>> {
     proptest::collection::vec(0u32..14, 14)
 }
 
-proptest! {
+poc_laws::laws! {
     /// Whatever the start, modularity does not decrease, the nodes with edges of every community are connected, and
     /// no two communities would gain by merging.
     #[test]
     fn communities_are_connected_separated_and_no_worse_than_the_start(
-        edges in edges(), start in labels(), seed: u64,
+        edges in edges(), start in labels(), seed in any::<u64>(),
     ) {
         let graph = graph(14, &edges);
         for start in [start, alone(14)] {
@@ -200,7 +200,7 @@ proptest! {
     /// The parts of a refinement lie within communities, are connected, and have at least the modularity of nodes
     /// that are all alone.
     #[test]
-    fn parts_are_connected_subsets_of_communities(edges in edges(), communities in labels(), seed: u64) {
+    fn parts_are_connected_subsets_of_communities(edges in edges(), communities in labels(), seed in any::<u64>()) {
         let graph = graph(14, &edges);
         let parts = refine(&graph, &communities, &SeededRng::new(seed));
         for members in groups(&parts).values() {

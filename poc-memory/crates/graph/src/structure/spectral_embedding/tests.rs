@@ -243,10 +243,10 @@ fn connected() -> impl Strategy<Value = (u64, Edges)> {
     })
 }
 
-proptest! {
+poc_laws::laws! {
     /// The square of a distance is the commute time: volume times effective resistance.
     #[test]
-    fn a_distance_is_the_root_of_the_commute_time((nodes, edges) in connected(), a: prop::sample::Index, b: prop::sample::Index) {
+    fn a_distance_is_the_root_of_the_commute_time((nodes, edges) in connected(), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
         let (a, b) = (a.index(nodes as usize), b.index(nodes as usize));
         let volume: f64 = edges.iter().map(|(_, _, strength)| 2.0 * f64::from(*strength as f32)).sum();
         let expected = if a == b { 0.0 } else { volume * resistance(nodes, &edges, a, b) };

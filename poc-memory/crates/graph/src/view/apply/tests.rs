@@ -135,7 +135,7 @@ fn one_of_two_edges_between_two_nodes_can_be_deleted() {
     assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(1).count()), (0, 0, 0));
 }
 
-proptest! {
+poc_laws::laws! {
     /// Incrementally updated degrees and triangles equal a brute-force count, including those of nodes that are not
     /// live. A view that is built at once has the same.
     #[test]

@@ -119,7 +119,7 @@ fn the_number_of_edges_that_are_followed_is_bounded() {
     assert_eq!(view.ancestors(ix(&view, 1_200), &|_| true).len(), 1_200);
 }
 
-proptest! {
+poc_laws::laws! {
     #[test]
     fn representation_equals_its_definition(
         derived in proptest::collection::btree_set((0u64..14, 0u64..14), 0..24),

@@ -222,12 +222,12 @@ fn an_older_generation_with_an_intact_log_is_recommended_if_none_is_intact() {
     assert_eq!((report.seq, report.notes), (29, 29));
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     /// A changed or lost byte anywhere in a generation is found, and nothing is restored from it.
     #[test]
-    fn any_damage_is_found(file in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), flip in 1u8.., cut: bool) {
+    fn any_damage_is_found(file in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), flip in 1u8.., cut in any::<bool>()) {
         let profile = Profile::new();
         profile.put(1..12);
         let report = profile.back_up(100, 9).unwrap();

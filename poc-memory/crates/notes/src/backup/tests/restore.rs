@@ -130,7 +130,7 @@ fn a_store_that_was_only_read_is_replaced() {
     assert_eq!((report.seq, content(&reopened(&paths))), (4, content(profile.store())));
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     /// At every transaction, the restored store has the log and the notes that the original had then.

@@ -78,7 +78,7 @@ fn file() -> impl Strategy<Value = String> {
     )
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// A vault that was imported is exported as it was, byte for byte, also after a second import.

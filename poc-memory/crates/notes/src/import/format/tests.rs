@@ -137,7 +137,7 @@ fn check_turns(memory: &TestMemory, exchanges: &[(String, String)], answerer: &s
     assert!(notes.iter().all(|note| note.node_type.0 == "episodic"));
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]

@@ -126,7 +126,7 @@ fn build(memory: &TestMemory, made: &GeneratedMemory) {
         .unwrap();
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Export and import is the identity, through JSON Lines and through Markdown.

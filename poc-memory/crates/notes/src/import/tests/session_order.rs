@@ -74,7 +74,7 @@ fn files_of_a_session_are_ordered_by_time() {
     assert_eq!(memory.session_neighbors("early"), ["noon"]);
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// A session that is imported in any number of overlapping parts has the same order as one that is imported
     /// at once.

@@ -290,7 +290,7 @@ fn check(memory: &TestMemory, assistant: TranscriptSource, talks: &[GeneratedTur
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// The stored turns equal the conversation, in order, and a second import changes nothing.

@@ -142,7 +142,7 @@ fn number(id: NodeId) -> usize {
     usize::from(id.as_bytes()[15])
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]

@@ -116,7 +116,7 @@ fn expected(local: &TextsById, remote: &TextsById, common: &Common) -> (BTreeSet
     (after, counts)
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]

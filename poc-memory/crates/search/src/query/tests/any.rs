@@ -126,7 +126,7 @@ fn check(graph: &Graph, text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-proptest! {
+poc_laws::laws! {
     /// A filter and its negation together keep the whole set, in order.
     #[test]
     fn a_filter_and_its_negation_partition_the_set(
@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #[test]
     fn any_pipeline_over_any_graph(graph in graph(14), pipelines in proptest::collection::vec(pipeline(), 4)) {
         for pipeline in pipelines {

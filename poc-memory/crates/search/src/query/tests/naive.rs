@@ -378,7 +378,7 @@ fn check(graph: &Graph, pipelines: &[Vec<Step>], by_version: bool) -> Result<(),
     Ok(())
 }
 
-proptest! {
+poc_laws::laws! {
     #[test]
     fn passes_agree_with_a_naive_run(
         graph in graph(14),
@@ -389,7 +389,7 @@ proptest! {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 3, ..ProptestConfig::default() })]
     /// The same test with more nodes than fit into one block.
     #[test]

@@ -92,7 +92,7 @@ fn invalid_parameters_are_reported_with_their_place() {
     "#);
 }
 
-proptest! {
+poc_laws::laws! {
     /// A value is always the text of one argument, as if it were quoted, and never adds a stage.
     #[test]
     fn a_value_never_adds_a_stage(

@@ -67,7 +67,7 @@ fn input() -> impl Strategy<Value = String> {
     ]
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 100_000, ..ProptestConfig::default() })]
     #[test]
     fn any_input_parses_or_is_an_error(text in input()) {
@@ -83,7 +83,7 @@ proptest! {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     /// Terms are always searched for literally.
     #[test]
     fn terms_are_searched_for_literally(terms in proptest::collection::vec("\\PC{1,8}", 1..4)) {

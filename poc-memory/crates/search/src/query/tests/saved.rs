@@ -423,7 +423,7 @@ fn text(names: &'static [&'static str], min: usize) -> impl Strategy<Value = Str
     proptest::collection::vec(stage, min..4).prop_map(|stages| stages.join(" | "))
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
     /// Any saved text is either rejected or parsed. A parsed pipeline prints with its saved

@@ -129,7 +129,7 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(proptest::sample::select(&WORDS[..]), 1..6).prop_map(|words| words.join(" "))
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// The result agrees with scoring every note, each score is the sum of its shares, and a shorter result is a
@@ -160,7 +160,7 @@ proptest! {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     /// The same test with more notes than candidates, where names lead to further notes.
@@ -182,7 +182,7 @@ proptest! {
     }
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// The best notes by both scores agree with scoring every note, whatever their rank in either list, with or without

@@ -143,7 +143,7 @@ fn notes_that_were_derived_from_each_other_are_found_themselves() {
     assert_eq!(found, [0, 4, 5]);
 }
 
-proptest! {
+poc_laws::laws! {
     #[test]
     fn shares_of_derived_notes_equal_their_definition(
         derived in proptest::collection::btree_set((0u64..6, 0u64..6), 0..10),

@@ -58,9 +58,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    proptest! {
+    poc_laws::laws! {
         #[test]
-        fn the_first_source_wins(sources: Vec<BTreeMap<u8, u8>>) {
+        fn the_first_source_wins(sources in any::<Vec<BTreeMap<u8, u8>>>()) {
             let mut merged = MergeIterator::default();
             let mut expected: BTreeMap<u8, u8> = BTreeMap::new();
             for source in &sources {

@@ -78,7 +78,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// After a power failure, the engine has the state of its watermark, from which the log completes
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_byte_of_a_table_is_an_error(at: prop::sample::Index, flip in 1u8.., cut: bool) {
+    fn a_damaged_byte_of_a_table_is_an_error(at in any::<prop::sample::Index>(), flip in 1u8.., cut in any::<bool>()) {
         let folder = tempfile::tempdir().unwrap();
         let engine = open(&folder);
         let expected = filled(&engine, 1);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]

@@ -21,7 +21,7 @@ fn prepared_by_repair() -> [&'static str; 2] {
     ["log.repaired", "lost-notes.json"]
 }
 
-proptest! {
+poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
@@ -131,7 +131,7 @@ proptest! {
     #[test]
     fn a_log_that_is_repaired_from_the_records_leads_to_the_state_before_the_damage(
         txns in proptest::collection::vec((any::<bool>(), proptest::collection::vec(op(), 1..6)), 4..30),
-        saved in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), from_zero: bool,
+        saved in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), from_zero in any::<bool>(),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let of = |store: &Store| {
