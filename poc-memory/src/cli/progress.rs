@@ -22,13 +22,18 @@ impl Bar {
         if !self.wanted {
             return;
         }
+        let of_part = || style(progress.total.is_some());
         // The bar has its message before it is drawn for the first time.
         let bar = self.bar.get_or_init(|| {
-            let bar = ProgressBar::no_length().with_style(style(progress.total.is_some()));
-            bar.with_message(progress.what.clone())
+            ProgressBar::no_length().with_style(of_part()).with_message(progress.what.clone())
         });
-        if let Some(total) = progress.total {
-            bar.set_length(total);
+        // A part may have a total although the one before had none, and the other way round.
+        if bar.length().is_some() != progress.total.is_some() {
+            bar.set_style(of_part());
+        }
+        match progress.total {
+            Some(total) => bar.set_length(total),
+            None => bar.unset_length(),
         }
         bar.set_message(progress.what.clone());
         bar.set_position(progress.done);

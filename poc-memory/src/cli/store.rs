@@ -50,7 +50,7 @@ impl LocalCommand for StoreInit {
         let settings = settings(context, self.log, self.name)?;
         if settings.log.is_empty() {
             return Err(Error::invalid("no database is named")
-                .hint("give `--log postgres://USER@HOST:PORT/DATABASE`, or set `log` in `[store]`")
+                .hint("give `--log postgres://USER@HOST:PORT/DATABASE`, or set `store.log` in config.toml")
                 .field("log"));
         }
         let located = |error| match is_of_file {

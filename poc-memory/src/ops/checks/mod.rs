@@ -94,6 +94,8 @@ impl CheckResult {
     pub(crate) fn lines(results: &[CheckResult]) -> String {
         let mut text = String::new();
         for CheckResult { check, state, message, hint } in results {
+            // A message about a pipeline marks the error on further lines.
+            let message = message.replace('\n', &format!("\n{:<18} ", ""));
             text.push_str(&format!("{:<8} {check:<9} {message}\n", state.name()));
             if let Some(hint) = hint {
                 text.push_str(&format!("{:<18} hint: {hint}\n", ""));
