@@ -45,9 +45,13 @@ fn problems_are_reported_with_a_remedy() {
     let report = world.json_with_status(&["doctor"], 1);
     let [first, second] = &found(&report, "settings")[..] else { panic!("{report}") };
     assert!(first.contains("unknown key `k2`") && second.contains("tpye"), "{report}");
-    world.write("config.toml", "[text]\nk2 = 1\nb = 2\n");
     let refused = world.json_with_status(&["stats"], 78)["error"].clone();
-    assert_eq!((&refused["at"]["line"], &refused["others"][0]["at"]["line"]), (&2.into(), &3.into()));
+    assert!(refused["others"][0]["message"].as_str().unwrap().contains("tpye"), "{refused}");
+    world.write("config.toml", "[text]\nlanguage = \"klingon\"\nb = 2\n");
+    for command in [&["stats"][..], &["config", "show"][..], &["config", "get", "text.b"][..]] {
+        let refused = world.json_with_status(command, 78)["error"].clone();
+        assert_eq!((&refused["at"]["line"], &refused["others"][0]["at"]["line"]), (&2.into(), &3.into()));
+    }
     world.write("config.toml", "[rerank]\nmodel = \"/nowhere/model\"\n");
     let report = world.json_with_status(&["doctor"], 1);
     let [line] = &found(&report, "reranker")[..] else { panic!("{report}") };

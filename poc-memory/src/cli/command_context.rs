@@ -1,5 +1,6 @@
 //! One run of the program: its global options and the paths of its profile.
 
+use super::doctor;
 use super::globals::Globals;
 use super::output;
 use crate::dispatch;
@@ -49,8 +50,17 @@ impl CommandContext {
     }
 
     /// The settings.
+    ///
+    /// # Errors
+    /// All mistakes. Errors in pipelines are only reported together with other mistakes, because they matter only to
+    /// commands that use these pipelines.
     pub(super) fn config(&self) -> Result<Config> {
-        dispatch::load_settings(&self.paths.config_file())
+        let mut read = dispatch::load_settings_with_mistakes(&self.paths.config_file())?;
+        if !read.mistakes.is_empty() {
+            let problems = doctor::problems_besides_mistakes(&read);
+            read.mistakes.extend(problems);
+        }
+        read.into_result()
     }
 }
 

@@ -40,9 +40,10 @@ impl LocalCommand for ConfigShow {
     fn run(self, context: &CommandContext) -> Result<ConfigShowOutput> {
         context.paths.must_exist()?;
         let file = context.paths.config_file();
+        // Finds more mistakes than `poc_config::settings`.
+        let config = context.config()?;
         let mut settings = poc_config::settings(&file)?;
         settings.retain(|setting| !self.changed || setting.origin != poc_config::DEFAULT_ORIGIN);
-        let config = context.config()?;
         let problems = super::doctor::problems(&config);
         // The settings are shown even if the daemon cannot be reached.
         let running = daemon_client::connect_with_status(&context.paths, Some(&config)).ok().flatten();
@@ -81,6 +82,8 @@ impl LocalCommand for ConfigGet {
 
     fn run(self, context: &CommandContext) -> Result<Setting> {
         context.paths.must_exist()?;
+        // Finds more mistakes than `poc_config::settings`.
+        context.config()?;
         find(poc_config::settings(&context.paths.config_file())?, &self.key)
     }
 
