@@ -101,8 +101,13 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
                 Err(_) => None,
             };
             let Some(id) = id else {
-                let hint = unknown.hint.as_ref().map_or_else(String::new, |hint| format!("{hint}; "));
-                return Err(unknown.hint(format!("{hint}use the id to see the history of a deleted note")));
+                let of_deleted = "the history of a deleted note is found by its id";
+                let hint = match unknown.hint.as_deref() {
+                    Some(hint) if hint.ends_with('?') => format!("{hint} Otherwise, {of_deleted}"),
+                    Some(hint) => format!("{hint}; {of_deleted}"),
+                    None => of_deleted.to_owned(),
+                };
+                return Err(unknown.hint(hint));
             };
             let changes = memory.store.history(id)?;
             match changes.last().map(|change| &change.kind) {

@@ -519,6 +519,15 @@ fn an_unknown_name_gets_a_suggestion() {
     not_found: there is no note `what's this`
     `poc-memory search 'what'\''s this'` looks for it
     ");
+    memory.note("people/anna-berger", "two");
+    insta::assert_snapshot!(describe(memory.find("Ana Berger").unwrap_err()), @r"
+    not_found: there is no note `Ana Berger`
+    did you mean `anna-berger`?
+    ");
+    insta::assert_snapshot!(describe(memory.find("people/jonas-keller").unwrap_err()), @r"
+    not_found: there is no note `people/jonas-keller`
+    `poc-memory search people/jonas-keller` looks for it
+    ");
     let id = memory.find("journal-replay").unwrap().id;
     assert_eq!(memory.find(&id.to_string()).unwrap().id, id);
 }

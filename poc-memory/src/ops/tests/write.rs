@@ -79,7 +79,7 @@ fn ops_that_write_have_text_answers() {
       2026-11-21 09:00:00Z  v2  deleted by manual (delete, change 13)
     $ history quantum
     not_found: `node`: there is no note `quantum`
-    `poc-memory search quantum` looks for it; use the id to see the history of a deleted note
+    `poc-memory search quantum` looks for it; the history of a deleted note is found by its id
     $ get jurnal
     not_found: `node`: there is no note `jurnal`
     did you mean `journal`?
