@@ -184,12 +184,14 @@ fn session(world: &World) {
     for (tool, arguments) in [("memory_forget_all", json!({})), ("memory_delete", json!({"node": "x"}))] {
         let answer = assistant.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("; the tools are `memory_search`, "), "{answer}");
     }
-    let misspelt = assistant.ask("tools/call", json!({"name": "memory_serch", "arguments": {"text": "x"}}));
-    assert_eq!(
-        misspelt["error"]["message"], "there is no tool `memory_serch`; did you mean `memory_search`?",
-        "{misspelt}"
-    );
+    for (wrong, right) in [("memory_serch", "memory_search"), ("memory_insert", "memory_remember")] {
+        let answer = assistant.ask("tools/call", json!({"name": wrong, "arguments": {}}));
+        let expected = format!("there is no tool `{wrong}`; did you mean `{right}`?");
+        assert_eq!(answer["error"]["message"], expected, "{answer}");
+    }
     // A call may name the change that it waits for. Without a shared log, no later change can come.
     let mut search = json!({"name": "memory_search", "arguments": {"text": "journal"}});
     for (seq, code) in [(json!(1), None), (json!(1_000_000), Some("unavailable"))] {

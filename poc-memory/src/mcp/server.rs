@@ -45,10 +45,19 @@ fn instructions(tools: &[OfferedTool]) -> String {
     text
 }
 
-/// The message that a tool does not exist, with the most similar one or all that do.
+/// The part of a tool's name that tells it from the other tools of a server.
+fn own_part(name: &str) -> &str {
+    name.split_once('_').map_or(name, |(_, own)| own)
+}
+
+/// The message that a tool does not exist, with the tool that runs the op of this name, the most similar tool, or all.
 fn no_tool(name: &str, offered: &[OfferedTool]) -> String {
     let names = || offered.iter().map(|tool| &*tool.name);
-    match similar::closest(name, names()) {
+    let similar = || {
+        let near = similar::closest(own_part(name), names().map(own_part))?;
+        names().find(|name| own_part(name) == near)
+    };
+    match tools::running(offered, own_part(name)).or_else(similar) {
         Some(near) => format!("there is no tool `{name}`; did you mean `{near}`?"),
         None => {
             let all: Vec<String> = names().map(|name| format!("`{name}`")).collect();
