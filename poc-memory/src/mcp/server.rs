@@ -53,11 +53,11 @@ fn own_part(name: &str) -> &str {
 /// The message that a tool does not exist, with the tool that runs the op of this name, the most similar tool, or all.
 fn no_tool(name: &str, offered: &[OfferedTool]) -> String {
     let names = || offered.iter().map(|tool| &*tool.name);
-    let similar = || {
+    let nearest = || {
         let near = similar::closest(own_part(name), names().map(own_part))?;
         names().find(|name| own_part(name) == near)
     };
-    match tools::running(offered, own_part(name)).or_else(similar) {
+    match tools::running(offered, own_part(name)).or_else(nearest) {
         Some(near) => format!("there is no tool `{name}`; did you mean `{near}`?"),
         None => {
             let all: Vec<String> = names().map(|name| format!("`{name}`")).collect();

@@ -215,8 +215,13 @@ pub(crate) fn model(name: &str, config: &Config) -> Option<FileDiagnostic> {
     let diagnostic = FileDiagnostic::new(format!("unknown model `{name}`"));
     Some(match similar::closest(name, config.models.keys().map(String::as_str)) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint(format!(
-            "add a section `[models.{name}]` to config.toml; a daemon reads it when it starts"
-        )),
+        None => {
+            let known: Vec<String> = config.models.keys().map(|known| format!("`{known}`")).collect();
+            diagnostic.hint(format!(
+                "the models are {}; to add one, write a section `[models.{name}]` in config.toml and restart the \
+                 daemon",
+                known.join(", ")
+            ))
+        }
     })
 }

@@ -234,7 +234,7 @@ fn add_judgments(
         let [asked, document, grade] = cells.as_slice() else {
             let columns = plural(cells.len() as u64, "column");
             return Err(line_error(file, number, format!("the line has {columns}"))
-                .hint("write question, document and grade, separated by tabs"));
+                .hint("write question, document and 1, separated by tabs; 0 for an irrelevant document"));
         };
         // Some tools write a header line.
         if number == 1 && grade.parse::<f64>().is_err() && !indexes.contains_key(*asked) {

@@ -71,7 +71,7 @@ fn errors_name_file_and_line() {
     /queries.jsonl:3: the question `q3` has no `text` (write the question as `text`)
     /queries.jsonl:3: no document belongs to the group `c` (use the `meta.group` of documents in `docs.jsonl`)
     /queries.jsonl:3: the question `q3` has no group, and every document has one (add `"meta": {"group": …}`)
-    /qrels.tsv:5: the line has 2 columns (write question, document and grade, separated by tabs)
+    /qrels.tsv:5: the line has 2 columns (write question, document and 1, separated by tabs; 0 for an irrelevant document)
     /qrels.tsv:5: the grade `many` is not a number of at least 0 (write 1 for relevant and 0 for irrelevant; greater numbers are more relevant)
     /qrels.tsv:5: there is no question `q9` (the first column is the `id` of a line in `queries.jsonl`)
     /qrels.tsv:5: there is no document `d9` (the second column is the `id` of a line in `docs.jsonl`)
