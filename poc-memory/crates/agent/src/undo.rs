@@ -84,7 +84,7 @@ fn undo_selected(
             if kept > 0 || items.is_empty() {
                 let were = if kept == 1 { "was" } else { "were" };
                 let refused = (kept > 0).then(|| format!("{kept} of them {were} replayed again since"));
-                let summary = format!("replay {}", plural(replays.len() as u64, "note"));
+                let summary = format!("replay of {}", plural(replays.len() as u64, "note"));
                 items.push(UndoItem { summary, refused });
             }
             row.replays = WriteRange::default();

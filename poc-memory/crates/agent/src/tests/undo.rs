@@ -361,7 +361,7 @@ fn a_run_that_only_replayed_can_be_undone() {
     let run = world.run(&definition, &nothing());
     assert_ne!(world.graph(), before);
     let UndoReport { seq, items } = undo(&world.memory, &run, &[]).unwrap();
-    assert_eq!(items, [UndoItem { summary: "replay 3 notes".into(), refused: None }]);
+    assert_eq!(items, [UndoItem { summary: "replay of 3 notes".into(), refused: None }]);
     assert_eq!(seq, None, "it cannot be undone");
     assert_eq!(world.graph(), before);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
@@ -394,7 +394,7 @@ fn replays_are_undone_without_proposals_that_were_approved_later() {
     assert!(run.has_replayed(), "{run:?}");
     approve(&world.memory, run.id, &[]).unwrap();
     let items = undo_change(&world.memory, run.seq.unwrap()).unwrap().items;
-    assert_eq!(items, [UndoItem { summary: "replay 3 notes".into(), refused: None }]);
+    assert_eq!(items, [UndoItem { summary: "replay of 3 notes".into(), refused: None }]);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert!(!row.has_replayed() && row.applied_actions().all(|action| !action.is_undone()), "{row:?}");
     assert_eq!(row.applied_actions().count(), 1);
