@@ -112,6 +112,16 @@ fn a_misspelt_keyword_in_a_pipeline_is_named() {
 }
 
 #[test]
+fn a_filter_for_an_exact_age_is_named() {
+    let world = world();
+    let degraded = |command: &[&str]| world.json(command)["degraded"].clone();
+    let problem = json!(["`age:7d` keeps only notes of exactly this age; did you mean `age:<7d`?"]);
+    assert_eq!(degraded(&["search", "-p", "age:=7d"]), problem);
+    assert_eq!(degraded(&["pipeline", "explain", "all | age:7d"]), problem);
+    assert_eq!(degraded(&["search", "-p", "age:<7d | !created:7d | weight:1"]), json!([]));
+}
+
+#[test]
 fn a_misspelt_agent_in_a_pipeline_is_named() {
     let world = world();
     let degraded = |command: &[&str]| world.json(command)["degraded"].clone();

@@ -42,6 +42,7 @@ pub mod min_seq;
 mod night;
 mod page;
 mod pipeline;
+mod pipeline_ages;
 mod pipeline_agents;
 mod pipeline_keywords;
 mod principal;

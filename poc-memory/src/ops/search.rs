@@ -5,7 +5,9 @@ use super::hit::{DETAIL_INDENT, DerivedNote, NoteRow, is_zero, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
-use super::{Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents, pipeline_keywords};
+use super::{
+    Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents, pipeline_ages, pipeline_keywords,
+};
 use poc_config::SearchConfig;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -285,6 +287,7 @@ impl Op for Search {
                 .chain(explanation.reused.clone())
                 .chain(misspelt)
                 .chain(pipeline_keywords::problems(&snapshot, &pipeline))
+                .chain(pipeline_ages::problems(&pipeline))
                 .collect(),
             explain: self.explain.then_some(explanation),
             sorted_by: pipeline.sorted_by(),

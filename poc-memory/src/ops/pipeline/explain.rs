@@ -1,6 +1,6 @@
 //! `pipeline explain`
 
-use crate::ops::{Access, Ctx, Op, Terminal, argument, pipeline_agents, pipeline_keywords};
+use crate::ops::{Access, Ctx, Op, Terminal, argument, pipeline_agents, pipeline_ages, pipeline_keywords};
 use poc_graph::error::Result;
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
@@ -74,6 +74,7 @@ impl Op for PipelineExplain {
             .flat_map(|pipeline| {
                 let mut misspelt = pipeline_agents::problems(ctx, snapshot.view(), pipeline);
                 misspelt.extend(pipeline_keywords::problems(&snapshot, pipeline));
+                misspelt.extend(pipeline_ages::problems(pipeline));
                 misspelt
             })
             .collect();

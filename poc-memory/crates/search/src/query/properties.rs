@@ -4,7 +4,7 @@ use super::ast::{Pipeline, StageCall};
 use super::field::{Unit, sorted_by};
 use super::stage;
 use super::stage::definition::{Cost, NewNode, StageImplementation, StageKind};
-use super::value::Quantity;
+use super::value::{Quantity, Relation};
 use poc_graph::time::Span;
 use std::fmt::Write;
 
@@ -41,6 +41,18 @@ impl Pipeline {
     /// The ages with which its filters compare the times of notes.
     pub fn note_ages(&self) -> impl Iterator<Item = Span> {
         self.calls.iter().filter_map(note_age)
+    }
+
+    /// Its filters that keep only notes of exactly one age, such as `age:7d`, as text. Ages are exact to the millisecond,
+    /// so hardly a note passes one.
+    pub fn exact_ages(&self) -> impl Iterator<Item = String> {
+        let is_exact = |call: &&StageCall| {
+            let compare = call.arguments.compare("CMP");
+            !call.negated
+                && note_age(call).is_some()
+                && compare.is_ok_and(|compare| compare.relation == Relation::Equal)
+        };
+        self.calls.iter().filter(is_exact).map(ToString::to_string)
     }
 
     /// Whether the passing of time can change its result although no visit reaches one of
