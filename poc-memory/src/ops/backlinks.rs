@@ -1,8 +1,9 @@
 //! `backlinks`
 
 use super::hit::{NoteRow, is_zero};
-use super::text::{day, left_out, one_line, table};
-use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
+use super::terminal::{Emphasis, StyledText, Terminal};
+use super::text::{day, left_out, one_line};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, Ix, NodeId, cancellation};
 use poc_notes::ReadSnapshot;
@@ -127,7 +128,7 @@ impl Op for Backlinks {
         })
     }
 
-    fn show(output: &BacklinksOutput, _: &Terminal) -> String {
+    fn show(output: &BacklinksOutput, terminal: &Terminal) -> StyledText {
         let row = |Backlink { note, by, reasons }: &Backlink| {
             let reasons =
                 if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
@@ -138,11 +139,14 @@ impl Op for Backlinks {
                 one_line(&note.title),
             ]
         };
-        let mut text = table(&output.backlinks.iter().map(row).collect::<Vec<_>>());
+        let rows: Vec<Vec<String>> = output.backlinks.iter().map(row).collect();
+        let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::Faint, Emphasis::None];
+        let mut text = StyledText::default();
+        text.push_table(terminal, &columns, &rows, |_| None);
         if output.backlinks.is_empty() {
-            text.push_str(&format!("no note leads to `{}`\n", output.key));
+            text.push(format!("no note leads to `{}`\n", output.key));
         }
-        text.push_str(&left_out(output.backlinks.len(), output.left_out, "more note", LIMIT));
+        text.push(left_out(output.backlinks.len(), output.left_out, "more note", LIMIT));
         text
     }
 }

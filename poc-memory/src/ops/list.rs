@@ -1,8 +1,9 @@
 //! `list`
 
 use super::hit::{NoteRow, is_zero};
-use super::text::{day, left_out, one_line, table};
-use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
+use super::terminal::{Emphasis, StyledText, Terminal};
+use super::text::{day, left_out, one_line};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::{Ix, cancellation};
 use poc_notes::answer_status::{self, AsOf};
@@ -98,15 +99,18 @@ impl Op for List {
         })
     }
 
-    fn show(output: &ListOutput, _: &Terminal) -> String {
+    fn show(output: &ListOutput, terminal: &Terminal) -> StyledText {
         let row = |note: &NoteRow| {
             vec![day(note.date), note.key.clone(), note.node_type.clone(), one_line(&note.title)]
         };
-        let mut text = table(&output.notes.iter().map(row).collect::<Vec<_>>());
+        let rows: Vec<Vec<String>> = output.notes.iter().map(row).collect();
+        let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::Faint, Emphasis::None];
+        let mut text = StyledText::default();
+        text.push_table(terminal, &columns, &rows, |_| None);
         if output.notes.is_empty() {
-            text.push_str("no notes\n");
+            text.push("no notes\n");
         }
-        text.push_str(&left_out(output.notes.len(), output.left_out, "more note", LIMIT));
+        text.push(left_out(output.notes.len(), output.left_out, "more note", LIMIT));
         text
     }
 }

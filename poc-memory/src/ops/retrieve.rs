@@ -4,7 +4,7 @@ use super::argument::{self, TextArgument};
 use super::hit::{DETAIL_INDENT, DerivedNote, NoteRow, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::one_line;
+use super::text::{COLUMN_GAP, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId, View};
@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr as _;
 
 /// Find notes by meaning and by words, best first, including notes that the best ones mention or are linked
 /// to. Each hit shows which lists ranked it and what each signal adds to its score.
@@ -212,24 +213,28 @@ pub(super) fn rows(
     hits.into_iter().map(row).collect()
 }
 
-/// Adds hits as text for a person.
+/// Maximum number of columns that a title leaves to the other cells of its row. A longer row is cut at its end instead.
+const MAX_BESIDE_TITLE: usize = 56;
+
+/// Adds hits as text for a person. Titles are cut so that the rows fit the terminal.
 pub(super) fn push_lines(text: &mut StyledText, terminal: &Terminal, found: &[RetrieveRow]) {
     // Scores of rank fusion are small and close together.
     let digits = if found.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
-    let rows: Vec<Vec<String>> = found
-        .iter()
-        .map(|hit| {
-            let likelihood = hit.likelihood.map(|likelihood| format!("likelihood {likelihood:.3}"));
-            let ranks = hit.ranks.iter().map(|(list, rank)| format!("{list} {rank}"));
-            let ranks: Vec<String> = likelihood.into_iter().chain(ranks).collect();
-            vec![
-                format!("{:>7.digits$}", hit.score),
-                hit.note.key.clone(),
-                one_line(&hit.note.title),
-                ranks.join(", "),
-            ]
-        })
-        .collect();
+    let score = |hit: &RetrieveRow| format!("{:>7.digits$}", hit.score);
+    let ranks = |hit: &RetrieveRow| {
+        let likelihood = hit.likelihood.map(|likelihood| format!("likelihood {likelihood:.3}"));
+        let ranks = hit.ranks.iter().map(|(list, rank)| format!("{list} {rank}"));
+        likelihood.into_iter().chain(ranks).collect::<Vec<_>>().join(", ")
+    };
+    let widest = |width: &dyn Fn(&RetrieveRow) -> usize| found.iter().map(width).max().unwrap_or(0);
+    let beside_title = widest(&|hit| score(hit).width())
+        + widest(&|hit| hit.note.key.width())
+        + widest(&|hit| ranks(hit).width())
+        + 3 * COLUMN_GAP;
+    let title =
+        |hit: &RetrieveRow| terminal.cut(&one_line(&hit.note.title), beside_title.min(MAX_BESIDE_TITLE));
+    let row = |hit: &RetrieveRow| vec![score(hit), hit.note.key.clone(), title(hit), ranks(hit)];
+    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
     // A hit may lack a nearest passage.
     let is_explained = found.iter().any(|hit| hit.nearest.is_some());
     let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::None, Emphasis::Faint];

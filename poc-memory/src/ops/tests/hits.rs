@@ -33,6 +33,21 @@ fn every_hit_has_a_snippet_a_date_and_a_type() {
 }
 
 #[test]
+fn rows_fit_the_terminal() {
+    let memory = filled();
+    let title = "The journal is written before the pages, and recovery reads it after a crash";
+    json(&memory, &format!("insert --key long -t '{title}' -b 'A journal.'"));
+    json(&memory, "link long btree");
+    let terminal = Terminal { columns: Some(60), ..Terminal::default() };
+    for line in ["retrieve journal", "list", "backlinks btree"] {
+        let (op, answer) = call(&memory, line).unwrap();
+        let shown = (op.decode)(&answer).unwrap().show(&terminal).to_string();
+        assert!(shown.contains('…'), "{line}: {shown}");
+        assert!(shown.lines().all(|row| row.chars().count() <= 60), "{line}: {shown}");
+    }
+}
+
+#[test]
 fn a_certain_match_has_the_fields_of_a_hit() {
     let memory = filled();
     let answer = json(&memory, "query 'B-tree splits'");
