@@ -7,6 +7,7 @@ use crate::run::{RunOptions, Trigger, run};
 use poc_graph::EdgeKind;
 use poc_notes::derivation;
 use poc_store::Transaction;
+use std::collections::HashSet;
 
 const POLICY: &str = "A failed request is repeated three times. The pause doubles after every attempt, from one second \
     on. After the third failure the request is reported to the operator on duty.";
@@ -49,6 +50,28 @@ fn a_new_copy_of_a_visited_note_is_shown_beside_it() {
     // After an edit, only the edited note and its partners are shown.
     world.clock.advance(poc_graph::time::Span::HOUR);
     super::world::edit(&world.memory, "lunch", "Soup was served at one, and nobody wanted dessert.");
+    assert_eq!(separate(&world).status, Status::Skipped);
+}
+
+/// The notes of a batch have pairs with notes of later batches. They must not fill every batch.
+#[test]
+fn each_copy_of_a_large_group_is_read_in_some_batch() {
+    const COPIES: usize = 30;
+    let world = World::new();
+    for copy in 0..COPIES {
+        world.draft(draft(&format!("retry-policy-{copy}"), &format!("{POLICY} Copy {copy}.")));
+    }
+    let mut read = HashSet::new();
+    for _ in 0..COPIES {
+        let run = separate(&world);
+        if run.status == Status::Skipped {
+            break;
+        }
+        let before = read.len();
+        read.extend(run.visited);
+        assert!(read.len() > before, "a batch has only notes that were read before: {read:?}");
+    }
+    assert_eq!(read.len(), COPIES);
     assert_eq!(separate(&world).status, Status::Skipped);
 }
 

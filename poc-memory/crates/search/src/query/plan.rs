@@ -14,7 +14,7 @@ use super::stage_error::StageError;
 use super::top;
 use poc_graph::error::Result;
 use poc_graph::{Ix, cancellation};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::time::{Duration, Instant};
 
 impl Pipeline {
@@ -246,7 +246,9 @@ fn needed_by_cuts(later: &[StageCall], len: usize) -> usize {
 }
 
 /// Keeps the nodes that pass a filter for unvisited nodes. If only one member of a pair passes, keeps both members: a
-/// new copy of a note can only be recognised beside the note.
+/// new copy of a note can only be recognised beside the note. The other member directly follows the first node that
+/// passes and is paired with it. A cut would otherwise keep the same visited nodes each time, and an agent would never
+/// get to the others.
 fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: &mut ResultSet) {
     let mut passing = set.items.clone();
     filter.retain(&mut passing, wanted);
@@ -256,8 +258,24 @@ fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: 
         let is_complete = is_member.contains(&pair.a) && is_member.contains(&pair.b);
         is_complete && (passing.contains(&pair.a) || passing.contains(&pair.b))
     });
-    let paired: FxHashSet<Ix> = set.pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
-    set.items.retain(|item| passing.contains(&item.ix) || paired.contains(&item.ix));
+    // The visited partners of each passing node, the most similar one first.
+    let mut partners: FxHashMap<Ix, Vec<Ix>> = FxHashMap::default();
+    for pair in &set.pairs {
+        for (one, other) in [(pair.a, pair.b), (pair.b, pair.a)] {
+            if passing.contains(&one) && !passing.contains(&other) {
+                partners.entry(one).or_default().push(other);
+            }
+        }
+    }
+    let by_ix: FxHashMap<Ix, ScoredNode> = set.items.iter().map(|item| (item.ix, *item)).collect();
+    let mut placed: FxHashSet<Ix> = FxHashSet::default();
+    let mut items = Vec::with_capacity(set.items.len());
+    for item in set.items.iter().filter(|item| passing.contains(&item.ix)) {
+        items.push(*item);
+        let new = partners.get(&item.ix).into_iter().flatten().filter(|&&ix| placed.insert(ix));
+        items.extend(new.filter_map(|ix| by_ix.get(ix).copied()));
+    }
+    set.items = items;
 }
 
 /// Drops the pairs with a member that is no longer in the set.
