@@ -205,11 +205,12 @@ impl RejectedProposals {
         Ok(rejected)
     }
 
-    /// The run that proposed the same action, and when it ended. Links are the same in either direction and with any
-    /// strength.
+    /// The newest run that proposed the same action, and when it ended. Links are the same in either direction and
+    /// with any strength.
     fn find(&self, summary: &str, action: &PermittedAction) -> Option<(RunId, Timestamp)> {
-        let of_link = |ends: LinkEnds| self.by_link.get(&ends).or_else(|| self.by_link.get(&ends.reversed()));
-        self.by_summary.get(summary).or_else(|| action.link().and_then(of_link)).copied()
+        let both = action.link().map(|ends| [ends, ends.reversed()]);
+        let of_link = both.into_iter().flatten().filter_map(|ends| self.by_link.get(&ends));
+        of_link.chain(self.by_summary.get(summary)).max_by_key(|(_, ended)| *ended).copied()
     }
 }
 
@@ -337,10 +338,10 @@ impl ReplyApplication<'_> {
         Ok(row)
     }
 
-    /// Marks stale notes of this agent as active again if the prompt showed them with the current text of
-    /// their sources and the reply did not replace them. A note stays as it
-    /// is if a limit cut its replacement off, or if its replacement waits for approval, also since an earlier run: a
-    /// change of its state would make the proposal outdated.
+    /// Marks stale notes of this agent as active again if the prompt showed them with the current text of their sources
+    /// and the reply did not replace them. A note stays as it is if a limit cut its replacement off, or if its
+    /// replacement waits for approval, also since an earlier run: a change of its state would make the proposal
+    /// outdated.
     fn confirm_derived(&self, tx: &mut Transaction<'_>, plan: &[PlannedAction]) -> Result<()> {
         let own = self.definition.provenance();
         let mut replaced: HashSet<NodeId> =

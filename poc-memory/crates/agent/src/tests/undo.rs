@@ -240,6 +240,22 @@ fn a_link_that_was_rejected_is_not_proposed_again_after_a_note_was_renamed() {
     assert_eq!(again.actions[0].state, ledger::ActionState::Proposed, "{:?}", outcomes(&again));
 }
 
+#[test]
+fn the_newest_rejection_of_a_link_counts() {
+    let (world, mut definition) = world(2);
+    definition.execution.replay = false;
+    definition.mode = Mode::Propose;
+    let first = link(&world, &definition, "note-0", "note-1");
+    reject(&world.memory, first.id, &[], "").unwrap();
+    world.clock.advance(Span::HOUR);
+    world.edit("note-1", "Note 1 of the b-tree, its siblings and its pages.");
+    let second = link(&world, &definition, "note-1", "note-0");
+    assert_eq!(second.actions[0].state, ledger::ActionState::Proposed, "{:?}", outcomes(&second));
+    reject(&world.memory, second.id, &[], "").unwrap();
+    let refused = outcomes(&link(&world, &definition, "note-0", "note-1"));
+    assert!(refused[0].ends_with(": rejected-before"), "{refused:?}");
+}
+
 /// Gives another key to the note to which the first action of a run links.
 fn rename_target(world: &World, run: &Run, key: &str) {
     let id = run.link(0).unwrap().to;
