@@ -1,8 +1,9 @@
-//! Ages with which a pipeline compares exactly.
+//! Warns of filters that keep only notes of exactly one age.
 
 use poc_search::query::Pipeline;
 
-/// The problems of a pipeline with a filter such as `age:7d`, which hardly a note passes: a comparison is meant.
+/// The problems of a pipeline with a filter such as `age:7d`. Hardly any note passes it, so a comparison such as
+/// `age:<7d` is probably meant.
 pub(super) fn problems(pipeline: &Pipeline) -> Vec<String> {
     let problem = |stage: String| {
         let (word, age) = stage.split_once(':')?;

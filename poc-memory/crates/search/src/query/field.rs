@@ -117,7 +117,7 @@ pub const FIELDS: &[Field] = &[
         word: "age",
         unit: Unit::Instant,
         doc: "The time since the last change",
-        more: "Ages are exact to the millisecond, so `age:7d` matches almost nothing; write `age:>=7d`.",
+        more: "Ages are exact to the millisecond, so `age:7d` matches almost nothing; write `age:<7d` or `age:>=7d`.",
         filter: Some(Example { pipeline: "age:<2d", output: &["lsm-tree", "day#2026-11-21"] }),
         sort: None,
         is_text_len: false,

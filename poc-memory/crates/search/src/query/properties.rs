@@ -44,7 +44,7 @@ impl Pipeline {
     }
 
     /// Its filters that keep only notes of exactly one age, such as `age:7d`, as text. Ages are exact to the millisecond,
-    /// so hardly a note passes one.
+    /// so hardly any note passes such a filter.
     pub fn exact_ages(&self) -> impl Iterator<Item = String> {
         let is_exact = |call: &&StageCall| {
             let compare = call.arguments.compare("CMP");
