@@ -84,9 +84,9 @@ impl LocalCommand for Restore {
         let point = match self.to {
             None => RestorePoint::Newest,
             Some(HistoryPoint::Change(seq)) => RestorePoint::Seq(seq),
-            Some(HistoryPoint::Time(moment)) => {
+            Some(HistoryPoint::Time(time)) => {
                 let now = SystemClock.now();
-                RestorePoint::Within { first: moment.resolve(now), last: moment.resolve_end(now) }
+                RestorePoint::Within { first: time.resolve(now), last: time.resolve_end(now) }
             }
         };
         let bar = progress::Bar::new(&context.globals);

@@ -161,7 +161,7 @@ impl Op for Changes {
         };
         let runs = latest.iter().filter_map(|change| change.cause.run).collect();
         let agents = ledger::agents_of(ctx.memory, &runs)?;
-        let freshness = answer_status::of(ctx.memory, &ctx.memory.store.view());
+        let status = answer_status::of(ctx.memory, &ctx.memory.store.view());
         let row = |change: RecentChange| {
             cancellation::check()?;
             let agent = change.cause.run.and_then(|run| agents.get(&run)).cloned();
@@ -171,9 +171,9 @@ impl Op for Changes {
             changes: latest.into_iter().map(row).collect::<Result<_>>()?,
             since,
             history_since: ctx.memory.store.history_base().map(|base| base.at),
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
         })
     }
 

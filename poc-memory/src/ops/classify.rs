@@ -54,12 +54,12 @@ impl Op for Classify {
         let text = self.text.question(&ctx.memory.config.search)?;
         let view = memory.store.view();
         let counts = classify::classify(memory, &view, text, ctx.visibility(self.quarantined))?;
-        let freshness = answer_status::of(memory, &view);
+        let status = answer_status::of(memory, &view);
         Ok(ClassifyOutput {
             keywords: counts.into_iter().map(|(keyword, count)| KeywordCount { keyword, count }).collect(),
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
         })
     }
 

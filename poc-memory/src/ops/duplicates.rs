@@ -87,13 +87,13 @@ impl Op for Duplicates {
         let mut found = duplicates::find(ctx.memory, &view, ctx.visibility(self.quarantined), min)?;
         let left_out = found.len().saturating_sub(limit);
         found.truncate(limit);
-        let freshness = answer_status::of(ctx.memory, &view);
+        let status = answer_status::of(ctx.memory, &view);
         Ok(DuplicatesOutput {
             pairs: found.into_iter().map(|pair| described(ctx, &view, pair)).collect::<Result<_>>()?,
             left_out,
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
         })
     }
 

@@ -111,7 +111,7 @@ impl Op for Explore {
         let view = memory.store.view();
         let seen = view.visible_filter(ctx.visibility(self.quarantined));
         let found = explore::explore(&query, &*memory.vectors, &view, config, &seen)?;
-        let freshness = answer_status::of(memory, &view);
+        let status = answer_status::of(memory, &view);
         let visited = |node: explore::ExploredNode| {
             let ix = view.find(node.id).ok_or_else(missing_note)?;
             Ok(ExploreNode {
@@ -133,9 +133,9 @@ impl Op for Explore {
                     strength,
                 })
                 .collect(),
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
         })
     }
 

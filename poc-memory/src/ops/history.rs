@@ -105,12 +105,12 @@ impl Op for HistoryRequest {
         edges.retain(|kind, _| {
             !kind.is_associative() && !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
         });
-        let freshness = answer_status::of(ctx.memory, &ctx.memory.store.view());
+        let status = answer_status::of(ctx.memory, &ctx.memory.store.view());
         Ok(HistoryOutput {
             history_since: ctx.memory.store.history_base().map(|base| base.at),
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
             edges,
             id: history.id,
             key: history.key,

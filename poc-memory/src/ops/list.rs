@@ -89,13 +89,13 @@ impl Op for List {
             let node = view.id(ix).map(|id| ctx.memory.store.node(id)).transpose()?.flatten();
             NoteRow::new(&view, ix, node.as_ref(), None, None)
         };
-        let freshness = answer_status::of(ctx.memory, &view);
+        let status = answer_status::of(ctx.memory, &view);
         Ok(ListOutput {
             notes: found.into_iter().map(note).collect::<Result<_>>()?,
             left_out,
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
         })
     }
 

@@ -113,7 +113,7 @@ impl Op for Query {
             true => query_gate::thresholds(memory, known.gate)?,
             false => BTreeMap::new(),
         };
-        let mut freshness = answer_status::of(memory, &view);
+        let mut status = answer_status::of(memory, &view);
         let fallback = match known.verdict {
             Verdict::Miss if !self.signals_only => retrieve::rows(ctx, &view, known.found, text, false)?,
             _ => Vec::new(),
@@ -126,7 +126,7 @@ impl Op for Query {
         if let (Verdict::Strong, Some(node), true) = (known.verdict, &node, counts)
             && let Err(error) = query_gate::touch(memory, node.id, ctx.cause(Self::NAME))
         {
-            freshness.degraded.push(format!("the use of `{}` was not counted: {error}", node.key));
+            status.degraded.push(format!("the use of `{}` was not counted: {error}", node.key));
         }
         let hit = |node: &Node| {
             // A note stored since the view was taken is not in it.
@@ -148,9 +148,9 @@ impl Op for Query {
             unheld: known.unknown_names,
             missing: known.missing_subjects,
             fallback,
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
         })
     }
 

@@ -135,7 +135,7 @@ impl Op for Recall {
         let now = memory.now();
         let view = memory.store.view();
         let recalled = recall::recall(memory, &view, &options, now)?;
-        let freshness = answer_status::of(memory, &view);
+        let status = answer_status::of(memory, &view);
         let remembered = |hit: recall::RecallHit| {
             let ix = view.find(hit.id).ok_or_else(missing_note)?;
             // A note deleted since the view was taken has no text any more.
@@ -168,7 +168,7 @@ impl Op for Recall {
         };
         let results = recalled.hits.into_iter().map(remembered).collect::<Result<_>>()?;
         let learned = (!self.no_learn).then(|| recall::record(memory, ctx.actor.name(), &recalled.update));
-        Ok(answer(results, learned, freshness))
+        Ok(answer(results, learned, status))
     }
 
     fn show(output: &RecallOutput, _: &Terminal) -> String {
@@ -191,16 +191,16 @@ impl Op for Recall {
 fn answer(
     results: Vec<RecallRow>,
     learned: Option<Result<()>>,
-    freshness: answer_status::AnswerStatus,
+    status: answer_status::AnswerStatus,
 ) -> RecallOutput {
     let failed = learned.as_ref().and_then(|learned| learned.as_ref().err());
     RecallOutput {
         results,
         learned: matches!(learned, Some(Ok(()))),
         warning: failed.map(|error| format!("the memory has not learned from this: {}", error.line())),
-        as_of: freshness.as_of,
-        lag: freshness.lag,
-        degraded: freshness.degraded,
+        as_of: status.as_of,
+        lag: status.lag,
+        degraded: status.degraded,
     }
 }
 
@@ -221,14 +221,14 @@ mod tests {
     #[test]
     fn recall_answers_even_if_learning_fails() {
         let as_of = AsOf { seq: 1, at: Timestamp(0) };
-        let freshness = || answer_status::AnswerStatus { as_of, lag: 0, degraded: Vec::new() };
+        let status = || answer_status::AnswerStatus { as_of, lag: 0, degraded: Vec::new() };
         let full = Error::new(Code::ReadOnly, "the store accepts no writes: no space left on device");
-        let failed = answer(Vec::new(), Some(Err(full)), freshness());
+        let failed = answer(Vec::new(), Some(Err(full)), status());
         insta::assert_snapshot!(Recall::show(&failed, &Terminal::default()), @r"
         nothing found
         warning: the memory has not learned from this: the store accepts no writes: no space left on device
         ");
-        assert!(!failed.learned && !answer(Vec::new(), None, freshness()).learned);
-        assert!(answer(Vec::new(), Some(Ok(())), freshness()).learned);
+        assert!(!failed.learned && !answer(Vec::new(), None, status()).learned);
+        assert!(answer(Vec::new(), Some(Ok(())), status()).learned);
     }
 }

@@ -139,12 +139,12 @@ impl Op for Retrieve {
         let retriever = ctx.memory.retriever(&view).listing_derived(self.derived);
         let visibility = ctx.visibility(self.quarantined);
         let hits = rerank::find(ctx.memory, retriever, text, wanted, visibility)?.hits;
-        let freshness = answer_status::of(ctx.memory, &view);
+        let status = answer_status::of(ctx.memory, &view);
         Ok(RetrieveOutput {
             results: rows(ctx, &view, hits, text, self.explain)?,
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
         })
     }
 

@@ -117,9 +117,9 @@ impl Op for StatsRequest {
         let counted = stats::count(ctx.memory, &view)?;
         let tenants = counted.by_tenant.map(|tenants| largest(tenants, limit));
         let (by_tenant, more) = tenants.map_or((None, 0), |(tenants, more)| (Some(tenants), more));
-        let mut freshness = answer_status::of(ctx.memory, &view);
+        let mut status = answer_status::of(ctx.memory, &view);
         let backlog = backlog(ctx).unwrap_or_else(|error| {
-            freshness.degraded.push(format!("agents: {error}"));
+            status.degraded.push(format!("agents: {error}"));
             BTreeMap::new()
         });
         let start = self.since.map(|since| growth::start(since, ctx.memory.now())).transpose()?;
@@ -150,9 +150,9 @@ impl Op for StatsRequest {
             },
             backlog,
             graph: GraphShape::of(&view, &ctx.memory.config.structure.options()),
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
+            as_of: status.as_of,
+            lag: status.lag,
+            degraded: status.degraded,
         })
     }
 

@@ -65,14 +65,8 @@ impl Op for Tags {
         tags.sort_by(|a, b| Reverse(a.notes).cmp(&Reverse(b.notes)).then_with(|| a.keyword.cmp(&b.keyword)));
         let left_out = tags.len().saturating_sub(limit);
         tags.truncate(limit);
-        let freshness = answer_status::of(ctx.memory, &view);
-        Ok(TagsOutput {
-            tags,
-            left_out,
-            as_of: freshness.as_of,
-            lag: freshness.lag,
-            degraded: freshness.degraded,
-        })
+        let status = answer_status::of(ctx.memory, &view);
+        Ok(TagsOutput { tags, left_out, as_of: status.as_of, lag: status.lag, degraded: status.degraded })
     }
 
     fn show(output: &TagsOutput, _: &Terminal) -> String {

@@ -41,7 +41,7 @@ impl fmt::Display for HistoryPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HistoryPoint::Change(seq) => write!(f, "{seq}"),
-            HistoryPoint::Time(moment) => write!(f, "{moment}"),
+            HistoryPoint::Time(time) => write!(f, "{time}"),
         }
     }
 }

@@ -41,8 +41,8 @@ impl<'a> ReadSnapshot<'a> {
         let now = memory.now();
         let (state, now) = match point {
             None => (SnapshotSource::Newest(view), now),
-            Some(HistoryPoint::Time(moment)) => {
-                let at = moment.resolve_end(now);
+            Some(HistoryPoint::Time(time)) => {
+                let at = time.resolve_end(now);
                 (SnapshotSource::Past(memory.past(at)?), at)
             }
             Some(HistoryPoint::Change(seq)) => {
@@ -152,7 +152,7 @@ impl PastNames for ReadSnapshot<'_> {
         let state = match self.point {
             Some(HistoryPoint::Change(seq)) => format!("at change {seq}"),
             Some(HistoryPoint::Time(PastTime::Ago(span))) => format!("{span} ago"),
-            Some(HistoryPoint::Time(moment)) => format!("at {moment}"),
+            Some(HistoryPoint::Time(time)) => format!("at {time}"),
             None => "now".to_owned(),
         };
         let memory = self.memory;

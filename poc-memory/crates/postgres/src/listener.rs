@@ -74,7 +74,8 @@ impl Listener {
         if self.head <= after {
             self.client.wait_for_notifications(timeout.min(self.poll))?;
         }
-        // Otherwise they would pile up while the store does not read the records, for example because its disk is full.
+        // They are taken even if there was no wait. Otherwise they would pile up while the store does not read the
+        // records, for example because its disk is full.
         let heads = self.client.take_notifications();
         self.head = heads.iter().filter_map(|head| head.parse::<u64>().ok()).fold(self.head, u64::max);
         Ok(self.head)
