@@ -1,5 +1,5 @@
-//! The tenants that a scheduled task has found nothing to do for. They are scanned again only when they
-//! have changed, or when time alone may have made something due. Until then they need not be loaded.
+//! The tenants that a scheduled task has found nothing to do for. They are scanned again only when they have changed, or
+//! when time alone may have made something due. Until then they need not be loaded.
 
 use super::Catalog;
 use super::consolidation;
@@ -45,7 +45,7 @@ struct IdleByTask {
     /// What decides, besides the task and the tenant, what is found. What was found with other settings does not count.
     settings: String,
     tasks: BTreeMap<String, IdleOfTask>,
-    /// Number of looks that are not in the file.
+    /// Number of scans that are not in the file.
     unsaved: usize,
 }
 
@@ -60,9 +60,9 @@ struct IdleOfTask {
 /// A tenant for which a task had nothing to do, or for which it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IdleTenant {
-    /// The number of the tenant's last transaction when it was looked at.
+    /// The number of the tenant's last transaction when it was scanned.
     pub(crate) seq: u64,
-    /// When it was looked at.
+    /// When it was scanned.
     pub(crate) since: Timestamp,
     /// When time alone may have made something due; `None` means never.
     pub(crate) until: Option<Timestamp>,
@@ -84,7 +84,7 @@ impl IdleTenants {
     pub fn load(memory: &Memory) -> IdleTenants {
         let settings = settings_of(memory);
         let saved = memory.store.load_derived(FILE, Fingerprint::of(&settings)).unwrap_or_else(|error| {
-            tracing::warn!("every agent looks at all tenants again: {error}");
+            tracing::warn!("every agent scans all tenants again: {error}");
             None
         });
         let tasks = saved.and_then(|bytes| decode(&bytes)).unwrap_or_default();

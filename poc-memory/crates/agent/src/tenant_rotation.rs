@@ -105,7 +105,7 @@ pub(crate) fn work_of(
 ) -> TenantWork {
     let (agent, version, now) = (&definition.name, &definition.fingerprint, memory.now());
     let store = memory.store.for_tenant(tenant);
-    // Changes after this number are found by the next look.
+    // Changes after this number are found by the next scan.
     let seq = store.counts().seq;
     if let Some(known) = idle.get(memory, agent, version, store.tenant(), seq) {
         return if known.fails { TenantWork::Fails } else { TenantWork::Nothing };

@@ -92,7 +92,7 @@ fn a_tenant_is_loaded_again_only_if_it_has_changed_or_something_is_due() {
         fleet.world.memory.store.view_loads() - before
     };
     assert_eq!(loads(&mut fleet), COUNT);
-    // The note expires, so its tenant changes and is looked at once more.
+    // The note expires, so its tenant changes and is scanned once more.
     assert!(loads(&mut fleet) > 0);
     assert!(loads(&mut fleet) <= 1);
     assert_eq!(loads(&mut fleet), 0);

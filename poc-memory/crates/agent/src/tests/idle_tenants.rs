@@ -72,14 +72,14 @@ fn a_tenant_without_work_is_loaded_once() {
         assert_eq!(next_slot(&fleet).status, Status::Skipped);
         assert_eq!(loads(), 0);
     }
-    // A tenant that has changed is looked at again, and only that one.
+    // A tenant that has changed is scanned again, and only that one.
     store.limit_tenant_memory(u64::MAX);
     note(&fleet.world.memory.of(&tenant(3)), "new", "semantic", None);
     loads();
     let row = next_slot(&fleet);
     assert_eq!((row.status, row.tenant, row.visited.len()), (Status::Noop, tenant(3), 1));
     assert!(loads() <= 1);
-    // A new version of the agent looks at every tenant.
+    // A new version of the agent scans every tenant.
     store.limit_tenant_memory(1);
     fleet.edit("reader", &agent("all | type:semantic | not-visited:reader | limit:1", ""));
     assert_eq!(next_slot(&fleet).status, Status::Skipped);
