@@ -1,5 +1,6 @@
 //! Text for a person: what is emphasised, and how it fits a terminal.
 
+use super::text::COLUMN_GAP;
 use poc_notes::resolve::quoted;
 use std::fmt;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -140,8 +141,7 @@ impl StyledText {
         self.parts.push((emphasis, text.into()));
     }
 
-    /// Adds rows with aligned columns, two spaces apart. Each column has its emphasis; the last one is cut to the
-    /// width of the terminal.
+    /// Adds rows with aligned columns. Each column has its emphasis; the last one is cut to the width of the terminal.
     pub(in crate::ops) fn push_table(
         &mut self,
         terminal: &Terminal,
@@ -164,8 +164,8 @@ impl StyledText {
                 }
                 let width = widths.get(place).copied().unwrap_or(0);
                 self.push_as(emphasis, cell.as_str());
-                self.push(" ".repeat(width - cell.width() + 2));
-                used += width + 2;
+                self.push(" ".repeat(width - cell.width() + COLUMN_GAP));
+                used += width + COLUMN_GAP;
             }
             self.push("\n");
             if let Some(lines) = after(number) {
