@@ -1,8 +1,8 @@
 //! One run of the program: its global options and the paths of its profile.
 
-use super::doctor;
 use super::globals::Globals;
 use super::output;
+use super::pipeline_problems;
 use crate::dispatch;
 use crate::ops::{min_seq, tenancy};
 use clap::builder::styling::Style;
@@ -57,7 +57,7 @@ impl CommandContext {
     pub(super) fn config(&self) -> Result<Config> {
         let mut read = dispatch::load_settings_with_mistakes(&self.paths.config_file())?;
         if !read.mistakes.is_empty() {
-            let problems = doctor::problems_besides_mistakes(&read);
+            let problems = pipeline_problems::besides_mistakes(&read);
             read.mistakes.extend(problems);
         }
         read.into_result()

@@ -2,8 +2,8 @@
 
 use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
-use super::doctor;
 use super::local::LocalCommand;
+use super::pipeline_problems;
 use super::settings;
 use crate::dispatch;
 use poc_config::files;
@@ -84,7 +84,7 @@ impl LocalCommand for ConfigSet {
         };
         let (value, origin) = setting.map(|setting| (setting.value, setting.origin)).unzip();
         let read = dispatch::load_settings_with_mistakes(&file);
-        let problems = read.as_ref().map(doctor::problems_besides_mistakes).unwrap_or_default();
+        let problems = read.as_ref().map(pipeline_problems::besides_mistakes).unwrap_or_default();
         let (daemon_differs, mistakes) = match read.and_then(SettingsWithMistakes::into_result) {
             Ok(config) => (daemon_differs(context, old.as_ref(), &config), Vec::new()),
             Err(error) => {

@@ -25,6 +25,7 @@ mod man;
 mod mcp;
 mod output;
 mod page;
+mod pipeline_problems;
 mod plugin;
 mod profile;
 mod profile_delete;

@@ -3,6 +3,7 @@
 use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
+use super::pipeline_problems;
 use poc_config::{Config, Setting};
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
@@ -44,7 +45,7 @@ impl LocalCommand for ConfigShow {
         let config = context.config()?;
         let mut settings = poc_config::settings(&file)?;
         settings.retain(|setting| !self.changed || setting.origin != poc_config::DEFAULT_ORIGIN);
-        let problems = super::doctor::problems(&config);
+        let problems = pipeline_problems::in_settings(&config);
         // The settings are shown even if the daemon cannot be reached.
         let running = daemon_client::connect_with_status(&context.paths, Some(&config)).ok().flatten();
         let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());

@@ -10,7 +10,6 @@ mod store;
 mod vaults;
 
 pub(super) use quarantine::{QuarantineDelete, QuarantineList, QuarantineShow};
-pub(super) use settings::{problems, problems_besides_mistakes};
 
 use super::command_context::CommandContext;
 use super::local::LocalCommand;

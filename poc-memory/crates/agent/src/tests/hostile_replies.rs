@@ -208,7 +208,7 @@ pub(super) fn asked_for(variable: &str, default: u64) -> u64 {
 #[test]
 fn hostile_replies_change_nothing_that_is_not_permitted() {
     let (wanted, first) =
-        (asked_for("POC_MEMORY_HOSTILE", 1_200) as usize, asked_for("POC_MEMORY_SEED", 1) << 32);
+        (asked_for("POC_MEMORY_HOSTILE", 2_000) as usize, asked_for("POC_MEMORY_SEED", 1) << 32);
     let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8) as u64;
     let found: Vec<OutcomeCounts> = std::thread::scope(|scope| {
         let start = |thread: u64| {
