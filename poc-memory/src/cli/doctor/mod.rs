@@ -13,6 +13,7 @@ pub(super) use quarantine::{QuarantineDelete, QuarantineList, QuarantineShow};
 
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
+use super::pipeline_problems;
 use crate::ops::checks::{self, CheckResult, CheckState};
 use poc_graph::error::{Exit, Result};
 use serde::Serialize;
@@ -51,7 +52,7 @@ impl LocalCommand for Doctor {
         results.extend(more);
         let (more, daemon) = daemon::check(context, config.as_ref());
         let settings_problems: Vec<String> =
-            config.iter().flat_map(problems).map(|problem| problem.line()).collect();
+            config.iter().flat_map(pipeline_problems::in_settings).map(|problem| problem.line()).collect();
         results.extend(more);
         if let Some(config) = config {
             results.extend(checks::embedder::check(&config, &context.paths.store()));
