@@ -1,6 +1,7 @@
 //! A disk that is full, read-only or limited: writes fail, reads continue, and writing resumes automatically.
 
 use crate::support::World;
+use crate::support::export::keys;
 use crate::support::http::{Http, ON};
 use crate::support::incompressible;
 use crate::support::world::{WAIT_LIMIT, refused_without_temporary_folder};
@@ -46,16 +47,10 @@ fn fill(world: &World, prefix: &str, acknowledged: &mut BTreeSet<String>) {
 fn check(world: &World, acknowledged: &BTreeSet<String>) {
     let exported = world.run(&["export"]);
     assert_eq!(exported.status, 0, "{}", exported.stderr);
-    let exported: BTreeSet<String> = exported.stdout.lines().filter_map(key_of).collect();
+    let exported: BTreeSet<String> = keys(&exported.stdout).into_iter().collect();
     assert!(acknowledged.is_subset(&exported));
     let first = acknowledged.first().unwrap();
     assert_eq!(world.json(&["get", first])["key"], first.as_str());
-}
-
-/// The key of a note in an export.
-fn key_of(line: &str) -> Option<String> {
-    let line: Value = serde_json::from_str(line).unwrap();
-    Some(line["key"].as_str()?.to_owned())
 }
 
 #[test]

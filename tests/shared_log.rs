@@ -5,6 +5,7 @@ mod histories;
 mod mcp_sessions;
 mod wrong_clocks;
 
+use crate::support::export::keys;
 use crate::support::http::{Http, ON};
 use crate::support::slow_agent::{self, agent, count};
 use crate::support::{Deadline, WAIT_LIMIT, World};
@@ -57,12 +58,6 @@ fn settled_export(worlds: &[World]) -> String {
     let exports: Vec<String> = worlds.iter().map(|world| world.run(&["export"]).stdout).collect();
     assert!(exports.iter().all(|export| *export == exports[0]), "the daemons differ");
     exports[0].clone()
-}
-
-/// The keys of the notes in an export.
-fn keys(export: &str) -> Vec<String> {
-    let lines = export.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter_map(|line| Some(line["key"].as_str()?.to_owned())).collect()
 }
 
 /// Checks that an export has every acknowledged note, and no note twice. Returns the keys of its notes.

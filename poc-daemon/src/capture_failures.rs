@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const MAX_FAILURES: usize = 100;
 
 /// How long a line or turn is among the problems after it failed for the first time.
-const KEPT_FOR: Span = Span(7 * Span::DAY.0);
+const KEPT_FOR: Span = Span::WEEK;
 
 /// The failures of each transcript.
 #[derive(Debug, Default)]

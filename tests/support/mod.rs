@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: temporary homes, HTTP clients, mock models, and a runner of console transcripts.
 
 pub(crate) mod deadline;
+pub(crate) mod export;
 pub(crate) mod http;
 pub(crate) mod incompressible;
 pub(crate) mod mock_model;

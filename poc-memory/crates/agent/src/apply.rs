@@ -178,7 +178,7 @@ fn nodes_with_waiting_replacements(
 #[derive(Default)]
 struct RejectedProposals {
     by_summary: HashMap<String, (RunId, Timestamp)>,
-    /// Those of links. A summary names the notes by their keys, which may change, and has the strength of the link.
+    /// Those of links, in either direction. A summary names the notes by their keys, which may change, and has the strength of the link.
     /// Rows of older releases have only summaries.
     by_link: HashMap<LinkEnds, (RunId, Timestamp)>,
 }
@@ -198,7 +198,7 @@ impl RejectedProposals {
                 }
                 rejected.by_summary.entry(action.summary.clone()).or_insert(at);
                 if let Some(ends) = run.link(index) {
-                    rejected.by_link.entry(ends).or_insert(at);
+                    rejected.by_link.entry(ends.undirected()).or_insert(at);
                 }
             }
         }
@@ -208,9 +208,8 @@ impl RejectedProposals {
     /// The newest run that proposed the same action, and when it ended. Links are the same in either direction and
     /// with any strength.
     fn find(&self, summary: &str, action: &PermittedAction) -> Option<(RunId, Timestamp)> {
-        let both = action.link().map(|ends| [ends, ends.reversed()]);
-        let of_link = both.into_iter().flatten().filter_map(|ends| self.by_link.get(&ends));
-        of_link.chain(self.by_summary.get(summary)).max_by_key(|(_, ended)| *ended).copied()
+        let of_link = action.link().and_then(|ends| self.by_link.get(&ends.undirected()));
+        of_link.into_iter().chain(self.by_summary.get(summary)).max_by_key(|(_, ended)| *ended).copied()
     }
 }
 

@@ -37,8 +37,7 @@ impl LinkedNotes {
     fn are(&self, one: &Node, other: &Node) -> bool {
         match self {
             LinkedNotes::Ids(ends) => {
-                let new = LinkEnds { from: one.id, to: other.id };
-                *ends == new || *ends == new.reversed()
+                ends.undirected() == LinkEnds { from: one.id, to: other.id }.undirected()
             }
             LinkedNotes::Summary(summary) => {
                 let begin = |from: &Node, to: &Node| format!("link `{}` to `{}` at ", from.key, to.key);

@@ -13,9 +13,9 @@ pub struct LinkEnds {
 }
 
 impl LinkEnds {
-    /// The ends of the link in the other direction.
+    /// The same nodes in an order that does not depend on the direction of the link.
     #[must_use]
-    pub fn reversed(self) -> LinkEnds {
-        LinkEnds { from: self.to, to: self.from }
+    pub fn undirected(self) -> LinkEnds {
+        LinkEnds { from: self.from.min(self.to), to: self.from.max(self.to) }
     }
 }
