@@ -19,8 +19,8 @@ use std::fmt::Write as _;
 
 /// Undo the last change made by hand, a given one, an agent's run, or all runs since a time. An import or a sync of a
 /// vault is one change. Records that later changes build on are left alone and reported; the rest is undone.
-/// Without a number, a second `undo` undoes the change before. An undo is itself a change: with its number, `undo`
-/// restores what it undid.
+/// Without a number, a second `undo` undoes the change before, and the undo of a run counts as a change: `undo` brings
+/// the run back. An undo is itself a change: with its number, `undo` restores what it undid.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
@@ -58,6 +58,9 @@ pub(crate) struct UndoOutput {
     /// Numbers of the changes that this undo made; `undo` with one of them reverts the undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<u64>,
+    /// Ids of the undone runs whose undo cannot be reverted, because only replays were undone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    final_runs: Vec<RunId>,
     /// The minimum time for which these changes can be undone: `all` if there is no limit, otherwise a duration.
     undo_within: HistoryRetention,
 }
@@ -75,13 +78,13 @@ const MAX_SUGGESTIONS: usize = 3;
 const MAX_SCANNED: usize = 1000;
 
 /// Whether a person made a change by hand: not an assistant, an agent or the daemon. A sync of a vault follows the
-/// files and is no change by hand.
+/// files and is no change by hand. The undo of a run is one.
 fn is_by_hand(cause: &Cause) -> bool {
-    (cause.actor == Principal::Person.name() || cause.op == Import::NAME) && may_be_suggested(cause)
+    let is_person = cause.actor == Principal::Person.name() || cause.op == Import::NAME;
+    is_person && (may_be_suggested(cause) || cause.op == AgentUndo::NAME)
 }
 
-/// Whether a change is undone without its number, or suggested: it is listed, and is neither an undo, nor a repair, nor
-/// what `recall` learned.
+/// Whether a change is suggested: it is listed, and is neither an undo, nor a repair, nor what `recall` learned.
 fn may_be_suggested(cause: &Cause) -> bool {
     const LEFT_OUT: [&str; 4] = [Undo::NAME, AgentUndo::NAME, Recall::NAME, REPAIR_OP];
     changes::is_listed(cause) && !LEFT_OUT.contains(&cause.op.as_str())
@@ -112,8 +115,22 @@ fn latest_in_effect(
 
 /// The number of the last change that a person made by hand and that is not undone.
 fn last_change(ctx: &Ctx<'_>) -> Result<String> {
-    if let [last] = latest_in_effect(ctx, 1, usize::MAX, &is_by_hand)?.as_slice() {
-        return Ok(last.seq.to_string());
+    let mut count = 1;
+    loop {
+        let latest = latest_in_effect(ctx, count, usize::MAX, &is_by_hand)?;
+        for RecentChange { seq, cause, .. } in &latest {
+            let is_final = match cause.run.filter(|_| cause.op == AgentUndo::NAME) {
+                Some(run) => !poc_agent::undo::can_undo_undo(ctx.memory, run, *seq)?,
+                None => false,
+            };
+            if !is_final {
+                return Ok(seq.to_string());
+            }
+        }
+        if latest.len() < count {
+            break;
+        }
+        count *= 8;
     }
     if history::latest(ctx.memory, 1, None, &changes::is_listed)?.is_empty() {
         let since = ctx.memory.store.history_base().map(|base| base.at);
@@ -138,6 +155,8 @@ struct UndoOutcome {
     /// The numbers of the changes that the undo made.
     made: Vec<u64>,
     items: Vec<UndoItem>,
+    /// The runs whose undo cannot be undone.
+    final_runs: Vec<RunId>,
 }
 
 /// Undoes a change or a run.
@@ -153,8 +172,9 @@ fn undo_one(ctx: &Ctx<'_>, what: &str) -> Result<UndoOutcome> {
             (None, Some(run.id), report)
         }
     };
+    let final_runs = run.filter(|_| undo::is_final(&report)).into_iter().collect();
     let made = report.seq.into_iter().collect();
-    Ok(UndoOutcome { change, run, runs: Vec::new(), made, items: report.items })
+    Ok(UndoOutcome { change, run, runs: Vec::new(), made, items: report.items, final_runs })
 }
 
 /// Undoes the runs since a time, or only those of one agent.
@@ -165,6 +185,7 @@ fn undo_since(ctx: &Ctx<'_>, since: Timestamp, agent: Option<&str>) -> Result<Un
     let mut outcome = UndoOutcome::default();
     for (run, report) in poc_agent::undo::undo_since(ctx.memory, since, agent)? {
         outcome.runs.push(run);
+        outcome.final_runs.extend(undo::is_final(&report).then_some(run));
         outcome.made.extend(report.seq);
         outcome.items.extend(report.items);
     }
@@ -208,6 +229,7 @@ impl Op for Undo {
             undone,
             refused,
             changes: outcome.made,
+            final_runs: outcome.final_runs,
             undo_within: undo_window(ctx),
         })
     }
@@ -225,6 +247,10 @@ impl Op for Undo {
             let _ = writeln!(text, "left:   {action}: {reason}");
         }
         text += &undo_line(&output.changes, output.undo_within, terminal);
+        let is_final = output.changes.is_empty() && !output.undone.is_empty();
+        if is_final || !output.final_runs.is_empty() {
+            text += undo::FINAL_LINE;
+        }
         text
     }
 

@@ -36,7 +36,7 @@ impl Judge {
             return Ok(row);
         }
         let Some(fall) = self.significant_fall(memory)? else { return Ok(row) };
-        undo::undo(memory, &row, &[])?;
+        undo::undo_by_agent(memory, &row)?;
         tracing::warn!(agent = row.agent, run = %row.id, "{fall}");
         ledger::set_reverted(memory, &row, fall)
     }

@@ -4,7 +4,7 @@ use super::ledger::{self, ActionRecord, ActionState, Run, Status};
 use super::{action_group, apply};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, NodeId, RunId, Visit, cancellation, plural};
+use poc_graph::{Activity, NodeId, RunId, Visit, cancellation, plural, provenance};
 use poc_notes::Memory;
 use poc_notes::history;
 use poc_notes::undo::{UndoItem, UndoReport, restore};
@@ -14,6 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The op in the cause of transactions that undo runs.
 const UNDO: &str = "agent undo";
+
+/// The actor in the cause of what a person undoes.
+const BY_HAND: &str = "manual";
 
 /// Undoes a run, including its approved proposals: all actions, or those with the given numbers (the first is
 /// 1). Every record that they wrote is restored. An action whose records were changed since is kept and
@@ -27,6 +30,16 @@ const UNDO: &str = "agent undo";
 /// `conflict` when the run changed nothing or is already undone, `invalid_argument` when one of the actions
 /// cannot be undone, `not_found` when the log no longer contains its transaction.
 pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
+    undo_as(memory, run, only, BY_HAND)
+}
+
+/// Undoes a run as [`undo`] does, on behalf of the agent: no person has decided it, so `undo` without a number does not
+/// take it for the last change made by hand.
+pub(super) fn undo_by_agent(memory: &Memory, run: &Run) -> Result<UndoReport> {
+    undo_as(memory, run, &[], &provenance::of_agent(&run.agent))
+}
+
+fn undo_as(memory: &Memory, run: &Run, only: &[u16], actor: &str) -> Result<UndoReport> {
     let replayed = run.has_replayed();
     if !replayed && run.applied_actions().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` changed nothing that can be undone", run.id)));
@@ -40,11 +53,11 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
         is_named && action.state == ActionState::Applied
     };
     let with_replays = |row: &Run| only.is_empty() || row.applied_actions().all(|action| action.is_undone());
-    undo_selected(memory, run, is_selected, with_replays)
+    undo_selected(memory, run, actor, is_selected, with_replays)
 }
 
-/// Undoes approved proposals of a run, given by the numbers of their actions. They wait for a decision again. The other
-/// actions and the replays of the run stay.
+/// Undoes approved proposals of a run, given by the numbers of their actions, on behalf of the agent. They wait for a
+/// decision again. The other actions and the replays of the run stay.
 ///
 /// # Errors
 /// `not_found` when the log no longer contains their transaction.
@@ -56,20 +69,22 @@ pub(super) fn undo_approved(memory: &Memory, run: &Run, approved: &[u16]) -> Res
     // The log need not contain the transactions of the other actions any more.
     let actions = run.actions.iter().enumerate().filter(|(at, action)| is_selected(*at, action));
     let actions = actions.map(|(_, action)| action.clone()).collect();
-    undo_selected(memory, &Run { seq: None, actions, ..run.clone() }, is_selected, |_| false)
+    let actor = provenance::of_agent(&run.agent);
+    undo_selected(memory, &Run { seq: None, actions, ..run.clone() }, &actor, is_selected, |_| false)
 }
 
 /// Undoes the actions for which `is_selected` returns true, and the replays if `with_replays` returns true for
-/// the resulting row.
+/// the resulting row. `actor` decides it.
 fn undo_selected(
     memory: &Memory,
     run: &Run,
+    actor: &str,
     is_selected: impl Fn(usize, &ActionRecord) -> bool,
     with_replays: impl Fn(&Run) -> bool,
 ) -> Result<UndoReport> {
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
-    let cause = Cause { run: Some(run.id), ..memory.cause("manual", UNDO) };
+    let cause = Cause { run: Some(run.id), ..memory.cause(actor, UNDO) };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let before = transactions_in_effect(&row);
@@ -141,9 +156,20 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<UndoReport> {
     };
     let is_replayed = run.seq == Some(seq) && run.has_replayed();
     if is_replayed || run.actions.iter().any(|action| is_selected(0, action)) {
-        return undo_selected(memory, &run, is_selected, |row| row.seq == Some(seq) && row.has_replayed());
+        let with_replays = |row: &Run| row.seq == Some(seq) && row.has_replayed();
+        return undo_selected(memory, &run, BY_HAND, is_selected, with_replays);
     }
     Err(Error::conflict(format!("nothing is left to undo of change {seq} (`{op}`) of the run `{id}`")))
+}
+
+/// Whether the undo of a run with this number can be undone: an action is in the state that it left, and the row of the
+/// run is still stored. An undo of replays alone cannot be undone.
+pub fn can_undo_undo(memory: &Memory, run: RunId, seq: u64) -> Result<bool> {
+    match ledger::find(memory, &run.to_string()) {
+        Ok(run) => Ok(run.actions.iter().any(|action| is_undone_by(action, seq))),
+        Err(error) if error.code == Code::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// The transactions that applied the actions of transaction `seq` of a run: that transaction itself, and
@@ -188,7 +214,7 @@ fn any_done(items: &[UndoItem]) -> bool {
 fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
-    let cause = Cause { run: Some(run.id), ..memory.cause("manual", "undo") };
+    let cause = Cause { run: Some(run.id), ..memory.cause(BY_HAND, "undo") };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let is_selected = |_, action: &ActionRecord| is_undone_by(action, seq);

@@ -75,6 +75,15 @@ pub(in crate::ops) fn split_by_outcome(items: Vec<UndoItem>) -> (Vec<String>, Ve
     (done, refusals)
 }
 
+/// Says that there is no way back.
+pub(in crate::ops) const FINAL_LINE: &str =
+    "an undo of replays cannot be reverted: the notes keep their earlier intervals until they are replayed again\n";
+
+/// Whether an undo did something that cannot be undone: it undid only replays.
+pub(in crate::ops) fn is_final(report: &UndoReport) -> bool {
+    report.seq.is_none() && report.items.iter().any(|item| item.refused.is_none())
+}
+
 impl Op for AgentUndo {
     const NAME: &'static str = "agent undo";
     const ACCESS: Access = Access::Person;
@@ -121,6 +130,9 @@ impl Op for AgentUndo {
             let _ = writeln!(text, "{} {wait} for a decision again", plural(reopened as u64, "proposal"));
         }
         text += &undo_line(output.seq.as_slice(), output.undo_within, terminal);
+        if output.seq.is_none() && !output.undone.is_empty() {
+            text += FINAL_LINE;
+        }
         text
     }
 
@@ -138,17 +150,20 @@ mod tests {
     fn the_text_counts_all_actions_in_effect() {
         let output: AgentUndoOutput = serde_json::from_value(json!({
             "run": "01a223e066397000800070e456681dd6", "agent": "linker", "in_effect": 6,
-            "undone": ["link `a` to `b` at 0.4"], "refused": [], "undo_within": "all",
+            "undone": ["link `a` to `b` at 0.4"], "refused": [], "seq": 7, "undo_within": "all",
         }))
         .unwrap();
         insta::assert_snapshot!(AgentUndo::show(&output, &Terminal::default()), @r"
         1 of 6 actions of linker undone; the visits of the run are kept
           undone: link `a` to `b` at 0.4
+        `poc-memory undo 7` reverts this
         ");
         let reopened = AgentUndoOutput { reopened: Some(1), ..output };
         assert!(
             AgentUndo::show(&reopened, &Terminal::default())
                 .contains("1 proposal waits for a decision again\n")
         );
+        let replays = AgentUndoOutput { undone: vec!["replay of 3 notes".into()], seq: None, ..reopened };
+        assert!(AgentUndo::show(&replays, &Terminal::default()).ends_with(FINAL_LINE));
     }
 }

@@ -89,6 +89,47 @@ fn a_night_lists_its_changes_and_can_be_undone() {
 }
 
 #[test]
+fn an_undo_without_a_number_brings_back_the_run_that_was_undone_last() {
+    let memory = after_a_run();
+    let has_link = || json(&memory, "export")["lines"].as_str().unwrap().contains("\"link\"");
+    let run = json(&memory, "changes --limit 1")["changes"][0]["run"].as_str().unwrap().to_owned();
+    json(&memory, "insert -t 'Written after the run'");
+    json(&memory, &format!("'agent undo' {run}"));
+    assert!(!has_link());
+    let undone = || json(&memory, "undo")["undone"][0].as_str().unwrap().to_owned();
+    assert_eq!(undone(), "undo of link `insurance` to `quay-closed` at 0.4");
+    assert!(has_link());
+    // The run is in effect again, so the change before its undo is the last one.
+    let before = undone();
+    assert!(before.starts_with("insert of `written-after-the-run` by manual"), "{before}");
+    assert!(has_link());
+}
+
+#[test]
+fn an_undo_of_replays_says_that_there_is_no_way_back() {
+    let op = find("undo").unwrap();
+    let show = |changes: Value, final_runs: Value| {
+        let answer = json!({
+            "undone": ["replay of 3 notes"], "refused": [], "changes": changes, "final_runs": final_runs,
+            "undo_within": "all",
+        });
+        (op.decode)(&answer).unwrap().show(&Terminal::default()).to_string()
+    };
+    let run = json!(["01a223e066397000800070e456681dd6"]);
+    insta::assert_snapshot!(show(json!([]), run.clone()), @r"
+    undone: replay of 3 notes
+    an undo of replays cannot be reverted: the notes keep their earlier intervals until they are replayed again
+    ");
+    assert_eq!(show(json!([]), json!([])), show(json!([]), run.clone()), "a change of a run");
+    insta::assert_snapshot!(show(json!([7]), run), @r"
+    undone: replay of 3 notes
+    `poc-memory undo 7` reverts this
+    an undo of replays cannot be reverted: the notes keep their earlier intervals until they are replayed again
+    ");
+    assert_eq!(show(json!([7]), json!([])), "undone: replay of 3 notes\n`poc-memory undo 7` reverts this\n");
+}
+
+#[test]
 fn agents_that_need_a_language_model_are_named_in_one_line() {
     let memory = with_notes();
     let skipped = run_agent(&memory, "facts", options());

@@ -61,6 +61,12 @@ fn a_run_that_makes_answers_worse_is_undone() {
     assert_eq!(ledger::find(&world.memory, &row.id.to_string()).unwrap(), row);
     let state = ledger::state(&world.memory, &row.agent).unwrap();
     assert_eq!(state.last().unwrap().status, Status::Reverted);
+    // No person has decided it, so `undo` without a number must not bring it back.
+    let store = &world.memory.store;
+    let txns = (store.first_seq()..=store.last_seq()).filter_map(|seq| store.transaction(seq).unwrap());
+    let actors: Vec<String> =
+        txns.filter(|txn| txn.cause.op == "agent undo").map(|txn| txn.cause.actor).collect();
+    assert_eq!(actors, [format!("agent:{}", row.agent)]);
 }
 
 #[test]
