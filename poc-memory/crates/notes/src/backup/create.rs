@@ -9,6 +9,7 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::{DAMAGED_HINT, SegmentExtent, SegmentState, Store, check_segment};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The result of a backup.
@@ -75,8 +76,8 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 /// made.
 ///
 /// # Errors
-/// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
-/// is part of what is copied or is a generation; `locked` during another backup; `read_only` when the store is damaged;
+/// `conflict` when the folder has backups of another memory, or other files and no backup, or the memory is empty;
+/// `invalid_argument` when the folder is part of what is copied or is a generation; `locked` during another backup; `read_only` when the store is damaged;
 /// `damaged` when the log or the new copy is damaged. After an error no unfinished generation remains.
 pub fn create(
     store: &Store,
@@ -110,6 +111,7 @@ pub(super) fn write_generation(
         let message = format!("`{}` is a generation of a backup", folder.display());
         return Err(Error::invalid(message).hint("name the folder that contains it").field("path"));
     }
+    require_no_other_files(folder)?;
     create_private(folder)?;
     let _lock = folder_lock::lock(folder)?;
     generations::remove_partial(folder)?;
@@ -182,6 +184,31 @@ pub(super) fn require_own(destination: &Path, earlier: &[BackupGeneration], orig
             Err(Error::conflict(message).hint(hint).field("path"))
         }
         None => Ok(()),
+    }
+}
+
+/// Refuses a folder that has other files and no backup, because generations would be mixed with these files.
+fn require_no_other_files(folder: &Path) -> Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unusable(folder, "read", &error)),
+    };
+    let mut others = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| unusable(folder, "read", &error))?.file_name();
+        if !name.to_str().is_some_and(generations::may_be_in_empty_folder) {
+            others.push(name);
+        }
+    }
+    match others.iter().min() {
+        Some(other) if generations::in_folder(folder)?.is_empty() => {
+            let (shown, other) = (folder.display(), other.to_string_lossy());
+            Err(Error::conflict(format!("`{shown}` has no backup but other files, such as `{other}`"))
+                .hint("name a new or empty folder, or one that `poc-memory backup` has written")
+                .field("path"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::generation::{self, BackupGeneration};
 use super::manifest::{self, BackupManifest};
-use super::{archive, files, unusable};
+use super::{archive, files, folder_lock, unusable};
 use poc_graph::error::{Error, Result};
 use std::fs;
 use std::io::ErrorKind;
@@ -82,6 +82,13 @@ fn sort(generations: &mut [BackupGeneration]) {
 /// The path under which a generation is written until it is complete.
 pub(super) fn partial(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{PARTIAL}{name}"))
+}
+
+/// Whether a folder with a file or folder of this name may count as empty: an interrupted first backup leaves the lock and
+/// an unfinished generation behind, and systems put hidden files and `lost+found` into new folders and disks.
+pub(super) fn may_be_in_empty_folder(name: &str) -> bool {
+    let is_partial = || name.strip_prefix(PARTIAL).is_some_and(|name| generation::parse(name).is_some());
+    name == folder_lock::LOCK || name == "lost+found" || name.starts_with('.') || is_partial()
 }
 
 /// Deletes the unfinished generations of interrupted backups. The caller must hold the lock.

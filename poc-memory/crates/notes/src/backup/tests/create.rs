@@ -170,6 +170,34 @@ fn a_backup_of_another_memory_or_of_an_empty_one_is_refused() {
 }
 
 #[test]
+fn a_folder_with_other_files_and_no_backup_is_refused() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    let folder = profile.folder();
+    fs::create_dir_all(folder.join("letters")).unwrap();
+    fs::write(folder.join("diary.md"), "Dear diary").unwrap();
+    let error = profile.back_up(1, 9).unwrap_err();
+    let shown = folder.display();
+    assert_eq!(error.message, format!("`{shown}` has no backup but other files, such as `diary.md`"));
+    assert_eq!((error.code, names(&folder)), (Code::Conflict, vec!["diary.md".to_owned(), "letters".into()]));
+    fs::remove_file(folder.join("diary.md")).unwrap();
+    assert!(profile.back_up(1, 9).unwrap_err().message.contains("such as `letters`"));
+    // A new disk, and what an interrupted first backup leaves behind.
+    fs::remove_dir(folder.join("letters")).unwrap();
+    let partial = format!("partial-{}", generation::name(1, Timestamp(0)));
+    for own in ["lost+found", ".snapshots", &partial] {
+        fs::create_dir(folder.join(own)).unwrap();
+    }
+    fs::write(folder.join("lock"), "").unwrap();
+    profile.back_up(1, 9).unwrap();
+    // Files that are added later do not prevent the next backup.
+    fs::write(folder.join("README"), "The backups of my notes").unwrap();
+    profile.put(3..4);
+    profile.back_up(2, 9).unwrap();
+    assert_eq!(generations(&folder).unwrap().len(), 2);
+}
+
+#[test]
 fn a_damaged_log_is_not_backed_up() {
     let profile = Profile::new();
     profile.put(1..30);
