@@ -36,6 +36,14 @@ fn a_wrong_field_has_the_same_error_as_on_the_socket() {
     check("POST /v1/insert", Some(json!({"title": 5})), Some("title"), "invalid type: integer `5`");
     check("POST /v1/insert", Some(json!({"titel": "x"})), Some("titel"), "unknown field `titel`");
     check("POST /v1/insert", Some(json!([])), None, "the body is not a JSON object");
+    // The hint says what would be right.
+    for (line, body, hint) in [
+        ("GET /v1/search?text=x&top_k=many", None, "give a whole number from 0 up, such as `5`"),
+        ("GET /v1/pipeline?explain=yes&text=x", None, "give `true` or `false`"),
+        ("POST /v1/insert", Some(json!({"title": 5})), "give a string, such as `\"text\"`"),
+    ] {
+        assert_eq!(http.call(line, body.as_ref()).json()["hint"], hint, "{line}");
+    }
     let twice = http.send(
         "POST /v1/insert",
         &[

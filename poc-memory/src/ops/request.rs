@@ -81,7 +81,8 @@ fn invalid(DecodeError { path, message }: &DecodeError) -> Error {
         (path, _) => Some(path.to_owned()),
     };
     let message = serde_message::in_json_terms(message);
-    let invalid = match unknown_name(&message) {
+    let of_type = || serde_message::type_hint(&message).map(|hint| (message.clone(), hint));
+    let invalid = match unknown_name(&message).or_else(of_type) {
         Some((message, hint)) => Error::invalid(message).hint(hint),
         None => Error::invalid(message),
     };

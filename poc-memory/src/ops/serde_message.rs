@@ -18,6 +18,27 @@ pub(super) fn in_json_terms(message: &str) -> String {
     }
 }
 
+/// What to give instead of a value of a wrong type, from a message of [`in_json_terms`]; `None` if the message is about
+/// something else or names no type.
+pub(super) fn type_hint(message: &str) -> Option<String> {
+    let is_type = ["invalid type: ", "invalid value: "].iter().any(|start| message.starts_with(start));
+    let (_, expected) = message.rsplit_once(", expected ").filter(|_| is_type)?;
+    let example = match expected {
+        "a whole number from 0 up" => "5",
+        "a whole number" => "-5",
+        "a number" => "0.5",
+        "a string" => "\"text\"",
+        "a list" => "[\"text\", \"text\"]",
+        "an object" => "{\"name\": \"value\"}",
+        ANY_OTHER => return None,
+        other => return Some(format!("give {other}")),
+    };
+    Some(format!("give {expected}, such as `{example}`"))
+}
+
+/// The term for types that have none in JSON.
+const ANY_OTHER: &str = "a value of another kind";
+
 fn json_term(expected: &str) -> &str {
     match expected {
         "usize" | "u8" | "u16" | "u32" | "u64" => "a whole number from 0 up",
@@ -26,7 +47,7 @@ fn json_term(expected: &str) -> &str {
         "a boolean" => "`true` or `false`",
         "a sequence" => "a list",
         "a map" => "an object",
-        "struct" | "unit" | "unit struct" | "option" => "a value of another kind",
+        "struct" | "unit" | "unit struct" | "option" => ANY_OTHER,
         record if record.starts_with("struct ") || record.starts_with("tuple ") => {
             "an object with the fields of the schema"
         }
@@ -37,7 +58,24 @@ fn json_term(expected: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::in_json_terms;
+    use super::{in_json_terms, type_hint};
+
+    #[test]
+    fn a_hint_names_the_type_that_is_expected() {
+        let check = |message: &str, expected: Option<&str>| {
+            assert_eq!(type_hint(&in_json_terms(message)).as_deref(), expected, "{message}");
+        };
+        check(
+            "invalid type: string \"many\", expected usize",
+            Some("give a whole number from 0 up, such as `5`"),
+        );
+        check("invalid value: integer `-1`, expected u32", Some("give a whole number from 0 up, such as `5`"));
+        check("invalid type: integer `5`, expected a string", Some("give a string, such as `\"text\"`"));
+        check("invalid type: string \"yes\", expected a boolean", Some("give `true` or `false`"));
+        check("invalid type: map, expected option", None);
+        check("a time has a zone, expected `Z`", None);
+        check("missing field `text`", None);
+    }
 
     #[test]
     fn messages_name_no_rust_types() {

@@ -77,7 +77,9 @@ fn object(body: &[u8]) -> Result<Map<String, Value>> {
             }
             let text = error.to_string();
             let problem = text.split(" at line ").next().unwrap_or(&text);
-            Err(Error::invalid(format!("the body is not JSON: {problem}")).at(at))
+            Err(Error::invalid(format!("the body is not JSON: {problem}"))
+                .hint("send `{\"field\": value}`")
+                .at(at))
         }
     }
 }

@@ -121,14 +121,14 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
         refused(&memory, "mark", value!({"strength": 1})),
         refused(&memory, "reinforce", value!({})),
     ];
-    insta::assert_snapshot!(text.join("\n"), @r"
+    insta::assert_snapshot!(text.join("\n"), @r#"
     invalid_argument at message_id: `message_id`: neither a message nor a time is given; give `message_id` or `before`, one of the two
     invalid_argument at message_id: `message_id`: both a message and a time are given; give `message_id` or `before`, one of the two
     not_found at message_id: `message_id`: there is no message `00000000000000000000000000000000`; `poc-memory get` of a chunk shows the id of its message
     invalid_argument at message_id: `message_id`: `x` is not an id
     invalid_argument at before: `before`: this would delete messages of the last 1d; give a time at least 1d ago, such as `1d`, or add `recent` to delete younger messages, too
     invalid_argument at text: `text`: the message is blank; give a text
-    invalid_argument at metadata: `metadata`: invalid type: sequence, expected an object
+    invalid_argument at metadata: `metadata`: invalid type: sequence, expected an object; give an object, such as `{"name": "value"}`
     invalid_argument at colour: `colour`: unknown field `colour`; the fields are `text`, `metadata`, `keywords`
     invalid_argument at text: `text`: the text is empty; give words or a sentence
     invalid_argument at hops: `hops`: 9 is out of range; give a number from 0 to 8
@@ -137,7 +137,7 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
     invalid_argument at strength: `strength`: a strength of 0 is out of range; give a number above 0; 1 counts as one use
     invalid_argument at since: `since`: missing field `since`
     invalid_argument at node: `node`: missing field `node`
-    ");
+    "#);
     assert_eq!(memory.store.view().seq, seq);
 }
 
