@@ -1,8 +1,9 @@
 //! MCP on standard input and output. Messages are lines, and every message is checked before the SDK decodes it.
 
 use super::repeated_field;
+use poc_graph::json::UniqueFields;
 use rmcp::RoleServer;
-use rmcp::model::JsonRpcError;
+use rmcp::model::{ErrorData, JsonRpcError};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::{AsyncRwTransport, DEFAULT_MAX_LINE_LENGTH};
@@ -76,7 +77,7 @@ impl Transport<RoleServer> for StdioTransport {
     }
 }
 
-/// Passes on the lines of an input, except messages that are refused. A line longer than the maximum length of a
+/// Passes on the lines of an input, except those that are refused. A line longer than the maximum length of a
 /// message is passed on without a check, because the SDK drops it.
 async fn check<R: AsyncRead + Unpin>(
     input: R,
@@ -100,7 +101,7 @@ async fn check<R: AsyncRead + Unpin>(
         if !is_complete && !is_too_long && line.len() <= DEFAULT_MAX_LINE_LENGTH {
             continue;
         }
-        let refusal = if is_complete && !is_too_long { repeated_field::refusal(&line) } else { None };
+        let refusal = if is_complete && !is_too_long { refusal(&line) } else { None };
         is_too_long = !is_complete;
         if let Some(refusal) = refusal {
             // Sending fails only when the server has ended.
@@ -112,18 +113,32 @@ async fn check<R: AsyncRead + Unpin>(
     }
 }
 
+/// The answer to a line that is not JSON or gives a field twice; `None` for any other. The SDK would drop the first
+/// kind without an answer. As over HTTP, the answer to a line whose id cannot be read has none.
+fn refusal(line: &[u8]) -> Option<JsonRpcError> {
+    if line.trim_ascii().is_empty() {
+        return None;
+    }
+    let error = serde_json::from_slice::<UniqueFields>(line).err()?;
+    let not_json = || {
+        let error = ErrorData::parse_error(format!("the line is not JSON: {error}"), None);
+        JsonRpcError::new(None, error)
+    };
+    Some(repeated_field::refusal(line).unwrap_or_else(not_json))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use tokio::io::AsyncReadExt;
 
     #[test]
-    fn messages_that_give_a_field_twice_are_refused_and_others_are_passed_on() {
+    fn lines_that_are_not_json_or_give_a_field_twice_are_refused_and_others_are_passed_on() {
         let filler = "x".repeat(DEFAULT_MAX_LINE_LENGTH + BUFFER_BYTES);
         let too_long = format!("{filler}{{\"id\": 1, \"id\": 2}}\n");
         let passed = [
             "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}\r\n",
-            "not JSON\n",
+            "\r\n",
             "\n",
             too_long.as_str(),
             "{\"a\": {\"id\": 1}, \"id\": 2}\n",
@@ -131,6 +146,7 @@ mod tests {
         let refused = [
             "{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": \"ping\", \"method\": \"ping\"}\n",
             "{\"id\": \"x\", \"params\": {\"arguments\": {\"node\": \"a\", \"node\": \"b\"}}}\n",
+            "not JSON\n",
         ];
         let input: String = passed.iter().zip(refused.iter().cycle()).flat_map(|(a, b)| [*a, *b]).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -149,7 +165,10 @@ mod tests {
         });
         assert!(output == passed.concat(), "{} bytes", output.len());
         let ids: Vec<String> = refusals.iter().map(|refusal| refusal["id"].to_string()).collect();
-        assert_eq!(ids, ["7", "\"x\"", "7", "\"x\"", "7"]);
+        assert_eq!(ids, ["7", "\"x\"", "null", "7", "\"x\""]);
         assert_eq!(refusals[1]["error"]["message"], "the field `node` is given twice");
+        assert_eq!(refusals[2]["error"]["code"], -32700);
+        let message = refusals[2]["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("the line is not JSON: expected ident"), "{message}");
     }
 }
