@@ -25,7 +25,8 @@ pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Res
     let mut names = UsedPaths::default();
     let view = memory.store.view();
     write_folder(memory, folder, progress, |note| {
-        let is_question = note.node_type.0 == NodeType::QUESTION;
+        // A note of this type that was written by hand is a note like any other.
+        let is_question = view.find(note.id).is_some_and(|ix| view.is_confirmed_question(ix));
         if !note.state.is_live() || is_question {
             return Ok(Vec::new());
         }

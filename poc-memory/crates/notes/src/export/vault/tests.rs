@@ -3,7 +3,8 @@
 use crate::export;
 use crate::import::{ImportOptions, ImportReport, ImportSource, import};
 use crate::testing::{TestMemory, draft};
-use crate::{Draft, link, rename};
+use crate::{Draft, confirmed_question, link, rename};
+use poc_graph::Trust;
 use poc_store::Transaction;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -39,6 +40,23 @@ fn write(folder: &Path, files: &BTreeMap<String, String>) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
+}
+
+#[test]
+fn a_question_that_was_written_by_hand_is_exported_and_a_confirmed_one_is_not() {
+    let memory = TestMemory::new();
+    let answer = memory.note("tram", "The last tram leaves at midnight.");
+    let by_hand = Draft { node_type: Some("question".into()), key: Some("open".into()), ..draft("Who pays?") };
+    memory.insert(by_hand).unwrap();
+    let title = Some("when does the last tram leave?".to_owned());
+    let question = Draft { title, ..Draft::new("manual", Trust::User) };
+    let question = confirmed_question::prepare(&memory, question).unwrap();
+    let (cause, now) = (memory.cause("manual", "reinforce"), memory.now());
+    let apply = |tx: &mut Transaction<'_>| confirmed_question::apply(tx, &question, answer, now);
+    memory.store.transact(cause, apply).unwrap();
+    let out = memory.folder().join("out");
+    export::vault(&memory, &out, &|_, _| {}).unwrap();
+    assert_eq!(files(&out).into_keys().collect::<Vec<_>>(), ["open.md", "tram.md"]);
 }
 
 /// A line of front matter, including unknown properties and types, and values that no note can have.
