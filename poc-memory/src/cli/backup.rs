@@ -120,33 +120,15 @@ impl LocalCommand for Backup {
     }
 
     fn show(answer: &BackupAnswer) -> String {
-        let generations = match answer {
-            BackupAnswer::Written(output) => return ops::Backup::show(output, &Terminal::default()),
-            BackupAnswer::Listed { generations } => generations,
-        };
-        if generations.is_empty() {
-            return "no backups\n".to_owned();
+        Backup::show_on(answer, &Terminal::default())
+    }
+
+    fn show_on(answer: &BackupAnswer, terminal: &Terminal) -> String {
+        match answer {
+            BackupAnswer::Written(output) => ops::Backup::show(output, terminal),
+            BackupAnswer::Listed { generations } if generations.is_empty() => "no backups\n".to_owned(),
+            BackupAnswer::Listed { generations } => generation_table(generations, terminal),
         }
-        let mut rows =
-            vec![["GENERATION", "SEQ", "TIME", "NOTES", "SIZE", "STATE"].map(str::to_owned).to_vec()];
-        for generation in generations {
-            let unknown = || "-".to_owned();
-            rows.push(vec![
-                generation.generation.clone(),
-                generation.seq.to_string(),
-                second(generation.at),
-                generation.notes.map_or_else(unknown, |notes| notes.to_string()),
-                generation.total_bytes.map_or_else(unknown, size),
-                generation.state().to_owned(),
-            ]);
-        }
-        let mut text = table(&rows);
-        for generation in generations {
-            for problem in &generation.problems {
-                text.push_str(&format!("{}: {problem}\n", generation.generation));
-            }
-        }
-        text
     }
 
     fn exit(answer: &BackupAnswer) -> Exit {
@@ -159,6 +141,34 @@ impl LocalCommand for Backup {
             _ => Exit::Ok,
         }
     }
+}
+
+/// The generations as a table, then their problems. In a narrow terminal, the columns are left out that repeat parts of
+/// the names of the generations.
+fn generation_table(generations: &[GenerationOutput], terminal: &Terminal) -> String {
+    let mut rows = vec![["GENERATION", "SEQ", "TIME", "NOTES", "SIZE", "STATE"].map(str::to_owned).to_vec()];
+    for generation in generations {
+        let unknown = || "-".to_owned();
+        rows.push(vec![
+            generation.generation.clone(),
+            generation.seq.to_string(),
+            second(generation.at),
+            generation.notes.map_or_else(unknown, |notes| notes.to_string()),
+            generation.total_bytes.map_or_else(unknown, size),
+            generation.state().to_owned(),
+        ]);
+    }
+    let mut text = table(&rows);
+    if terminal.columns.is_some_and(|columns| text.lines().any(|line| line.chars().count() > columns)) {
+        rows.iter_mut().for_each(|row| drop(row.drain(1..3)));
+        text = table(&rows);
+    }
+    for generation in generations {
+        for problem in &generation.problems {
+            text.push_str(&terminal.wrapped(&format!("{}: {problem}", generation.generation), 0));
+        }
+    }
+    text
 }
 
 /// Reads every file of every generation.
@@ -186,4 +196,37 @@ fn verify(path: &Path, context: &CommandContext) -> Result<BackupAnswer> {
 /// Shows the number of processed bytes.
 pub(super) fn show(bar: &progress::Bar, done: u64, total: Option<u64>) {
     bar.show(&Progress { what: "MiB".into(), done: done >> 20, total: total.map(|total| total >> 20) });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_generations_fits_a_narrow_terminal() {
+        let generation = |problems: &[&str]| GenerationOutput {
+            generation: "00000000000000000012-20261121T080000.000Z".into(),
+            seq: 12,
+            at: Timestamp::parse("2026-11-21T08:00:00Z").unwrap(),
+            notes: Some(7),
+            total_bytes: Some(2048),
+            verified: false,
+            is_archive: false,
+            problems: problems.iter().map(|problem| (*problem).to_owned()).collect(),
+        };
+        let damage = "`log/00000000000000000001.log` has 100 bytes instead of 2048";
+        let answer = BackupAnswer::Listed { generations: vec![generation(&[]), generation(&[damage])] };
+        let narrow = Terminal { columns: Some(80), ..Terminal::default() };
+        insta::assert_snapshot!(Backup::show_on(&answer, &narrow), @r"
+        GENERATION                                 NOTES  SIZE     STATE
+        00000000000000000012-20261121T080000.000Z  7      2.0 KiB  complete
+        00000000000000000012-20261121T080000.000Z  7      2.0 KiB  damaged
+        00000000000000000012-20261121T080000.000Z: `log/00000000000000000001.log` has
+        100 bytes instead of 2048
+        ");
+        let wide = Backup::show(&answer);
+        assert!(wide.starts_with("GENERATION                                 SEQ  TIME"), "{wide}");
+        assert!(wide.ends_with(&format!("Z: {damage}\n")), "{wide}");
+        assert_eq!(wide, Backup::show_on(&answer, &Terminal { columns: Some(120), ..Terminal::default() }));
+    }
 }

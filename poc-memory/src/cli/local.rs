@@ -3,6 +3,7 @@
 
 use super::command_context::CommandContext;
 use super::output::RenderedAnswer;
+use crate::ops::Terminal;
 use clap::ArgMatches;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::json;
@@ -29,6 +30,11 @@ pub(super) trait LocalCommand: clap::Args {
     /// The answer as text for a person.
     fn show(output: &Self::Output) -> String;
 
+    /// The answer as text that fits a terminal, if lines of [`show`](Self::show) may be too wide for one.
+    fn show_on(output: &Self::Output, _terminal: &Terminal) -> String {
+        Self::show(output)
+    }
+
     /// The exit status after this answer.
     fn exit(_output: &Self::Output) -> Exit {
         Exit::Ok
@@ -42,7 +48,7 @@ pub(super) struct LocalCommandDef {
     pub(super) for_agents: bool,
     pub(super) names_commands: bool,
     pub(super) augment: fn(clap::Command) -> clap::Command,
-    pub(super) run: fn(&CommandContext, &ArgMatches) -> Result<RenderedAnswer>,
+    pub(super) run: fn(&CommandContext, &ArgMatches, &Terminal) -> Result<RenderedAnswer>,
 }
 
 impl LocalCommandDef {
@@ -53,14 +59,14 @@ impl LocalCommandDef {
             for_agents: L::FOR_AGENTS,
             names_commands: L::NAMES_COMMANDS,
             augment: |command| L::augment_args(command),
-            run: |context, matches| {
+            run: |context, matches, terminal| {
                 let command =
                     L::from_arg_matches(matches).map_err(|error| Error::invalid(error.to_string()))?;
                 let output = command.run(context)?;
                 let value = json::encode(&output)?;
                 Ok(RenderedAnswer {
                     value,
-                    text: L::show(&output).into(),
+                    text: L::show_on(&output, terminal).into(),
                     degradations: String::new(),
                     verbatim: L::VERBATIM,
                     exit: L::exit(&output),

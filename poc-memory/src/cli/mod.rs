@@ -119,7 +119,8 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
                 .hint("leave `--tenant` out")
                 .field(tenancy::FIELD));
             }
-            (command.run)(&context, matches).map_err(|error| store_holder::with_holder(&context, error))?
+            let answer = (command.run)(&context, matches, &terminal);
+            answer.map_err(|error| store_holder::with_holder(&context, error))?
         }
         SelectedCommand::Op(op) => {
             let request = (op.parse)(matches)?;

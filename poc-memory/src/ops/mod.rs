@@ -18,6 +18,7 @@ mod demote;
 mod duplicates;
 mod erasure;
 mod eval_live;
+mod explanation_text;
 mod explore;
 mod export;
 mod forget;

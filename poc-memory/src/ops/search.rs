@@ -1,6 +1,7 @@
 //! `search`
 
 use super::argument::OptionalTextArgument;
+use super::explanation_text::explanation_text;
 use super::hit::{DETAIL_INDENT, DerivedNote, NoteRow, is_zero, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
@@ -345,7 +346,7 @@ impl Op for Search {
             let _ = writeln!(text, "{more} left out: add `-n N`");
         }
         if let Some(explanation) = &output.explain {
-            let _ = write!(text, "\n{explanation}");
+            let _ = write!(text, "\n{}", explanation_text(terminal, explanation));
         }
         if output.past {
             let _ = writeln!(text, "as of {}", output.as_of);

@@ -69,7 +69,10 @@ mod tests {
             "invalid type: string \"many\", expected usize",
             Some("give a whole number from 0 up, such as `5`"),
         );
-        check("invalid value: integer `-1`, expected u32", Some("give a whole number from 0 up, such as `5`"));
+        check(
+            "invalid value: integer `-1`, expected u32",
+            Some("give a whole number from 0 up, such as `5`"),
+        );
         check("invalid type: integer `5`, expected a string", Some("give a string, such as `\"text\"`"));
         check("invalid type: string \"yes\", expected a boolean", Some("give `true` or `false`"));
         check("invalid type: map, expected option", None);

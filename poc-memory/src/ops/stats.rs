@@ -156,15 +156,18 @@ impl Op for StatsRequest {
         })
     }
 
-    fn show(output: &StatsOutput, _: &Terminal) -> String {
+    fn show(output: &StatsOutput, terminal: &Terminal) -> String {
         let by = |counts: &BTreeMap<String, u64>| {
             let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
             if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
         };
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
+            let lines = terminal.wrapped(&value, NAME_WIDTH);
+            // The name takes the place of the indent of the first line.
+            let value = lines.get(NAME_WIDTH..).unwrap_or_default();
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{name:<9}{value}");
+            let _ = write!(text, "{name:<NAME_WIDTH$}{value}");
         };
         line("notes", format!("{}{}", output.nodes, by(&output.by_type)));
         if !output.by_state.is_empty() {
@@ -215,12 +218,16 @@ impl Op for StatsRequest {
         if let Some(log) = &output.shared_log {
             line("log", log.line());
         }
+        // A command that is part of a problem stays on one line.
         for problem in &output.degraded {
-            line("degraded", problem.clone());
+            let _ = writeln!(text, "{:<NAME_WIDTH$}{problem}", "degraded");
         }
         text
     }
 }
+
+/// The width of the names of figures.
+const NAME_WIDTH: usize = 9;
 
 /// The default tenant and those with the most notes, `limit` in all, and the number of the others.
 fn largest(tenants: BTreeMap<String, u64>, limit: usize) -> (BTreeMap<String, u64>, usize) {

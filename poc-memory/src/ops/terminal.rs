@@ -81,7 +81,7 @@ impl Terminal {
     }
 
     /// A text of one line, wrapped between words to lines that are indented by `indent` columns.
-    pub(in crate::ops) fn wrapped(&self, text: &str, indent: usize) -> String {
+    pub(crate) fn wrapped(&self, text: &str, indent: usize) -> String {
         let margin = " ".repeat(indent);
         let Some(left) = self.columns.map(|columns| columns.saturating_sub(indent).max(1)) else {
             return format!("{margin}{text}\n");

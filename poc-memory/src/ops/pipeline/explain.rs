@@ -1,5 +1,6 @@
 //! `pipeline explain`
 
+use crate::ops::explanation_text::explanation_text;
 use crate::ops::{Access, Ctx, Op, Terminal, argument, pipeline_agents, pipeline_ages, pipeline_keywords};
 use poc_graph::error::Result;
 use poc_notes::ReadSnapshot;
@@ -99,7 +100,7 @@ impl Op for PipelineExplain {
         })
     }
 
-    fn show(output: &PipelineExplainOutput, _: &Terminal) -> String {
+    fn show(output: &PipelineExplainOutput, terminal: &Terminal) -> String {
         let mut text = String::new();
         for one in &output.pipelines {
             if !text.is_empty() {
@@ -109,7 +110,7 @@ impl Op for PipelineExplain {
             let _ = writeln!(text, "{}\n", one.pipeline);
             text.extend(one.stages.iter().map(ToString::to_string));
             if let Some(ran) = &one.ran {
-                let _ = write!(text, "\n{ran}");
+                let _ = write!(text, "\n{}", explanation_text(terminal, ran));
             }
         }
         text

@@ -17,3 +17,16 @@ fn stats_equal_a_count_by_hand() {
     assert_eq!(lines["edges"].as_u64().unwrap(), edges);
     assert_eq!(lines["nodes"], counted["nodes"]);
 }
+
+#[test]
+fn the_lines_of_stats_fit_the_terminal() {
+    let memory = filled();
+    let (op, answer) = call(&memory, "stats").unwrap();
+    let output = (op.decode)(&answer).unwrap();
+    let shown = |columns| output.show(&Terminal { columns, ..Terminal::default() }).to_string();
+    let (narrow, wide) = (shown(Some(44)), shown(None));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 44), "{narrow}");
+    assert!(narrow.lines().count() > wide.lines().count(), "{narrow}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&narrow), words(&wide));
+}

@@ -46,8 +46,10 @@ pub struct Explanation {
     pub found_through: BTreeMap<Ix, NodeId>,
 }
 
-impl fmt::Display for Explanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Explanation {
+    /// The rows of its table: the head, the stages and the total. The cells are the stage, its kind, the numbers of nodes
+    /// that entered and left it, its time, and what it does.
+    pub fn rows(&self) -> Vec<[String; 6]> {
         let row = |stage: &str, kind: &str, input: &str, output: &str, time: &str, does: &str| {
             [stage, kind, input, output, time, does].map(str::to_owned)
         };
@@ -64,6 +66,13 @@ impl fmt::Display for Explanation {
             rows.push(row(&stage.stage, &stage.kind, &input, &output, &time, &does));
         }
         rows.push(row("total", "", "", "", &time(self.total_micros), ""));
+        rows
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.rows();
         let mut widths = [0; 6];
         for row in &rows {
             for (width, cell) in widths.iter_mut().zip(row) {

@@ -46,7 +46,8 @@ fn write(folder: &Path, files: &BTreeMap<String, String>) {
 fn a_question_that_was_written_by_hand_is_exported_and_a_confirmed_one_is_not() {
     let memory = TestMemory::new();
     let answer = memory.note("tram", "The last tram leaves at midnight.");
-    let by_hand = Draft { node_type: Some("question".into()), key: Some("open".into()), ..draft("Who pays?") };
+    let by_hand =
+        Draft { node_type: Some("question".into()), key: Some("open".into()), ..draft("Who pays?") };
     memory.insert(by_hand).unwrap();
     let title = Some("when does the last tram leave?".to_owned());
     let question = Draft { title, ..Draft::new("manual", Trust::User) };

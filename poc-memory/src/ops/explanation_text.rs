@@ -1,0 +1,77 @@
+//! The report of a pipeline as a text that fits the terminal.
+
+use super::terminal::Terminal;
+use super::text::COLUMN_GAP;
+use poc_search::query::Explanation;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr as _;
+
+/// The minimum width of the column of stages.
+const MIN_STAGE_WIDTH: usize = 8;
+
+/// The indent of what a stage does, if it has lines of its own.
+const INDENT: usize = 4;
+
+/// The table of a report. If it is wider than the terminal, what a stage does is wrapped to the lines below its row, and
+/// long stages are cut.
+pub(super) fn explanation_text(terminal: &Terminal, explanation: &Explanation) -> String {
+    let table = explanation.to_string();
+    let is_wider = |columns: &usize| table.lines().any(|line| line.width() > *columns);
+    let Some(columns) = terminal.columns.filter(is_wider) else { return table };
+    let rows = explanation.rows();
+    let mut widths = [0; 5];
+    for [stage, kind, input, output, time, _] in &rows {
+        for (width, cell) in widths.iter_mut().zip([stage, kind, input, output, time]) {
+            *width = cell.width().max(*width);
+        }
+    }
+    let [stage_width, kind_width, input_width, output_width, time_width] = widths;
+    let beside = kind_width + input_width + output_width + time_width + 4 * COLUMN_GAP;
+    let stage_width = stage_width.min(columns.saturating_sub(beside).max(MIN_STAGE_WIDTH));
+    let mut text = String::new();
+    for [stage, kind, input, output, time, does] in &rows {
+        let stage = terminal.cut(stage, columns.saturating_sub(stage_width));
+        let line = format!(
+            "{stage:stage_width$}  {kind:kind_width$}  {input:>input_width$}  {output:>output_width$}  \
+             {time:>time_width$}"
+        );
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}", line.trim_end());
+        if !does.is_empty() {
+            text += &terminal.wrapped(does, INDENT);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_report_that_is_wider_than_the_terminal_has_lines_for_what_its_stages_do() {
+        let report: Explanation = serde_json::from_value(json!({"total_micros": 41.2, "stages": [
+            {"stage": "all", "kind": "generator", "does": "every live note, by id", "in": 0, "out": 13, "micros": 41.2},
+            {"stage": "match:\"what was said about the harbour\"", "kind": "filter", "in": 13, "out": 6, "micros": 2.0,
+                "does": "keeps notes that contain the words"},
+        ]}))
+        .unwrap();
+        let shown =
+            |columns| explanation_text(&Terminal { columns: Some(columns), ..Terminal::default() }, &report);
+        insta::assert_snapshot!(shown(60), @r#"
+        stage                             kind       in  out    time
+            what it does
+        all                               generator   –   13   41 µs
+            every live note, by id
+        match:"what was said about the…   filter     13    6  2.0 µs
+            keeps notes that contain the words
+        total                                                  41 µs
+        "#);
+        for columns in [50, 60, 80, 100] {
+            assert!(shown(columns).lines().all(|line| line.width() <= columns), "{}", shown(columns));
+        }
+        assert_eq!(shown(200), report.to_string());
+        assert_eq!(explanation_text(&Terminal::default(), &report), report.to_string());
+    }
+}
