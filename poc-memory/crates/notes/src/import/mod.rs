@@ -6,6 +6,7 @@
 
 mod capture;
 mod conversation;
+mod copies;
 mod document;
 mod edges;
 mod foreign;

@@ -74,6 +74,7 @@ impl Import<'_> {
                     let stored = separate_note_errors(store_one(tx, note, now))?;
                     if let (Ok(stored), Some(frame)) = (&stored, &entry.frame) {
                         self.put_frame(tx, stored.id, frame)?;
+                        self.name_after_file(tx, stored, entry.key.as_deref(), frame)?;
                     }
                     Ok(stored)
                 })
@@ -118,6 +119,9 @@ impl Import<'_> {
                             continue;
                         }
                         None => {}
+                    }
+                    if foreign.frame.is_some() {
+                        self.keep_names_of_copies(&mut foreign.draft)?;
                     }
                     if outdated::is_outdated(self.memory, &foreign.draft)? {
                         let error = Error::conflict("the note has changed since it was imported, but its source has not")
@@ -211,17 +215,19 @@ impl Import<'_> {
 
     /// Stores the frame of a note, and deletes frames of files that no longer exist in the same folder.
     fn put_frame(&self, tx: &mut Transaction<'_>, id: NodeId, frame: &MarkdownFrame) -> Result<()> {
-        for old in MarkdownFrame::all(tx, id)? {
-            let is_unknown =
-                self.unread_folders.iter().any(|folder| Path::new(&old.path).starts_with(folder));
-            let is_gone = !self.files.is_empty() && !self.files.contains(&old.path) && !is_unknown;
-            let is_read = Path::new(&old.path).starts_with(&self.below);
-            if old.provenance == frame.provenance && is_read && is_gone {
-                old.delete(tx, id)?;
-            }
+        for old in MarkdownFrame::all(tx, id)?.iter().filter(|old| self.is_gone(old)) {
+            old.delete(tx, id)?;
         }
         let Some(node) = tx.node(id)? else { return Ok(()) };
         MarkdownFrame { imported: Properties::of(&node), ..frame.clone() }.put(tx, id)
+    }
+
+    /// Whether the file of a frame belonged to the folder that is read, and no longer exists there.
+    pub(super) fn is_gone(&self, frame: &MarkdownFrame) -> bool {
+        let path = Path::new(&frame.path);
+        let is_unknown = self.unread_folders.iter().any(|folder| path.starts_with(folder));
+        let is_missing = !self.files.is_empty() && !self.files.contains(&frame.path) && !is_unknown;
+        frame.provenance == self.provenance() && path.starts_with(&self.below) && is_missing
     }
 
     /// Reports a stored note, and keeps its edges and its place in a session for the end of the import.

@@ -282,6 +282,8 @@ impl VaultSync<'_> {
                 continue;
             };
             if tx.find_key(name)?.is_none() && node.aliases.len() < poc_graph::MAX_ALIASES {
+                // An import of the folder may have made it another name.
+                node.other_names.retain(|other| other != name);
                 node.aliases.push(name.clone());
             }
         }

@@ -99,6 +99,39 @@ fn a_file_with_the_content_of_another_one_is_named() {
 }
 
 #[test]
+fn a_note_has_the_names_of_all_files_with_its_text() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    let import = || counts(&take(&memory, ImportSource::Path(vault.clone())));
+    let other_names = || find(&memory, "one").other_names;
+    put(&vault, "one.md", "---\naliases: [First]\n---\nWhat is to be done.\n");
+    put(&vault, "two.md", "What is to be done.\n");
+    assert_eq!(import(), [1, 0, 1, 0]);
+    assert_eq!(
+        (find(&memory, "two").key.as_str(), other_names()),
+        ("one", vec!["First".to_owned(), "two".to_owned()])
+    );
+    let before = exported(&memory);
+    assert_eq!(import(), [0, 0, 2, 0]);
+    assert_eq!(exported(&memory), before, "nothing has changed");
+    // A copy that is edited becomes a note of its own, which gets the name.
+    put(&vault, "two.md", "What somebody else is to do.\n");
+    assert_eq!(import(), [1, 0, 1, 0]);
+    assert_eq!((find(&memory, "two").key.as_str(), other_names()), ("two", vec!["First".to_owned()]));
+    assert_eq!(import(), [0, 0, 2, 0]);
+    // The name of a copy ends with the copy.
+    put(&vault, "copy.md", "What is to be done.\n");
+    for _ in 0..2 {
+        assert_eq!(import(), [0, 0, 3, 0]);
+        assert_eq!(find(&memory, "copy").key, "one");
+    }
+    fs::remove_file(vault.join("copy.md")).unwrap();
+    assert_eq!(import(), [0, 1, 1, 0]);
+    assert!(memory.find("copy").is_err());
+    assert_eq!(import(), [0, 0, 2, 0]);
+}
+
+#[test]
 fn a_note_that_was_changed_stays_until_its_file_changes() {
     let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
@@ -403,7 +436,8 @@ fn equal_files_whose_keys_are_those_of_one_note_are_duplicates() {
     write("todo.md", "What is to be done.\n");
     assert_eq!(counts(&import()), [1, 0, 1, 0]);
     let stored = find(&memory, "copy");
-    let node = Node { aliases: vec!["todo".into()], version: stored.version + 1, ..stored };
+    let names = vec!["todo".into()];
+    let node = Node { aliases: names, other_names: Vec::new(), version: stored.version + 1, ..stored };
     memory.store.transact(memory.cause("manual", "rename"), |tx| tx.put_node(&node)).unwrap();
     let report = import();
     assert_eq!((counts(&report), failures(&report)), ([0, 0, 2, 0], String::new()));
