@@ -28,43 +28,42 @@ impl Import<'_> {
         draft.other_names.get_or_insert_default().extend(kept);
         Ok(())
     }
+}
 
-    /// Gives a note the name of a file with its text, and takes this name from the note whose text the file had before.
-    /// `key` is the key that the file gives its note: one that comes from the front matter takes the place of the name.
-    pub(super) fn name_after_file(
-        &self,
-        tx: &mut Transaction<'_>,
-        stored: &StoredNote,
-        key: Option<&str>,
-        frame: &MarkdownFrame,
-    ) -> Result<()> {
-        let is_key = |name: &String| key.is_some_and(|key| *normal_key(key) == **name);
-        let Some(name) = name_of(&frame.path).filter(is_key) else { return Ok(()) };
-        let view = tx.view();
-        for ix in view.find_other_names_any_case(&name) {
-            let Some(id) = view.id(ix).filter(|id| *id != stored.id) else { continue };
-            let frames = MarkdownFrame::all(tx, id)?;
-            let is_same =
-                |other: &&MarkdownFrame| other.path == frame.path && other.provenance == frame.provenance;
-            let Some(former) = frames.iter().find(is_same) else { continue };
-            former.delete(tx, id)?;
-            if let Some(mut node) = tx.node(id)? {
-                node.other_names.retain(|other| *other != name);
-                tx.put_node(&node)?;
-            }
+/// Gives a note the name of a file with its text, and takes this name from the note whose text the file had before.
+/// `key` is the key that the file gives its note: one that comes from the front matter takes the place of the name.
+pub(super) fn name_after_file(
+    tx: &mut Transaction<'_>,
+    stored: &StoredNote,
+    key: Option<&str>,
+    frame: &MarkdownFrame,
+) -> Result<()> {
+    let is_key = |name: &String| key.is_some_and(|key| *normal_key(key) == **name);
+    let Some(name) = name_of(&frame.path).filter(is_key) else { return Ok(()) };
+    let view = tx.view();
+    for ix in view.find_other_names_any_case(&name) {
+        let Some(id) = view.id(ix).filter(|id| *id != stored.id) else { continue };
+        let frames = MarkdownFrame::all(tx, id)?;
+        let is_same =
+            |other: &&MarkdownFrame| other.path == frame.path && other.provenance == frame.provenance;
+        let Some(former) = frames.iter().find(is_same) else { continue };
+        former.delete(tx, id)?;
+        if let Some(mut node) = tx.node(id)? {
+            node.other_names.retain(|other| *other != name);
+            tx.put_node(&node)?;
         }
-        if stored.outcome == StoreOutcome::Duplicate
-            && let Some(mut node) = tx.node(stored.id)?
-        {
-            let mut known = node.names().chain(node.other_names.iter().map(String::as_str));
-            let is_known = known.any(|known| known == name);
-            if !is_known && node.other_names.len() < MAX_ALIASES && tx.find_key(&name)?.is_none() {
-                node.other_names.push(name);
-                tx.put_node(&node)?;
-            }
-        }
-        Ok(())
     }
+    if stored.outcome == StoreOutcome::Duplicate
+        && let Some(mut node) = tx.node(stored.id)?
+    {
+        let mut known = node.names().chain(node.other_names.iter().map(String::as_str));
+        let is_known = known.any(|known| known == name);
+        if !is_known && node.other_names.len() < MAX_ALIASES && tx.find_key(&name)?.is_none() {
+            node.other_names.push(name);
+            tx.put_node(&node)?;
+        }
+    }
+    Ok(())
 }
 
 /// The name that a note has from a file; `None` if its path cannot be a name.

@@ -1,5 +1,6 @@
 //! Stores the notes of a chunk in one transaction.
 
+use super::copies::name_after_file;
 use super::restore::{self, Restore};
 use super::run::{Import, PendingEdges, SessionNote};
 use super::stored::{StoreOutcome, StoredNote};
@@ -74,7 +75,7 @@ impl Import<'_> {
                     let stored = separate_note_errors(store_one(tx, note, now))?;
                     if let (Ok(stored), Some(frame)) = (&stored, &entry.frame) {
                         self.put_frame(tx, stored.id, frame)?;
-                        self.name_after_file(tx, stored, entry.key.as_deref(), frame)?;
+                        name_after_file(tx, stored, entry.key.as_deref(), frame)?;
                     }
                     Ok(stored)
                 })
