@@ -4,7 +4,9 @@ use super::argument::{self, Input};
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress, Terminal};
 use poc_graph::error::{Error, Exit, Result};
-use poc_notes::import::{self, ImportOptions, ImportSource, SkippedAmount, SourceLocation};
+use poc_notes::import::{
+    self, ImportOptions, ImportSource, SkippedAmount, SourceLocation, UnresolvedImportLink,
+};
 use poc_notes::resolve::quoted;
 use poc_notes::vault;
 use schemars::JsonSchema;
@@ -162,6 +164,27 @@ struct UnresolvedLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     link: String,
+    /// Keys of notes that the link may mean, at most 5: several have the name, or one has it as its title.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    candidates: Vec<String>,
+}
+
+impl UnresolvedLink {
+    fn of(UnresolvedImportLink { place, link, candidates }: UnresolvedImportLink) -> UnresolvedLink {
+        let (line, file) = parts(place);
+        UnresolvedLink { line, file, link, candidates }
+    }
+
+    /// The link with the notes that it may mean.
+    fn text(&self) -> String {
+        let UnresolvedLink { line, file, link, candidates } = self;
+        let candidates: Vec<String> = candidates.iter().map(|key| format!("[[{key}]]")).collect();
+        let meant = match candidates.is_empty() {
+            true => String::new(),
+            false => format!("; did you mean {}?", candidates.join(" or ")),
+        };
+        format!("{}: [[{link}]]{meant}", place(*line, file.as_deref()))
+    }
 }
 
 impl Op for Import {
@@ -197,10 +220,6 @@ impl Op for Import {
         let report = import::import(ctx.memory, &source, &options, &|done, total| {
             (ctx.progress)(Progress { what: "notes".into(), done, total });
         })?;
-        let unresolved = report.unresolved.into_iter().map(|(place, link)| {
-            let (line, file) = parts(place);
-            UnresolvedLink { line, file, link }
-        });
         let same_content = report.same_content.into_iter().map(|(place, key)| {
             let (line, file) = parts(place);
             SameContentNote { line, file, key }
@@ -219,7 +238,7 @@ impl Op for Import {
             semantic_edges: report.semantic_edges,
             failed: report.failed.into_iter().map(FailedNote::of).collect(),
             warnings: report.warnings.into_iter().map(FailedNote::of).collect(),
-            unresolved: unresolved.collect(),
+            unresolved: report.unresolved.into_iter().map(UnresolvedLink::of).collect(),
             ignored: report.ignored,
             expired: expired.collect(),
             left_out: report.left_out.into_iter().map(|(file, _)| file).collect(),
@@ -268,8 +287,8 @@ impl Op for Import {
             let _ =
                 writeln!(text, "duplicate  {}: has the content of `{key}`", place(*line, file.as_deref()));
         }
-        for UnresolvedLink { line, file, link } in unresolved.iter().take(SHOWN_NOTES) {
-            let _ = writeln!(text, "unresolved {}: [[{link}]]", place(*line, file.as_deref()));
+        for link in unresolved.iter().take(SHOWN_NOTES) {
+            let _ = writeln!(text, "unresolved {}", link.text());
         }
         let left_out = [failed.len(), warnings.len(), same_content.len(), unresolved.len()]
             .map(|listed| listed.saturating_sub(SHOWN_NOTES))
@@ -340,5 +359,21 @@ fn error_with_hint(error: &Error) -> String {
     match &error.hint {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unresolved_link_is_shown_with_the_notes_that_it_may_mean() {
+        let shown = |candidates: &[&str]| {
+            let candidates = candidates.iter().map(|key| (*key).to_owned()).collect();
+            let place = SourceLocation::File("home.md".into());
+            UnresolvedLink::of(UnresolvedImportLink { place, link: "plan".into(), candidates }).text()
+        };
+        assert_eq!(shown(&[]), "home.md: [[plan]]");
+        assert_eq!(shown(&["a/plan", "b/plan"]), "home.md: [[plan]]; did you mean [[a/plan]] or [[b/plan]]?");
     }
 }

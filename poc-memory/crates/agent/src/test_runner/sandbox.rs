@@ -12,7 +12,7 @@ use poc_graph::VisitOutcome;
 use poc_graph::error::{Error, Result};
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
-use poc_notes::import::{ImportOptions, ImportSource, import};
+use poc_notes::import::{ImportOptions, ImportSource, UnresolvedImportLink, import};
 use poc_notes::{Memory, visit};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn import_fixture(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<
         let message = format!("the fixture cannot be imported, {place}: {}", error.message);
         return Err(Error { message, ..error });
     }
-    if let Some((place, link)) = report.unresolved.first() {
+    if let Some(UnresolvedImportLink { place, link, .. }) = report.unresolved.first() {
         let message = format!("the fixture cannot be imported, {place}: it has no note `{link}` to link to");
         return Err(Error::config(message).hint("add the note or remove the link"));
     }

@@ -2,7 +2,7 @@
 
 use super::location::SourceLocation;
 use super::note_link::NoteLink;
-use super::run::{Import, PendingEdges};
+use super::run::{Import, PendingEdges, UnresolvedImportLink};
 use super::{references, wikilinks};
 use crate::batch::separate_note_errors;
 use crate::link;
@@ -68,6 +68,7 @@ impl Import<'_> {
                 PendingEdges::Foreign { src: None, .. } => {}
             }
         }
+        self.add_link_candidates(&pending)?;
         for chunk in outdated.chunks(self.memory.config.import.chunk.max(1)) {
             cancellation::check()?;
             let provenance = self.cause.actor.clone();
@@ -148,7 +149,9 @@ impl Import<'_> {
             let (dst, src) = (self.find(link, file, names)?, from.transpose()?.unwrap_or(Some(src)));
             let (Some(dst), Some(src)) = (dst, src) else {
                 if let Some((place, _)) = pending.get(place) {
-                    self.report.unresolved.push((place.clone(), link.target.clone()));
+                    let missing =
+                        if dst.is_none() { &link.target } else { link.from.as_ref().unwrap_or(&link.target) };
+                    self.report.unresolved.push(UnresolvedImportLink::new(place.clone(), missing.clone()));
                 }
                 continue;
             };

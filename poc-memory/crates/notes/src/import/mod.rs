@@ -13,6 +13,7 @@ mod foreign;
 mod format;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod link_candidates;
 mod location;
 mod note_link;
 mod options;
@@ -38,8 +39,8 @@ pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_
 pub use location::SourceLocation;
 pub(crate) use note_link::NoteLink;
 pub use options::ImportOptions;
-pub use run::ImportReport;
 pub(crate) use run::{IMPORT_OP, PROVENANCE};
+pub use run::{ImportReport, UnresolvedImportLink};
 pub use skipped::{SkippedAmount, SkippedCounts};
 pub use source::ImportSource;
 pub use transcript::TranscriptSource;

@@ -55,7 +55,7 @@ pub struct ImportReport {
     /// Notes, or edges of notes, that could not be imported, with the errors.
     pub failed: Vec<(SourceLocation, Error)>,
     /// Links to missing notes.
-    pub unresolved: Vec<(SourceLocation, String)>,
+    pub unresolved: Vec<UnresolvedImportLink>,
     /// Parts of imported notes that were left out: fields because of their values, all but the last of several equal
     /// properties, or a text because the note was changed in the memory but not in its source.
     pub warnings: Vec<(SourceLocation, Error)>,
@@ -74,6 +74,23 @@ pub struct ImportReport {
     pub secrets: SecretCounts,
     /// The node of each note, in the order of the source.
     pub nodes: Vec<(SourceLocation, NodeId)>,
+}
+
+/// A link to a missing note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnresolvedImportLink {
+    /// The note with the link.
+    pub place: SourceLocation,
+    /// The link, as written.
+    pub link: String,
+    /// Keys of notes that it may mean: several in different folders have the name, or one has it as its title.
+    pub candidates: Vec<String>,
+}
+
+impl UnresolvedImportLink {
+    pub(super) fn new(place: SourceLocation, link: String) -> UnresolvedImportLink {
+        UnresolvedImportLink { place, link, candidates: Vec::new() }
+    }
 }
 
 /// A running import.

@@ -5,7 +5,7 @@ use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
 use crate::import::location::SourceLocation;
 use crate::import::note_link::NoteLink;
-use crate::import::run::Import;
+use crate::import::run::{Import, UnresolvedImportLink};
 use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashMap;
@@ -77,7 +77,8 @@ impl Format for McpMemory {
         }
         for (from, relations) in links {
             let place = file.location();
-            import.report.unresolved.extend(relations.iter().map(|_| (place.clone(), from.clone())));
+            let missing = relations.iter().map(|_| UnresolvedImportLink::new(place.clone(), from.clone()));
+            import.report.unresolved.extend(missing);
         }
         Ok(())
     }

@@ -26,7 +26,14 @@ fn a_folder_of_markdown_becomes_linked_notes() {
     let report = take(&memory, ImportSource::Path(vault.clone()));
     assert_eq!(failures(&report), "");
     assert_eq!(counts(&report), [3, 0, 0, 4]);
-    assert_eq!(report.unresolved, [(SourceLocation::File("journal.md".into()), "nowhere".to_owned())]);
+    assert_eq!(
+        report.unresolved,
+        [UnresolvedImportLink {
+            place: SourceLocation::File("journal.md".into()),
+            link: "nowhere".into(),
+            candidates: Vec::new()
+        }]
+    );
     assert_eq!(report.ignored, BTreeMap::from([("mood".to_owned(), 1)]));
 
     let journal = find(&memory, "journal");
@@ -49,6 +56,31 @@ fn a_folder_of_markdown_becomes_linked_notes() {
     assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 1, 2, 1]);
     assert_eq!(find(&memory, "db/pages").version, 2);
     assert_eq!(links(&memory, "db/pages"), ["journal"], "a link that is no longer named is removed");
+}
+
+#[test]
+fn an_unresolved_link_lists_the_notes_that_it_may_mean() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    put(&vault, "a/plan.md", "The first plan.\n");
+    put(&vault, "b/Plan.md", "Another plan.\n");
+    put(&vault, "notes/r1.md", "# The Roadmap\n\nFrom spring on.\n");
+    let text = "See [[plan]], [[r1]], [[the roadmap#Spring]], [[deep/plan]] and [[nowhere]].\n";
+    put(&vault, "home.md", text);
+    let report = take(&memory, ImportSource::Path(vault));
+    // The name of a note in any folder is enough if no other note has it.
+    assert_eq!(links(&memory, "home"), ["notes/r1"]);
+    let found: Vec<String> = report
+        .unresolved
+        .iter()
+        .map(|link| format!("{} {}: {:?}", link.place, link.link, link.candidates))
+        .collect();
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    `home.md` plan: ["a/plan", "b/Plan"]
+    `home.md` the roadmap#Spring: ["notes/r1"]
+    `home.md` deep/plan: ["a/plan", "b/Plan"]
+    `home.md` nowhere: []
+    "#);
 }
 
 #[test]
