@@ -88,7 +88,9 @@ impl Op for Backlinks {
         let limit = argument::count("limit", self.limit, (LIMIT, ctx.memory.config.backlinks.limit))?;
         let snapshot = ReadSnapshot::of(ctx.memory, None)?
             .with_quarantined(ctx.visibility(self.quarantined).quarantined);
-        let node = snapshot.find(&self.node).map_err(|error| error.field("node"))?;
+        let node = snapshot
+            .find(&self.node)
+            .map_err(|error| ctx.with_titled_note(error, &self.node).field("node"))?;
         let mut connections: BTreeMap<NodeId, Connection> = BTreeMap::new();
         for (kind, ends) in neighbor_edges::of(&snapshot, node.id, snapshot.visibility())? {
             let incoming =

@@ -125,7 +125,10 @@ impl Op for Get {
         let memory = ctx.memory;
         let snapshot =
             ReadSnapshot::of(memory, self.at)?.with_quarantined(ctx.visibility(self.quarantined).quarantined);
-        let node = snapshot.find(&self.node).map_err(|error| error.field("node"))?;
+        let node = snapshot.find(&self.node).map_err(|error| {
+            let error = if snapshot.is_past() { error } else { ctx.with_titled_note(error, &self.node) };
+            error.field("node")
+        })?;
         let status = snapshot.answer_status();
         let view = snapshot.view();
         let note = Note::read(&snapshot, view, node.id)?.ok_or_else(|| resolve::unknown(&self.node, view))?;

@@ -127,6 +127,10 @@ impl Op for LinkRequest {
                 retired,
                 warning: None,
             })
+        });
+        let done = done.map_err(|error| {
+            let is_start = error.at.as_ref().is_some_and(|at| at.field.as_deref() == Some("from"));
+            ctx.with_titled_note(error, if is_start { &self.from } else { &self.to })
         })?;
         let is_change = !matches!(done.value.status, LinkStatus::AlreadyPresent | LinkStatus::NotPresent);
         Ok(LinkOutput { seq: is_change.then_some(done.seq), warning: check.warning(), ..done.value })

@@ -104,7 +104,7 @@ pub(crate) use text::{plural, second, size, table};
 pub(crate) use vault::lag;
 pub(crate) use verify::VerifyOutput;
 
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use poc_graph::{Node, Visibility};
 use poc_notes::{Memory, resolve};
 use poc_store::{Cause, Transaction};
@@ -144,6 +144,18 @@ impl Ctx<'_> {
         let node = resolve::named(tx, name, field)?;
         self.require_visible(&node, field)?;
         Ok(node)
+    }
+
+    /// The error for the name of a note, with the note that has this name as its title if no key is similar.
+    fn with_titled_note(&self, error: Error, name: &str) -> Error {
+        if !resolve::is_without_similar_key(&error) {
+            return error;
+        }
+        match resolve::key_of_title(self.memory, name, self.visibility(false)) {
+            Ok(Some(key)) => error.hint(format!("`{key}` has this title")),
+            // The name is unknown, whether or not there is a better hint.
+            Ok(None) | Err(_) => error,
+        }
     }
 
     /// The cause of an op's transaction.

@@ -1,7 +1,9 @@
 //! Finds nodes by their id, key or another name.
 
+use super::Memory;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{Node, NodeId, View, Visibility, closest_name, normal_key};
+use poc_graph::{Node, NodeId, View, Visibility, closest_name, normal_key, one_line};
+use poc_index::TextField;
 use poc_search::retrieve::key::notes_of_name_or_id;
 use poc_store::{DAMAGED_HINT, Records, Transaction};
 
@@ -99,10 +101,39 @@ pub fn unknown(name: &str, view: &View) -> Error {
     let near = closest_name(view, name).filter(|near| *near != &*normal_key(name));
     let hint = match near {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("`poc-memory search {}` looks for it", quoted(name)),
+        None => format!("{SEARCH_HINT}{}` looks for it", quoted(name)),
     };
     Error::not_found(format!("there is no note `{name}`")).hint(hint)
 }
+
+/// The key of a visible note with this title, ignoring case. Call it outside of any transaction, because it reads the
+/// text index.
+///
+/// # Errors
+/// Those of the store.
+pub fn key_of_title(memory: &Memory, title: &str, visibility: Visibility) -> Result<Option<String>> {
+    // Number of titles with the same words that are compared.
+    const DEPTH: usize = 10;
+    let view = memory.store.view();
+    let is_note = |ix| view.is_visible(ix, visibility) && !view.is_confirmed_question(ix);
+    let keep = |id: NodeId| view.find(id).is_some_and(is_note);
+    let title = one_line(title).to_lowercase();
+    for hit in memory.text.search(&title, TextField::Title, DEPTH, &keep) {
+        if let Some(node) = memory.store.node(hit.id)?.filter(|node| node.title.to_lowercase() == title) {
+            return Ok(Some(node.key));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether an error is that of [`unknown`] without a similar key.
+pub fn is_without_similar_key(error: &Error) -> bool {
+    let is_search = |hint: &str| hint.starts_with(SEARCH_HINT);
+    error.code == Code::NotFound && error.hint.as_deref().is_some_and(is_search)
+}
+
+/// The beginning of the hint for an unknown name without a similar key.
+const SEARCH_HINT: &str = "`poc-memory search ";
 
 /// The error for a note whose record is lost.
 fn lost(name: &str) -> Error {

@@ -104,3 +104,20 @@ fn a_note_that_was_deleted_and_restored_has_one_id() {
     assert!(text_output(&memory, &format!("get {id}")).starts_with("not_found: "));
     assert!(text_output(&memory, &format!("get {}", &id[..digits.max(8)])).starts_with("not_found: "));
 }
+
+#[test]
+fn the_error_for_a_title_names_the_note_that_has_it() {
+    let memory = filled();
+    for line in [
+        "get 'B-tree splits'",
+        "backlinks 'b-tree SPLITS'",
+        "link journal 'B-tree splits'",
+        "link 'B-tree splits' journal",
+    ] {
+        let error = call(&memory, line).err().unwrap();
+        assert_eq!(error.code, poc_graph::error::Code::NotFound, "{line}: {error}");
+        assert_eq!(error.hint.as_deref(), Some("`btree` has this title"), "{line}");
+    }
+    let error = call(&memory, "get 'Which port has it?'").err().unwrap();
+    assert_eq!(error.hint.as_deref(), Some("`poc-memory search 'Which port has it?'` looks for it"));
+}
