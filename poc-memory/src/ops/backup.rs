@@ -15,8 +15,8 @@ use std::path::PathBuf;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backup {
-    /// The backup folder, which is created if it is missing, and otherwise is empty or has backups of this memory; or a
-    /// file whose name ends in `.tar`, in which an earlier backup is replaced
+    /// The backup folder: a new or empty one, or one with backups of this memory; or a file whose name ends in `.tar`,
+    /// in which an earlier backup is replaced
     #[arg(value_name = "FOLDER|FILE", value_parser = argument::path)]
     #[serde(alias = "folder")]
     pub(crate) path: PathBuf,

@@ -31,8 +31,10 @@ pub(super) fn explanation_text(terminal: &Terminal, explanation: &Explanation) -
     let mut text = String::new();
     for [stage, kind, input, output, time, does] in &rows {
         let stage = terminal.cut(stage, columns.saturating_sub(stage_width));
+        // `format` counts characters, some of which take two columns.
+        let padding = " ".repeat(stage_width.saturating_sub(stage.width()));
         let line = format!(
-            "{stage:stage_width$}  {kind:kind_width$}  {input:>input_width$}  {output:>output_width$}  \
+            "{stage}{padding}  {kind:kind_width$}  {input:>input_width$}  {output:>output_width$}  \
              {time:>time_width$}"
         );
         // Writing to a string cannot fail.
@@ -55,6 +57,7 @@ mod tests {
             {"stage": "all", "kind": "generator", "does": "every live note, by id", "in": 0, "out": 13, "micros": 41.2},
             {"stage": "match:\"what was said about the harbour\"", "kind": "filter", "in": 13, "out": 6, "micros": 2.0,
                 "does": "keeps notes that contain the words"},
+            {"stage": "match:港口", "kind": "filter", "in": 6, "out": 1, "micros": 2.0, "does": "the same"},
         ]}))
         .unwrap();
         let shown =
@@ -66,6 +69,8 @@ mod tests {
             every live note, by id
         match:"what was said about the…   filter     13    6  2.0 µs
             keeps notes that contain the words
+        match:港口                        filter      6    1  2.0 µs
+            the same
         total                                                  41 µs
         "#);
         for columns in [50, 60, 80, 100] {

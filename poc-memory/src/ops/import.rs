@@ -178,10 +178,9 @@ impl UnresolvedLink {
     /// The link with the notes that it may mean.
     fn text(&self) -> String {
         let UnresolvedLink { line, file, link, candidates } = self;
-        let candidates: Vec<String> = candidates.iter().map(|key| format!("[[{key}]]")).collect();
         let meant = match candidates.is_empty() {
             true => String::new(),
-            false => format!("; did you mean {}?", candidates.join(" or ")),
+            false => format!(" may be {}", candidates.join(", ")),
         };
         format!("{}: [[{link}]]{meant}", place(*line, file.as_deref()))
     }
@@ -374,6 +373,6 @@ mod tests {
             UnresolvedLink::of(UnresolvedImportLink { place, link: "plan".into(), candidates }).text()
         };
         assert_eq!(shown(&[]), "home.md: [[plan]]");
-        assert_eq!(shown(&["a/plan", "b/plan"]), "home.md: [[plan]]; did you mean [[a/plan]] or [[b/plan]]?");
+        assert_eq!(shown(&["a/plan", "b/plan"]), "home.md: [[plan]] may be a/plan, b/plan");
     }
 }

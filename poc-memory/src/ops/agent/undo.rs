@@ -76,8 +76,8 @@ pub(in crate::ops) fn split_by_outcome(items: Vec<UndoItem>) -> (Vec<String>, Ve
 }
 
 /// Says that there is no way back.
-pub(in crate::ops) const FINAL_LINE: &str = "an undo of replays cannot be reverted: the notes keep their earlier intervals until they are replayed \
-     again\n";
+pub(in crate::ops) const FINAL_LINE: &str =
+    "an undo of replays cannot be reverted: the notes keep their earlier intervals\n";
 
 /// Whether an undo did something that cannot be undone: it undid only replays.
 pub(in crate::ops) fn is_final(report: &UndoReport) -> bool {

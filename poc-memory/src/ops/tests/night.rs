@@ -118,13 +118,13 @@ fn an_undo_of_replays_says_that_there_is_no_way_back() {
     let run = json!(["01a223e066397000800070e456681dd6"]);
     insta::assert_snapshot!(show(json!([]), run.clone()), @r"
     undone: replay of 3 notes
-    an undo of replays cannot be reverted: the notes keep their earlier intervals until they are replayed again
+    an undo of replays cannot be reverted: the notes keep their earlier intervals
     ");
     assert_eq!(show(json!([]), json!([])), show(json!([]), run.clone()), "a change of a run");
     insta::assert_snapshot!(show(json!([7]), run), @r"
     undone: replay of 3 notes
     `poc-memory undo 7` reverts this
-    an undo of replays cannot be reverted: the notes keep their earlier intervals until they are replayed again
+    an undo of replays cannot be reverted: the notes keep their earlier intervals
     ");
     assert_eq!(show(json!([7]), json!([])), "undone: replay of 3 notes\n`poc-memory undo 7` reverts this\n");
 }

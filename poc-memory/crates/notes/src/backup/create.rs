@@ -77,8 +77,9 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 ///
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or other files and no backup, or the memory is empty;
-/// `invalid_argument` when the folder is part of what is copied or is a generation; `locked` during another backup; `read_only` when the store is damaged;
-/// `damaged` when the log or the new copy is damaged. After an error no unfinished generation remains.
+/// `invalid_argument` when the folder is part of what is copied or is a generation; `locked` during another backup;
+/// `read_only` when the store is damaged; `damaged` when the log or the new copy is damaged. After an error no
+/// unfinished generation remains.
 pub fn create(
     store: &Store,
     paths: &Paths,
@@ -204,8 +205,8 @@ fn require_no_other_files(folder: &Path) -> Result<()> {
     match others.iter().min() {
         Some(other) if generations::in_folder(folder)?.is_empty() => {
             let (shown, other) = (folder.display(), other.to_string_lossy());
-            Err(Error::conflict(format!("`{shown}` has no backup but other files, such as `{other}`"))
-                .hint("name a new or empty folder, or one that `poc-memory backup` has written")
+            Err(Error::conflict(format!("`{shown}` is not a backup folder: it contains `{other}`"))
+                .hint("name a new or empty folder, or one that contains a backup")
                 .field("path"))
         }
         _ => Ok(()),

@@ -84,11 +84,15 @@ pub(super) fn partial(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{PARTIAL}{name}"))
 }
 
-/// Whether a folder with a file or folder of this name may count as empty: an interrupted first backup leaves the lock and
-/// an unfinished generation behind, and systems put hidden files and `lost+found` into new folders and disks.
+/// Names of folders that systems create on new disks, besides hidden ones.
+const FOLDERS_OF_SYSTEMS: [&str; 3] = ["lost+found", "System Volume Information", "$RECYCLE.BIN"];
+
+/// Whether a folder still counts as empty if it contains a file or folder of this name: one that a system or an
+/// interrupted first backup has left there.
 pub(super) fn may_be_in_empty_folder(name: &str) -> bool {
     let is_partial = || name.strip_prefix(PARTIAL).is_some_and(|name| generation::parse(name).is_some());
-    name == folder_lock::LOCK || name == "lost+found" || name.starts_with('.') || is_partial()
+    let is_of_system = || name.starts_with('.') || FOLDERS_OF_SYSTEMS.contains(&name);
+    name == folder_lock::LOCK || is_of_system() || is_partial()
 }
 
 /// Deletes the unfinished generations of interrupted backups. The caller must hold the lock.

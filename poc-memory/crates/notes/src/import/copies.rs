@@ -53,15 +53,15 @@ pub(super) fn name_after_file(
             tx.put_node(&node)?;
         }
     }
+    // The name of most files is the key of their note, which need not be read.
     if stored.outcome == StoreOutcome::Duplicate
+        && tx.find_key(&name)?.is_none()
         && let Some(mut node) = tx.node(stored.id)?
+        && node.other_names.len() < MAX_ALIASES
+        && !node.other_names.contains(&name)
     {
-        let mut known = node.names().chain(node.other_names.iter().map(String::as_str));
-        let is_known = known.any(|known| known == name);
-        if !is_known && node.other_names.len() < MAX_ALIASES && tx.find_key(&name)?.is_none() {
-            node.other_names.push(name);
-            tx.put_node(&node)?;
-        }
+        node.other_names.push(name);
+        tx.put_node(&node)?;
     }
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use super::location::SourceLocation;
 use super::run::{Import, PendingEdges};
-use super::wikilinks;
+use super::wikilinks::{folded, last_part, without_heading};
+use poc_graph::cancellation;
 use poc_graph::error::Result;
-use poc_graph::normal_key;
 use std::collections::{BTreeSet, HashMap};
 
 /// Maximum number of notes that are listed for a link.
@@ -12,7 +12,7 @@ const MAX_CANDIDATES: usize = 5;
 
 impl Import<'_> {
     /// Adds to the unresolved links the keys of the notes that they may mean: notes in any folder that have the name, and
-    /// notes of this import that have it as their title.
+    /// notes of this import that have it as their title. The titles of all notes would take too long to read.
     pub(super) fn add_link_candidates(&mut self, pending: &[(SourceLocation, PendingEdges)]) -> Result<()> {
         let unresolved = &mut self.report.unresolved;
         if unresolved.is_empty() {
@@ -29,6 +29,7 @@ impl Import<'_> {
             }
         }
         for (_, edges) in pending {
+            cancellation::check()?;
             let PendingEdges::Foreign { src: Some(src), .. } = edges else { continue };
             if let Some(node) = store.node(*src)?
                 && let Some(found) = candidates.get_mut(&folded(&node.title))
@@ -46,13 +47,5 @@ impl Import<'_> {
 
 /// The name in a link, without its folder and its heading, in lower case.
 fn folded_name(link: &str) -> String {
-    folded(last_part(wikilinks::without_heading(link)))
-}
-
-fn last_part(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
-}
-
-fn folded(name: &str) -> String {
-    normal_key(name).to_lowercase()
+    folded(last_part(without_heading(link)))
 }

@@ -45,7 +45,7 @@ pub use skipped::{SkippedAmount, SkippedCounts};
 pub use source::ImportSource;
 pub use transcript::TranscriptSource;
 pub(crate) use vault_note::{VaultNote, read_vault_note};
-pub(crate) use wikilinks::without_heading;
+pub(crate) use wikilinks::{folded, last_part, without_heading};
 
 use super::batch::Chunk;
 use super::draft::known_type;

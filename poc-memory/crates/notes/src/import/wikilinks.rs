@@ -1,5 +1,6 @@
 //! `[[links]]` in Markdown.
 
+use poc_graph::normal_key;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 use rustc_hash::FxHashSet;
 
@@ -36,6 +37,16 @@ pub(super) fn target(link: &str) -> String {
 /// A target without its heading.
 pub(crate) fn without_heading(target: &str) -> &str {
     target.split('#').next().unwrap_or_default().trim_end()
+}
+
+/// The last part of a name or path, without its folder.
+pub(crate) fn last_part(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// A name in the form in which names are compared ignoring case.
+pub(crate) fn folded(name: &str) -> String {
+    normal_key(name).to_lowercase()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::binding::{self, VaultFile};
 use super::report::{AmbiguousLink, UnresolvedVaultLink};
 use super::sync::VaultSync;
 use crate::import::references::{joined, without_extension};
-use crate::import::{NoteLink, without_heading};
+use crate::import::{NoteLink, folded, last_part, without_heading};
 use crate::link;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -344,12 +344,4 @@ fn unique(file: &str, found: &[(&str, NodeId)]) -> LinkTarget {
 
 fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-fn folded(name: &str) -> String {
-    normal_key(name).to_lowercase()
 }

@@ -178,14 +178,14 @@ fn a_folder_with_other_files_and_no_backup_is_refused() {
     fs::write(folder.join("diary.md"), "Dear diary").unwrap();
     let error = profile.back_up(1, 9).unwrap_err();
     let shown = folder.display();
-    assert_eq!(error.message, format!("`{shown}` has no backup but other files, such as `diary.md`"));
+    assert_eq!(error.message, format!("`{shown}` is not a backup folder: it contains `diary.md`"));
     assert_eq!((error.code, names(&folder)), (Code::Conflict, vec!["diary.md".to_owned(), "letters".into()]));
     fs::remove_file(folder.join("diary.md")).unwrap();
-    assert!(profile.back_up(1, 9).unwrap_err().message.contains("such as `letters`"));
+    assert!(profile.back_up(1, 9).unwrap_err().message.ends_with("it contains `letters`"));
     // A new disk, and what an interrupted first backup leaves behind.
     fs::remove_dir(folder.join("letters")).unwrap();
     let partial = format!("partial-{}", generation::name(1, Timestamp(0)));
-    for own in ["lost+found", ".snapshots", &partial] {
+    for own in ["lost+found", "System Volume Information", ".snapshots", partial.as_str()] {
         fs::create_dir(folder.join(own)).unwrap();
     }
     fs::write(folder.join("lock"), "").unwrap();
