@@ -65,8 +65,30 @@ impl BatchReport {
     }
 }
 
-/// Runs an agent until its pipeline returns nothing stale, a run fails, or a run visits no node. Calls `progress`
-/// after each run with the number of nodes visited so far.
+/// What several runs have read.
+#[derive(Clone, Debug, Default)]
+struct ReadNotes {
+    visited: HashSet<NodeId>,
+    /// Nodes that a run did not visit, because its prompt had no room for all of their pairs, each with a node that the
+    /// run showed beside it.
+    pairs: HashSet<(NodeId, NodeId)>,
+}
+
+impl ReadNotes {
+    /// Adds what a run has read. Returns whether it visited a node or showed a pair for the first time.
+    fn add(&mut self, run: &Run) -> bool {
+        let before = self.visited.len() + self.pairs.len();
+        let of_run: HashSet<NodeId> = run.visited.iter().copied().collect();
+        for read in run.selected.iter().filter(|read| !of_run.contains(&read.id)) {
+            self.pairs.extend(run.visited.iter().map(|&other| (read.id, other)));
+        }
+        self.visited.extend(of_run);
+        self.visited.len() + self.pairs.len() > before
+    }
+}
+
+/// Runs an agent until its pipeline returns nothing stale, a run fails, or a run reads nothing that no earlier one has
+/// read. Calls `progress` after each run with the number of nodes visited so far.
 ///
 /// # Errors
 /// Those of [`run::run`].
@@ -77,7 +99,7 @@ pub fn run_until_done(
     progress: &dyn Fn(u64),
 ) -> Result<BatchReport> {
     let mut report = BatchReport::default();
-    let mut visited = 0;
+    let (mut read, mut visited) = (ReadNotes::default(), 0);
     loop {
         let row = run::run(memory, definition, Trigger::Manual, options)?;
         if row.status == Status::Skipped {
@@ -90,8 +112,8 @@ pub fn run_until_done(
             report.failed = Some(row.message.unwrap_or_else(|| row.status.name().to_owned()));
             return Ok(report);
         }
-        // Without a visit, the next run would select the same nodes.
-        if row.visited.is_empty() {
+        // The next run would select the same nodes.
+        if !read.add(&row) {
             return Ok(report);
         }
     }
@@ -104,8 +126,8 @@ pub fn run_until_done(
 pub struct SlotBatches {
     due: Timestamp,
     started: Timestamp,
-    /// The nodes that were read, by tenant.
-    visited: HashMap<Tenant, HashSet<NodeId>>,
+    /// What was read, by tenant.
+    read: HashMap<Tenant, ReadNotes>,
     /// The tenants that may have stale nodes left, in turn; `None` before the first batch.
     left: Option<VecDeque<Tuple>>,
 }
@@ -115,13 +137,13 @@ impl SlotBatches {
     pub fn after(first: &Run) -> Option<SlotBatches> {
         let is_scheduled = matches!(first.trigger, TriggerKind::Slot | TriggerKind::Rerun);
         let due = first.scheduled_at.filter(|_| is_scheduled)?;
-        Some(SlotBatches { due, started: first.started, visited: HashMap::new(), left: None })
+        Some(SlotBatches { due, started: first.started, read: HashMap::new(), left: None })
     }
 
     /// Runs the next batch after `previous`. `None` if no tenant has work left, if the previous run ended in
     /// a way that further runs cannot fix, if `max-duration` is over, or if the agent was paused, disabled or
-    /// started by someone else. A tenant gets no further batch in this slot if its run failed or visited no
-    /// new note, if its budget is used up, or if the pipeline fails for it.
+    /// started by someone else. A tenant gets no further batch in this slot if its run failed or read nothing
+    /// new, if its budget is used up, or if the pipeline fails for it.
     ///
     /// # Errors
     /// Those of [`run::run`] except `conflict`.
@@ -175,14 +197,11 @@ impl SlotBatches {
         Ok(None)
     }
 
-    /// Records the nodes that a run visited. Returns whether it succeeded and visited one for the first time in this
-    /// slot.
+    /// Records what a run has read. Returns whether it succeeded and read something for the first time in this slot.
     fn progressed(&mut self, run: &Run) -> bool {
-        let visited = self.visited.entry(run.tenant.id()).or_default();
-        let before = visited.len();
-        visited.extend(&run.visited);
+        let is_new = self.read.entry(run.tenant.id()).or_default().add(run);
         let succeeded = matches!(run.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
-        succeeded && visited.len() > before
+        succeeded && is_new
     }
 }
 

@@ -62,18 +62,24 @@ pub fn render(
         }
         let mut is_shorter = false;
         if definition.prompt.drop_tail {
-            let kept = fitting(memory, &definition, selection, &fence, tokens - limit);
-            // The candidates alone may be too long, so they are dropped first.
+            let (count, min) = (selection.selected().count(), selection.min_selected());
+            let mut kept = fitting(memory, &definition, selection, &fence, tokens - limit);
+            // Each node is read beside its candidates, and fewer nodes have fewer candidates.
+            if kept == 0 && count > min && selection.has_candidates() {
+                kept = count / 2;
+            }
+            // The candidates of a single node alone may be too long, so they are dropped first.
             is_shorter = kept == 0 && selection.drop_candidates();
-            if !is_shorter && (kept > 0 || selection.selected().count() > 1) {
-                selection.truncate(kept.max(1));
+            if !is_shorter && count > min {
+                selection.truncate(kept.max(min));
                 is_shorter = true;
             }
         }
         let chars = definition.prompt.max_node_chars / 2;
+        let is_pair = selection.min_selected() > 1;
         if !is_shorter
             && definition.prompt.drop_tail
-            && limit < definition.prompt.max_tokens
+            && (is_pair || limit < definition.prompt.max_tokens)
             && chars >= MIN_CHARS
         {
             definition.to_mut().prompt.max_node_chars = chars;
@@ -81,8 +87,9 @@ pub fn render(
             is_shorter = true;
         }
         if !is_shorter && limit < definition.prompt.max_tokens {
+            let fewest = if is_pair { "a single pair of notes" } else { "a single note" };
             return Err(Error::config(format!(
-                "even with a single note, the prompt of `{}` has about {tokens} tokens, but the context of its model \
+                "even with {fewest}, the prompt of `{}` has about {tokens} tokens, but the context of its model \
                  leaves room for only {limit}",
                 definition.name
             ))

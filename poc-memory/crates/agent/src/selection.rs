@@ -7,6 +7,7 @@ mod known_facts;
 mod link_candidates;
 mod neighborhood;
 mod next_due;
+mod pair_groups;
 mod protection;
 mod select;
 mod staleness;
@@ -107,6 +108,8 @@ pub struct Selection {
     pub handles: Vec<Handle>,
     /// Pairs, from `interference-pairs`.
     pub pairs: Vec<HandlePair>,
+    /// The visited nodes beside which a stale node must be shown before it counts as read.
+    pub partners: HashMap<Ix, Vec<Ix>>,
     /// The session of each selected node that is part of one, as a number from 1 in the order of the nodes.
     pub sessions: HashMap<Ix, usize>,
     /// Notes that the prompt shows without a handle, with their trust.
@@ -134,6 +137,19 @@ impl Selection {
         self.handles.iter().filter(|handle| handle.is_selected())
     }
 
+    /// Whether the prompt shows a node beside all nodes beside which it must be shown.
+    pub fn is_shown_in_pairs(&self, ix: Ix) -> bool {
+        let is_shown = |ix: &Ix| self.by_index(*ix).is_some_and(|handle| handle.shown != PromptExtent::Named);
+        self.partners.get(&ix).is_none_or(|partners| partners.iter().all(is_shown))
+    }
+
+    /// The fewest selected nodes that a shorter prompt may have: two if the first one must be shown beside another one.
+    pub(super) fn min_selected(&self) -> usize {
+        let first = self.selected().next();
+        let partners = first.and_then(|handle| self.partners.get(&handle.ix));
+        1 + usize::from(partners.is_some_and(|partners| !partners.is_empty()))
+    }
+
     /// The lowest trust of the notes in the prompt, as read and as of now.
     pub fn trust(&self, now: &View) -> Trust {
         let handles = self.handles.iter().map(|handle| (handle.node.id, handle.node.trust));
@@ -149,6 +165,11 @@ impl Selection {
         let selected: HashSet<Ix> = self.selected().map(|handle| handle.ix).collect();
         let derived = self.handles.iter().filter(|handle| handle.is_derived).map(|handle| handle.ix);
         derived.filter(|&ix| self.view.sources(ix).all(|source| !selected.contains(&source))).collect()
+    }
+
+    /// Whether the prompt shows candidates.
+    pub(super) fn has_candidates(&self) -> bool {
+        self.handles.iter().any(|handle| !handle.candidates.is_empty())
     }
 
     /// Removes the nodes that are shown only because they are similar: candidates and known facts. Returns whether

@@ -122,15 +122,6 @@ pub(super) fn build(
         Vec::new()
     };
     let max_chars = Some(memory.config.agents.candidate_chars);
-    for pair in pairs {
-        // Only one node of the pair fits into `query.max-results`, so the other one gets a handle here.
-        let is_one_selected = selected.contains(&pair.a) != selected.contains(&pair.b);
-        for ix in [pair.a, pair.b] {
-            if is_one_selected && may_be_read(&view, ix) {
-                handles.add(ix, Targets::Neighborhood, max_chars)?;
-            }
-        }
-    }
     for candidate in found.iter().flatten() {
         handles.add(candidate.ix, Targets::Neighborhood, max_chars)?;
     }
@@ -153,7 +144,7 @@ pub(super) fn build(
         })
         .collect();
     let sessions = sessions(&view, &handles);
-    Ok(Selection { view, handles, pairs, sessions, read: Vec::new() })
+    Ok(Selection { view, handles, pairs, partners: HashMap::new(), sessions, read: Vec::new() })
 }
 
 /// The number of the session of each selected node that has neighbours in one. Every session is walked once.

@@ -4,7 +4,7 @@ use super::empty_selection::EmptySelection;
 use super::next_due::next_due;
 use super::protection::may_be_read;
 use super::staleness::{Staleness, StalenessReason};
-use super::{Selection, handles};
+use super::{Selection, handles, pair_groups};
 use crate::Definition;
 use crate::ledger::StatusReason;
 use poc_graph::error::{Error, Result};
@@ -59,15 +59,14 @@ pub(crate) fn outlook(memory: &Memory, definition: &Definition, since: Timestamp
     let stale = Staleness::of(memory, definition, now);
     let min_stale = definition.freshness.min_stale.max(1);
     let enough = |set: &ResultSet| set.items.len() >= definition.query.min_results.max(1);
-    let has_work = |set: &ResultSet| {
-        enough(set) && set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count() >= min_stale
-    };
+    let stale_nodes = |set: &ResultSet| pair_groups::stale_nodes(set, |ix| stale.is_stale(&view, ix));
+    let has_work = |set: &ResultSet| enough(set) && stale_nodes(set).len() >= min_stale;
     let set = query(memory, definition, &view, pipeline)?;
     let is_left = |ix: Ix| {
         let is_visited = view.visit(&definition.name, ix).is_some_and(|visit| visit.at >= since);
-        stale.is_stale(&view, ix) && view.created(ix) < since && !is_visited
+        view.created(ix) < since && !is_visited
     };
-    let left = set.items.iter().filter(|item| is_left(item.ix)).count();
+    let left = stale_nodes(&set).into_iter().filter(|&ix| is_left(ix)).count();
     let left = if enough(&set) && left >= min_stale { left } else { 0 };
     let mut outlook = Outlook { has_work: has_work(&set), left, seq: view.seq, due: None };
     if !outlook.has_work {
@@ -102,7 +101,7 @@ pub fn select(
         Scope::Forced | Scope::Stale => run_pipeline(memory, definition, &view, pipeline)?,
     };
     let results = set.items.len();
-    set.items.retain(|item| may_be_read(&view, item.ix));
+    retain_readable(&view, &mut set);
     let min = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results }.max(1);
     let hidden = results - set.items.len();
     let rules = &definition.query;
@@ -121,18 +120,14 @@ pub fn select(
         }
         return Ok(SelectionOutcome::Nothing(StatusReason::TooFewResults, nothing.too_few()));
     }
-    let mut selected: Vec<Ix> = set.items.iter().map(|item| item.ix).collect();
-    if scope == Scope::Stale {
-        let stale = Staleness::of(memory, definition, now);
-        let stale: HashSet<Ix> = selected.iter().copied().filter(|&ix| stale.is_stale(&view, ix)).collect();
-        if stale.len() < definition.freshness.min_stale.max(1) {
-            return not_stale(selected.len() - stale.len());
-        }
-        // If one node of a pair is stale, the other one is read as well.
-        let half_stale = set.pairs.iter().filter(|pair| stale.contains(&pair.a) || stale.contains(&pair.b));
-        let paired: HashSet<Ix> = half_stale.flat_map(|pair| [pair.a, pair.b]).collect();
-        selected.retain(|ix| stale.contains(ix) || paired.contains(ix));
+    let staleness = Staleness::of(memory, definition, now);
+    let is_stale = |ix: Ix| staleness.is_stale(&view, ix);
+    let stale = pair_groups::stale_nodes(&set, is_stale);
+    if scope == Scope::Stale && stale.len() < definition.freshness.min_stale.max(1) {
+        return not_stale(set.items.iter().filter(|item| !is_stale(item.ix)).count());
     }
+    let pairs = pair_groups::pairs(&set);
+    let partners = pair_groups::visited_partners(memory, agent, &view, &pairs, is_stale)?;
     let settings = &memory.config.agents;
     let is_small = context.is_some_and(|context| context <= settings.small_context);
     let (max, candidates) = match is_small {
@@ -140,10 +135,16 @@ pub fn select(
         false => (usize::MAX, settings.candidates),
     };
     // A prompt about pairs has no link candidates, because it asks only about the paired notes.
-    let candidates = if set.pairs.is_empty() { candidates } else { 0 };
-    selected.truncate(definition.query.max_results.min(max));
-    handles::build(memory, definition, view, &selected, &set.pairs, candidates, now)
-        .map(SelectionOutcome::Selected)
+    let candidates = if pairs.is_empty() { candidates } else { 0 };
+    let max = definition.query.max_results.min(max).min(set.items.len());
+    let selected: Vec<Ix> = match scope {
+        // If one node of a pair is stale, the other one is read as well.
+        Scope::Stale => pair_groups::in_groups(&stale, &partners, max),
+        Scope::Forced | Scope::Only(_) => set.items.iter().take(max).map(|item| item.ix).collect(),
+    };
+    let mut selection = handles::build(memory, definition, view, &selected, &pairs, candidates, now)?;
+    selection.partners = partners;
+    Ok(SelectionOutcome::Selected(selection))
 }
 
 /// Number of stale results of an agent now, also of those that the final `limit:` of its pipeline leaves for
@@ -216,7 +217,8 @@ pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &Hash
     let set = query(memory, definition, &view, pipeline)?;
     let stale = Staleness::of(memory, definition, memory.now());
     let reasons = |set: &ResultSet| -> Vec<(Ix, StalenessReason)> {
-        set.items.iter().filter_map(|item| Some((item.ix, stale.why(&view, item.ix)?))).collect()
+        let nodes = pair_groups::stale_nodes(set, |ix| stale.is_stale(&view, ix));
+        nodes.into_iter().filter_map(|ix| Some((ix, stale.why(&view, ix)?))).collect()
     };
     let found = reasons(&set);
     let enough = set.items.len() >= definition.query.min_results.max(1)
@@ -244,8 +246,16 @@ pub fn backlog_of_scan(memory: &Memory, definition: &Definition) -> Option<usize
 /// Runs a pipeline and removes nodes that may not appear in a prompt.
 fn query(memory: &Memory, definition: &Definition, view: &View, pipeline: &Pipeline) -> Result<ResultSet> {
     let (mut set, _) = run_pipeline(memory, definition, view, pipeline)?;
-    set.items.retain(|item| may_be_read(view, item.ix));
+    retain_readable(view, &mut set);
     Ok(set)
+}
+
+/// Removes nodes that may not appear in a prompt, with their pairs.
+fn retain_readable(view: &View, set: &mut ResultSet) {
+    set.items.retain(|item| may_be_read(view, item.ix));
+    for pairs in [&mut set.pairs, &mut set.cut_pairs] {
+        pairs.retain(|pair| may_be_read(view, pair.a) && may_be_read(view, pair.b));
+    }
 }
 
 fn run_pipeline(
@@ -267,5 +277,5 @@ fn single_node(view: &View, id: NodeId) -> Result<ResultSet> {
         return Err(Error::invalid(format!("agents may not read `{}`", view.key(ix)))
             .hint("the note must be in use and not quarantined"));
     }
-    Ok(ResultSet { items: vec![poc_search::query::ScoredNode { ix, score: 1.0 }], pairs: Vec::new() })
+    Ok(ResultSet::of(vec![poc_search::query::ScoredNode { ix, score: 1.0 }]))
 }

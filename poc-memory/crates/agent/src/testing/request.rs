@@ -38,6 +38,7 @@ impl TestRequest {
                 view: Arc::new(View::new()),
                 handles: Vec::new(),
                 pairs: Vec::new(),
+                partners: std::collections::HashMap::new(),
                 sessions: std::collections::HashMap::new(),
                 read: Vec::new(),
             },

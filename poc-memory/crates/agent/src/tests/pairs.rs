@@ -1,13 +1,19 @@
 //! Pairs of similar notes.
 
-use super::world::{World, draft};
-use crate::Catalog;
-use crate::ledger::{Run, Status};
+use super::world::{FnModel, ScriptedModel, World, draft, parse};
+use crate::batches::SlotBatches;
+use crate::ledger::{Run, Status, StatusReason};
+use crate::model::Request;
 use crate::run::{RunOptions, Trigger, run};
-use poc_graph::EdgeKind;
+use crate::{Catalog, Definition};
+use parking_lot::Mutex;
+use poc_graph::time::Span;
+use poc_graph::{EdgeKind, NodeId};
 use poc_notes::derivation;
 use poc_store::Transaction;
-use std::collections::HashSet;
+use proptest::prelude::*;
+use serde_json::json;
+use std::collections::{BTreeSet, HashSet};
 
 const POLICY: &str = "A failed request is repeated three times. The pause doubles after every attempt, from one second \
     on. After the third failure the request is reported to the operator on duty.";
@@ -61,15 +67,16 @@ fn each_copy_of_a_large_group_is_read_in_some_batch() {
     for copy in 0..COPIES {
         world.draft(draft(&format!("retry-policy-{copy}"), &format!("{POLICY} Copy {copy}.")));
     }
-    let mut read = HashSet::new();
-    for _ in 0..COPIES {
+    let (mut read, mut pairs) = (HashSet::new(), BTreeSet::new());
+    for _ in 0..2 * COPIES {
         let run = separate(&world);
         if run.status == Status::Skipped {
             break;
         }
-        let before = read.len();
+        let before = read.len() + pairs.len();
+        pairs.extend(pairs_of(run.selected.iter().map(|read| read.id)));
         read.extend(run.visited);
-        assert!(read.len() > before, "a batch has only notes that were read before: {read:?}");
+        assert!(read.len() + pairs.len() > before, "a batch has only pairs that were read before: {read:?}");
     }
     assert_eq!(read.len(), COPIES);
     assert_eq!(separate(&world).status, Status::Skipped);
@@ -100,4 +107,132 @@ fn a_note_and_its_source_are_no_pair() {
     let derive = |tx: &mut Transaction<'_>| derivation::add_sources(tx, fact, &[source], "manual", "", now);
     world.memory.store.transact(cause, derive).unwrap();
     assert_eq!(separate(&world).status, Status::Skipped);
+}
+
+/// A pair of notes, the one with the smaller id first.
+type Pair = (NodeId, NodeId);
+
+/// All pairs of the given notes.
+fn pairs_of(ids: impl Iterator<Item = NodeId>) -> BTreeSet<Pair> {
+    let ids: BTreeSet<NodeId> = ids.collect();
+    let with_later = |&one: &NodeId| ids.range(one..).skip(1).map(move |&other| (one, other));
+    ids.iter().flat_map(with_later).collect()
+}
+
+/// An agent that reads pairs, with the given stages after its filter by visits.
+fn reader(stages: &str) -> Definition {
+    parse(&format!(
+        "[query]\npipeline = \"interference-pairs,min_sim=0.5 | not-visited:tester | {stages}\"\n\
+         [prompt]\ninline = \"{{{{ PAIRS }}}} {{{{ NODES }}}}\"\nplaceholders = [\"PAIRS\", \"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
+    ))
+    .unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+/// Stores copies of a note. Every two of them are a pair.
+fn store_copies(world: &World, numbers: std::ops::Range<usize>) -> Vec<NodeId> {
+    let store = |copy| world.draft(draft(&format!("retry-policy-{copy}"), &format!("{POLICY} Copy {copy}.")));
+    numbers.map(store).collect()
+}
+
+/// Runs an agent until nothing is left, and returns the pairs that its prompts named and showed.
+fn read_all(world: &World, definition: &Definition) -> BTreeSet<Pair> {
+    let shown = Mutex::new(BTreeSet::new());
+    let model = FnModel(|request: &Request<'_>| {
+        let selection = request.selection;
+        let id = |name: &str| Some(selection.get(name).filter(|handle| handle.in_text())?.node.id);
+        for pair in &selection.pairs {
+            if let (Some(a), Some(b)) = (id(&pair.a), id(&pair.b)) {
+                shown.lock().insert((a.min(b), a.max(b)));
+            }
+        }
+        json!({"notes": "", "link-add": []})
+    });
+    for _ in 0..100 {
+        world.clock.advance(Span(2 * Span::HOUR.0));
+        let run = world.run(definition, &model);
+        if run.status == Status::Skipped {
+            assert_eq!(run.reason, Some(StatusReason::NotStale), "{run:#?}");
+            return shown.lock().clone();
+        }
+        assert_eq!(run.status, Status::Noop, "{run:#?}");
+    }
+    panic!("the runs do not end")
+}
+
+/// A memory whose pairs do not depend on communities, which may change with every note.
+fn world_of_pairs() -> World {
+    let mut world = World::new();
+    world.config().cosines.values_mut().for_each(|cosines| cosines.twin = 0.0);
+    world
+}
+
+poc_laws::laws! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    /// Every pair is shown in some run, and the runs end, whatever cuts the list of notes: a limit of the pipeline, also
+    /// after a sort, the limit for models with a short context, or a prompt without room for all notes.
+    #[test]
+    fn every_pair_is_shown_whatever_cuts_the_list(
+        old in 1usize..8,
+        new in 1usize..5,
+        limit in 1usize..7,
+        sort in proptest::sample::select(vec!["", "sort:created | ", "sort:created asc | "]),
+        small_nodes in proptest::option::of(1usize..5),
+        max_tokens in proptest::option::of(700usize..1500),
+    ) {
+        let mut world = world_of_pairs();
+        if let Some(nodes) = small_nodes {
+            world.config().agents.small_nodes = nodes;
+            world.config().models.get_mut("default").unwrap().context = Some(16_000);
+        }
+        let mut definition = reader(&format!("{sort}limit:{limit}"));
+        definition.prompt.max_tokens = max_tokens.unwrap_or(definition.prompt.max_tokens);
+        let mut ids = store_copies(&world, 0..old);
+        let mut shown = if old > 1 { read_all(&world, &definition) } else { BTreeSet::new() };
+        ids.extend(store_copies(&world, old..old + new));
+        shown.extend(read_all(&world, &definition));
+        prop_assert_eq!(shown, pairs_of(ids.into_iter()));
+    }
+}
+
+#[test]
+fn a_note_is_not_visited_before_all_of_its_visited_partners_were_shown() {
+    let world = world_of_pairs();
+    store_copies(&world, 0..5);
+    read_all(&world, &reader("limit:20"));
+    let copy = store_copies(&world, 5..6)[0];
+    let definition = reader("limit:3");
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        let run = world.run(&definition, &ScriptedModel::doing_nothing(&["link-add"]));
+        runs.push((run.selected.len(), run.visited.contains(&copy)));
+    }
+    // Two partners, the next two, and the last one.
+    assert_eq!(runs, [(3, false), (3, false), (2, true)]);
+}
+
+#[test]
+fn the_batches_of_a_slot_show_every_pair_of_a_large_group() {
+    let world = world_of_pairs();
+    world.file(
+        "agents/nightly.toml",
+        "[query]\npipeline = \"interference-pairs,min_sim=0.5 | not-visited:nightly | limit:3\"\n\
+         [prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [\"weight\"]\nschedule = \"daily at 03:30\"\n",
+    );
+    let ids = store_copies(&world, 0..8);
+    world.clock.advance(Span::HOUR);
+    let (memory, options) = (&world.memory, RunOptions::default());
+    let catalog = Catalog::load(memory).unwrap();
+    let definition = catalog.get("nightly").unwrap();
+    let mut last = run(memory, definition, Trigger::Slot(memory.now()), &options).unwrap();
+    let mut batches = SlotBatches::after(&last).unwrap();
+    let mut shown = pairs_of(last.selected.iter().map(|read| read.id));
+    while let Some(next) = batches.run_next(memory, &catalog, &last, &options).unwrap() {
+        let before = shown.len();
+        shown.extend(pairs_of(next.selected.iter().map(|read| read.id)));
+        assert!(shown.len() > before, "a batch shows only pairs that were shown before: {next:#?}");
+        last = next;
+    }
+    assert_eq!(shown, pairs_of(ids.into_iter()));
 }

@@ -7,7 +7,7 @@ use super::context::QueryContext;
 use super::explain::{Explanation, StageReport};
 use super::pass::{Meter, Pass};
 use super::scan::{ComparisonFilter, Filter, StateSet};
-use super::set::{ResultSet, ScoredNode};
+use super::set::{InterferencePair, ResultSet, ScoredNode};
 use super::sources::Sources;
 use super::stage::definition::{StageImplementation, StageKind};
 use super::stage_error::StageError;
@@ -57,7 +57,7 @@ impl Pipeline {
             cancellation::check()?;
             at += 1;
         }
-        retain_complete_pairs(&mut set);
+        separate_cut_pairs(&mut set);
         let total = started.elapsed();
         let stages = self.calls.iter().zip(meters).map(|(call, meter)| report(call, meter)).collect();
         let found_through = ctx.take_found_through();
@@ -139,7 +139,7 @@ fn generate(calls: &[StageCall], ctx: &QueryContext<'_>, meters: &mut [Meter]) -
             let done = 1 + pass.joined();
             let items = pass.run(meter, meters);
             let len = meters.get(..done - 1).and_then(<[Meter]>::last).unwrap_or(meter).output;
-            Ok(PrefixResult { set: ResultSet { items, pairs: Vec::new() }, len, done })
+            Ok(PrefixResult { set: ResultSet::of(items), len, done })
         }
         _ => Err(StageError::CannotStart(call.def.word.to_string()).into()),
     }
@@ -172,6 +172,8 @@ fn step(
 ) -> Result<()> {
     let started = Instant::now();
     meter.input = *len;
+    let is_transform = call.def.kind() == StageKind::Transform;
+    let before = if is_transform && !set.pairs.is_empty() { set.items.clone() } else { Vec::new() };
     match call.def.implementation {
         StageImplementation::Sort(sort) => {
             let (mut field, direction) = sort(&call.arguments, ctx)?;
@@ -191,7 +193,7 @@ fn step(
         }
         StageImplementation::Algorithm(run) => {
             let items = run(&call.arguments, ctx, &set.items, later.needed_in_order())?;
-            *set = ResultSet { items, pairs: Vec::new() };
+            *set = ResultSet::of(items);
             *len = set.items.len();
         }
         StageImplementation::Filter(_) | StageImplementation::FieldComparison(_) => {
@@ -202,6 +204,7 @@ fn step(
                     retain_half_visited_pairs(filter.as_mut(), !call.negated, set);
                 } else {
                     filter.retain(&mut set.items, !call.negated);
+                    filter.retain(&mut set.cut, !call.negated);
                 }
             }
             *len = set.items.len();
@@ -209,6 +212,10 @@ fn step(
         StageImplementation::Scan(_) | StageImplementation::Generate(_) => {
             return Err(StageError::CanOnlyStart(call.def.word.to_string()).into());
         }
+    }
+    if before.len() > set.items.len() {
+        let kept: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
+        set.cut.extend(before.into_iter().filter(|item| !kept.contains(&item.ix)));
     }
     meter.output = *len;
     meter.note = ctx.take_note();
@@ -248,12 +255,13 @@ fn needed_by_cuts(later: &[StageCall], len: usize) -> usize {
 /// Keeps the nodes that pass a filter for unvisited nodes. If only one member of a pair passes, keeps both members: a
 /// new copy of a note can only be recognised beside the note. The other member directly follows the first node that
 /// passes and is paired with it. A cut would otherwise keep the same visited nodes each time, and an agent would never
-/// get to the others.
+/// get to the others. Nodes that an earlier cut removed count as members of their pairs.
 fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: &mut ResultSet) {
     let mut passing = set.items.clone();
+    passing.extend_from_slice(&set.cut);
+    let is_member: FxHashSet<Ix> = passing.iter().map(|item| item.ix).collect();
     filter.retain(&mut passing, wanted);
     let passing: FxHashSet<Ix> = passing.iter().map(|item| item.ix).collect();
-    let is_member: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
     set.pairs.retain(|pair| {
         let is_complete = is_member.contains(&pair.a) && is_member.contains(&pair.b);
         is_complete && (passing.contains(&pair.a) || passing.contains(&pair.b))
@@ -278,12 +286,19 @@ fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: 
     set.items = items;
 }
 
-/// Drops the pairs with a member that is no longer in the set.
-fn retain_complete_pairs(set: &mut ResultSet) {
-    if !set.pairs.is_empty() {
-        let members: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
-        set.pairs.retain(|pair| members.contains(&pair.a) && members.contains(&pair.b));
+/// Moves the pairs with a member that a cut removed to `cut_pairs`, and drops the pairs with a member that a filter
+/// removed.
+fn separate_cut_pairs(set: &mut ResultSet) {
+    if set.pairs.is_empty() {
+        return;
     }
+    let members: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
+    let cut: FxHashSet<Ix> = set.cut.iter().map(|item| item.ix).collect();
+    let passed = |ix: Ix| members.contains(&ix) || cut.contains(&ix);
+    let is_complete = |pair: &InterferencePair| members.contains(&pair.a) && members.contains(&pair.b);
+    let is_cut = |pair: &&InterferencePair| passed(pair.a) && passed(pair.b) && !is_complete(pair);
+    set.cut_pairs = set.pairs.iter().filter(is_cut).copied().collect();
+    set.pairs.retain(is_complete);
 }
 
 fn report(call: &StageCall, meter: Meter) -> StageReport {

@@ -28,11 +28,21 @@ pub struct InterferencePair {
 pub struct ResultSet {
     /// The nodes, in order.
     pub items: Vec<ScoredNode>,
-    /// The pairs that a generator found. Only pairs with both members in `items` count.
+    /// The pairs that a generator found, the most similar one first. Only pairs with both members in `items` count.
     pub pairs: Vec<InterferencePair>,
+    /// In the result of a pipeline: the pairs whose members passed all filters, but of which a cut such as `limit:`
+    /// removed at least one.
+    pub cut_pairs: Vec<InterferencePair>,
+    /// The nodes of a set with pairs that passed all filters so far, but were removed by a cut.
+    pub(super) cut: Vec<ScoredNode>,
 }
 
 impl ResultSet {
+    /// A set without pairs.
+    pub fn of(items: Vec<ScoredNode>) -> ResultSet {
+        ResultSet { items, ..ResultSet::default() }
+    }
+
     /// Removes the nodes with a score below `min_score`, except the first node.
     pub fn remove_below(&mut self, min_score: f64) {
         let mut is_first = true;

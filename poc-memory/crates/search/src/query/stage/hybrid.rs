@@ -85,7 +85,7 @@ pub(super) const STAGE: StageDef = StageDef {
             items.push(ScoredNode { ix, score: hit.score });
         }
         best_first(view, &mut items);
-        Ok(ResultSet { items, pairs: Vec::new() })
+        Ok(ResultSet::of(items))
     }),
     hints: Hints { takes_free_terms: true, ..Hints::NONE },
 };

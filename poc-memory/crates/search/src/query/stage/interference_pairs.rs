@@ -126,7 +126,7 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     }
     let mut items: Vec<ScoredNode> = scores.into_iter().map(|(ix, score)| ScoredNode { ix, score }).collect();
     best_first(view, &mut items);
-    Ok(ResultSet { items, pairs })
+    Ok(ResultSet { pairs, ..ResultSet::of(items) })
 }
 
 /// Whether all edges between two nodes are automatic, and one of them was created because the nodes are similar.

@@ -71,7 +71,7 @@ fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     }
     let mut items: Vec<ScoredNode> = scores.into_iter().map(|(ix, score)| ScoredNode { ix, score }).collect();
     best_first(view, &mut items);
-    Ok(ResultSet { items, pairs: Vec::new() })
+    Ok(ResultSet::of(items))
 }
 
 /// The distinct terms of a query, and which of them were found in a key. Scoring a key takes a few lookups, however

@@ -44,7 +44,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let mut items: Vec<ScoredNode> =
             around.into_iter().map(|(ix, score)| ScoredNode { ix, score }).collect();
         best_first(view, &mut items);
-        Ok(ResultSet { items, pairs: Vec::new() })
+        Ok(ResultSet::of(items))
     }),
     hints: Hints::NONE,
 };

@@ -58,5 +58,5 @@ fn similar(text: &str, k: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
         .filter_map(|hit| Some(ScoredNode { ix: view.find(hit.id)?, score: hit.cosine }))
         .collect();
     best_first(view, &mut items);
-    Ok(ResultSet { items, pairs: Vec::new() })
+    Ok(ResultSet::of(items))
 }

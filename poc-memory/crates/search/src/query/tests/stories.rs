@@ -166,6 +166,11 @@ fn pairs_stay_with_the_set() {
     };
     assert_eq!(named("interference-pairs,min_sim=0.9 | sort:created"), [("session#1", "session#2")]);
     assert_eq!(named("interference-pairs,min_sim=0.9 | limit:1"), []);
+    // Pairs that a cut separated are known, unless a filter removes one of their notes.
+    let cut =
+        |stages: &str| world.run(&format!("interference-pairs,min_sim=0.9 | {stages}")).0.cut_pairs.len();
+    assert_eq!((cut("limit:1"), cut("sort:created | limit:1"), cut("offset:1")), (1, 1, 1));
+    assert_eq!((cut("limit:2"), cut("limit:1 | type:daily"), cut("type:daily | limit:1")), (0, 0, 0));
     let (set, _) = world.run("interference-pairs,min_sim=0.9");
     assert!(set.items.iter().all(|item| item.score == set.pairs[0].similarity && item.score > 0.9));
     // b-tree and wal are in the same community.

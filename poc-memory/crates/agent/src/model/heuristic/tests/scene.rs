@@ -10,6 +10,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Delta, EdgeKind, Node, View, testing};
 use poc_index::Index;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(super) const ALL: [ActionKind; 4] =
@@ -84,8 +85,9 @@ impl Scene {
             b: format!("N{b}"),
             similarity: *similarity,
         });
-        let sessions = std::collections::HashMap::new();
-        Selection { view: Arc::new(view), handles, pairs: pairs.collect(), sessions, read: Vec::new() }
+        let (partners, sessions) = (HashMap::new(), HashMap::new());
+        let pairs = pairs.collect();
+        Selection { view: Arc::new(view), handles, pairs, partners, sessions, read: Vec::new() }
     }
 
     pub(super) fn answer(&self, actions: &[ActionKind]) -> Value {
