@@ -172,8 +172,6 @@ fn step(
 ) -> Result<()> {
     let started = Instant::now();
     meter.input = *len;
-    let is_transform = call.def.kind() == StageKind::Transform;
-    let before = if is_transform && !set.pairs.is_empty() { set.items.clone() } else { Vec::new() };
     match call.def.implementation {
         StageImplementation::Sort(sort) => {
             let (mut field, direction) = sort(&call.arguments, ctx)?;
@@ -204,7 +202,7 @@ fn step(
                     retain_half_visited_pairs(filter.as_mut(), !call.negated, set);
                 } else {
                     filter.retain(&mut set.items, !call.negated);
-                    filter.retain(&mut set.cut, !call.negated);
+                    filter.retain(&mut set.uncut, !call.negated);
                 }
             }
             *len = set.items.len();
@@ -212,10 +210,6 @@ fn step(
         StageImplementation::Scan(_) | StageImplementation::Generate(_) => {
             return Err(StageError::CanOnlyStart(call.def.word.to_string()).into());
         }
-    }
-    if before.len() > set.items.len() {
-        let kept: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
-        set.cut.extend(before.into_iter().filter(|item| !kept.contains(&item.ix)));
     }
     meter.output = *len;
     meter.note = ctx.take_note();
@@ -257,15 +251,10 @@ fn needed_by_cuts(later: &[StageCall], len: usize) -> usize {
 /// passes and is paired with it. A cut would otherwise keep the same visited nodes each time, and an agent would never
 /// get to the others. Nodes that an earlier cut removed count as members of their pairs.
 fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: &mut ResultSet) {
-    let mut passing = set.items.clone();
-    passing.extend_from_slice(&set.cut);
-    let is_member: FxHashSet<Ix> = passing.iter().map(|item| item.ix).collect();
+    let mut passing = set.uncut.clone();
     filter.retain(&mut passing, wanted);
-    let passing: FxHashSet<Ix> = passing.iter().map(|item| item.ix).collect();
-    set.pairs.retain(|pair| {
-        let is_complete = is_member.contains(&pair.a) && is_member.contains(&pair.b);
-        is_complete && (passing.contains(&pair.a) || passing.contains(&pair.b))
-    });
+    let passing = indexes(&passing);
+    set.pairs.retain(|pair| passing.contains(&pair.a) || passing.contains(&pair.b));
     // The visited partners of each passing node, the most similar one first.
     let mut partners: FxHashMap<Ix, Vec<Ix>> = FxHashMap::default();
     for pair in &set.pairs {
@@ -286,19 +275,20 @@ fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: 
     set.items = items;
 }
 
-/// Moves the pairs with a member that a cut removed to `cut_pairs`, and drops the pairs with a member that a filter
-/// removed.
+/// Drops the pairs with a member that a filter removed, and moves those with a member that a cut removed to `cut_pairs`.
 fn separate_cut_pairs(set: &mut ResultSet) {
     if set.pairs.is_empty() {
         return;
     }
-    let members: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
-    let cut: FxHashSet<Ix> = set.cut.iter().map(|item| item.ix).collect();
-    let passed = |ix: Ix| members.contains(&ix) || cut.contains(&ix);
+    let (members, uncut) = (indexes(&set.items), indexes(&set.uncut));
+    set.pairs.retain(|pair| uncut.contains(&pair.a) && uncut.contains(&pair.b));
     let is_complete = |pair: &InterferencePair| members.contains(&pair.a) && members.contains(&pair.b);
-    let is_cut = |pair: &&InterferencePair| passed(pair.a) && passed(pair.b) && !is_complete(pair);
-    set.cut_pairs = set.pairs.iter().filter(is_cut).copied().collect();
-    set.pairs.retain(is_complete);
+    (set.pairs, set.cut_pairs) = std::mem::take(&mut set.pairs).into_iter().partition(is_complete);
+}
+
+/// The indexes of the items.
+fn indexes(items: &[ScoredNode]) -> FxHashSet<Ix> {
+    items.iter().map(|item| item.ix).collect()
 }
 
 fn report(call: &StageCall, meter: Meter) -> StageReport {

@@ -137,6 +137,11 @@ impl Pipeline {
             && self.calls.iter().all(|call| call.def.kind() != StageKind::Algorithm)
     }
 
+    /// Whether the pipeline begins with a search for pairs.
+    pub fn finds_pairs(&self) -> bool {
+        self.calls.first().is_some_and(|first| first.def.hints.finds_pairs)
+    }
+
     fn starts_with_scan(&self) -> bool {
         self.calls.first().is_some_and(|first| first.def.is_scan())
     }

@@ -31,16 +31,21 @@ pub struct ResultSet {
     /// The pairs that a generator found, the most similar one first. Only pairs with both members in `items` count.
     pub pairs: Vec<InterferencePair>,
     /// In the result of a pipeline: the pairs whose members passed all filters, but of which a cut such as `limit:`
-    /// removed at least one.
+    /// removed at least one, the most similar one first.
     pub cut_pairs: Vec<InterferencePair>,
-    /// The nodes of a set with pairs that passed all filters so far, but were removed by a cut.
-    pub(super) cut: Vec<ScoredNode>,
+    /// If there are pairs: the nodes that passed all filters so far, including those that a cut removed.
+    pub(super) uncut: Vec<ScoredNode>,
 }
 
 impl ResultSet {
     /// A set without pairs.
     pub fn of(items: Vec<ScoredNode>) -> ResultSet {
         ResultSet { items, ..ResultSet::default() }
+    }
+
+    /// A set with pairs.
+    pub(super) fn with_pairs(items: Vec<ScoredNode>, pairs: Vec<InterferencePair>) -> ResultSet {
+        ResultSet { uncut: items.clone(), items, pairs, cut_pairs: Vec::new() }
     }
 
     /// Removes the nodes with a score below `min_score`, except the first node.

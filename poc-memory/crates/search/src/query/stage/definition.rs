@@ -103,6 +103,8 @@ pub(in crate::query) struct Hints {
     pub(in crate::query) passes: Option<fn(&Arguments, &NewNode<'_>) -> bool>,
     /// Whether search terms without a stage become the text of this generator. It is true for exactly one stage.
     pub(in crate::query) takes_free_terms: bool,
+    /// Whether the result of this generator has pairs.
+    pub(in crate::query) finds_pairs: bool,
 }
 
 impl Hints {
@@ -115,6 +117,7 @@ impl Hints {
         asks_for_derived: None,
         passes: None,
         takes_free_terms: false,
+        finds_pairs: false,
     };
 }
 

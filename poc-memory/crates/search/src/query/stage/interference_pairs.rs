@@ -70,7 +70,7 @@ pub(super) const STAGE: StageDef = StageDef {
         };
         pairs(min, call.count("k")?, call.count("probes")?, ctx)
     }),
-    hints: Hints::NONE,
+    hints: Hints { finds_pairs: true, ..Hints::NONE },
 };
 
 /// The number of nearest nodes to search for each wanted partner in another community. Nodes of the same community are
@@ -126,7 +126,7 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     }
     let mut items: Vec<ScoredNode> = scores.into_iter().map(|(ix, score)| ScoredNode { ix, score }).collect();
     best_first(view, &mut items);
-    Ok(ResultSet { pairs, ..ResultSet::of(items) })
+    Ok(ResultSet::with_pairs(items, pairs))
 }
 
 /// Whether all edges between two nodes are automatic, and one of them was created because the nodes are similar.
