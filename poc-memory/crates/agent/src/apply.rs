@@ -432,13 +432,13 @@ impl ReplyApplication<'_> {
     /// Selected nodes whose texts the prompt showed and that still exist. A node whose text was too long to
     /// show in full counts as well: otherwise every run would select the same long notes and never reach the
     /// others. Nodes whose actions were cut off by a limit stay stale, so that a later run can complete them, and so do
-    /// nodes without all visited nodes beside which they must be shown.
+    /// nodes that the prompt did not show beside all of their visited partners.
     fn visited(&self, tx: &Transaction<'_>) -> Result<Vec<NodeId>> {
         let mut visited = Vec::new();
         let is_done = |handle: &&Handle| {
             handle.shown != PromptExtent::Named
                 && !self.cut_off.contains(&handle.node.id)
-                && self.selection.is_shown_in_pairs(handle.ix)
+                && self.selection.is_shown_beside_partners(handle.ix)
         };
         for handle in self.selection.selected().filter(is_done) {
             if tx.node(handle.node.id)?.is_some() {

@@ -37,7 +37,8 @@ impl Prompt {
 }
 
 /// Renders the prompt. Nodes at the end that do not fit are removed from the selection. `context` is the number of
-/// tokens that the model can read and write, if known. If not even one node fits into it, its text is cut further.
+/// tokens that the model can read and write, if known. If not even one node fits into it, its text is cut further. So are
+/// the texts of two nodes that must be shown together.
 ///
 /// # Errors
 /// `invalid_config` if the prompt is too long even so; those of the template.
@@ -60,9 +61,9 @@ pub fn render(
             let stable = render::stable(&definition, &text);
             return Ok(Prompt { system, text, stable });
         }
-        let mut is_shorter = false;
+        let (mut is_shorter, is_pair) = (false, selection.starts_with_pair());
         if definition.prompt.drop_tail {
-            let (count, min) = (selection.selected().count(), selection.min_selected());
+            let (count, min) = (selection.selected().count(), if is_pair { 2 } else { 1 });
             let mut kept = fitting(memory, &definition, selection, &fence, tokens - limit);
             // Each node is read beside its candidates, and fewer nodes have fewer candidates.
             if kept == 0 && count > min && selection.has_candidates() {
@@ -76,7 +77,6 @@ pub fn render(
             }
         }
         let chars = definition.prompt.max_node_chars / 2;
-        let is_pair = selection.min_selected() > 1;
         if !is_shorter
             && definition.prompt.drop_tail
             && (is_pair || limit < definition.prompt.max_tokens)

@@ -108,7 +108,7 @@ pub struct Selection {
     pub handles: Vec<Handle>,
     /// Pairs, from `interference-pairs`.
     pub pairs: Vec<HandlePair>,
-    /// The visited nodes beside which a stale node must be shown before it counts as read.
+    /// For each stale node, the visited nodes beside which it must be shown before it counts as read.
     pub partners: HashMap<Ix, Vec<Ix>>,
     /// The session of each selected node that is part of one, as a number from 1 in the order of the nodes.
     pub sessions: HashMap<Ix, usize>,
@@ -137,17 +137,18 @@ impl Selection {
         self.handles.iter().filter(|handle| handle.is_selected())
     }
 
-    /// Whether the prompt shows a node beside all nodes beside which it must be shown.
-    pub fn is_shown_in_pairs(&self, ix: Ix) -> bool {
+    /// Whether the prompt shows a node beside all of its `partners`.
+    pub fn is_shown_beside_partners(&self, ix: Ix) -> bool {
         let is_shown = |ix: &Ix| self.by_index(*ix).is_some_and(|handle| handle.shown != PromptExtent::Named);
         self.partners.get(&ix).is_none_or(|partners| partners.iter().all(is_shown))
     }
 
-    /// The fewest selected nodes that a shorter prompt may have: two if the first one must be shown beside another one.
-    pub(super) fn min_selected(&self) -> usize {
-        let first = self.selected().next();
-        let partners = first.and_then(|handle| self.partners.get(&handle.ix));
-        1 + usize::from(partners.is_some_and(|partners| !partners.is_empty()))
+    /// Whether the first two selected nodes are a stale node and one of its visited partners. A prompt without the
+    /// second one would be of no use.
+    pub(super) fn starts_with_pair(&self) -> bool {
+        let mut selected = self.selected();
+        let partners = selected.next().and_then(|first| self.partners.get(&first.ix));
+        selected.next().is_some_and(|second| partners.is_some_and(|all| all.contains(&second.ix)))
     }
 
     /// The lowest trust of the notes in the prompt, as read and as of now.

@@ -1,16 +1,12 @@
 //! Pairs of a stale node and a visited one. A stale node counts as read only if it was shown beside each visited node
 //! that it is paired with, because no later run would show these pairs.
 
-use crate::ledger::{self, Status};
+use crate::ledger;
 use poc_graph::error::Result;
 use poc_graph::{Ix, NodeId, View};
 use poc_notes::Memory;
 use poc_search::query::{InterferencePair, ResultSet};
 use std::collections::{HashMap, HashSet};
-
-/// The statuses of runs whose reply was read and whose visits count.
-const COMPLETED: [Status; 5] =
-    [Status::Ok, Status::Noop, Status::Partial, Status::Proposed, Status::Rejected];
 
 /// The pairs of a result, also those that a cut separated, the most similar one first.
 pub(super) fn pairs(set: &ResultSet) -> Vec<InterferencePair> {
@@ -19,10 +15,13 @@ pub(super) fn pairs(set: &ResultSet) -> Vec<InterferencePair> {
     pairs
 }
 
-/// The stale nodes of a result, in its order. Stale nodes that a cut removed follow if they are paired with a visited
-/// node of the result, which may be in the result only because of them.
+/// The stale nodes of a result, in its order. Stale nodes that a cut removed follow if a visited node that they are
+/// paired with is in the result, because it may be there only because of them.
 pub(super) fn stale_nodes(set: &ResultSet, is_stale: impl Fn(Ix) -> bool) -> Vec<Ix> {
     let mut stale: Vec<Ix> = set.items.iter().map(|item| item.ix).filter(|&ix| is_stale(ix)).collect();
+    if set.cut_pairs.is_empty() {
+        return stale;
+    }
     let results: HashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
     let mut seen: HashSet<Ix> = stale.iter().copied().collect();
     for (one, other) in both_ways(&set.cut_pairs) {
@@ -35,8 +34,8 @@ pub(super) fn stale_nodes(set: &ResultSet, is_stale: impl Fn(Ix) -> bool) -> Vec
 
 /// The visited nodes beside which each stale node is still to be shown, the least recently visited first.
 ///
-/// A group of pairs may be too large for one prompt. Its stale node is then shown with a part of the visited ones in
-/// each run and is not visited, so the rows of these runs tell which pairs were shown.
+/// A stale node may have too many partners for one prompt. Each run then shows it beside some of them without visiting
+/// it, and the rows of these runs tell which pairs were shown.
 pub(super) fn visited_partners(
     memory: &Memory,
     agent: &str,
@@ -56,8 +55,8 @@ pub(super) fn visited_partners(
     let shown = shown_together(memory, agent, view)?;
     for (&one, own) in &mut partners {
         let left: Vec<Ix> = own.iter().copied().filter(|&other| !shown.contains(&(one, other))).collect();
-        // If all pairs were shown, the node is stale for another reason, such as actions beyond a limit. It is then
-        // shown beside the same nodes again.
+        // If all pairs were shown, the node is stale for another reason, such as actions beyond a limit, and all are
+        // shown again.
         if !left.is_empty() {
             *own = left;
         }
@@ -66,8 +65,8 @@ pub(super) fn visited_partners(
     Ok(partners)
 }
 
-/// Orders stale nodes, each with its visited partners behind it, and keeps at most `max` nodes, but two if the first
-/// node has a partner. A node whose partners do not fit waits for the next run, except the first one.
+/// The stale nodes, each followed by its visited partners: at most `max` nodes, but two if the first stale node has a
+/// partner. If the partners of another stale node do not fit, it waits for the next run, and so do those after it.
 pub(super) fn in_groups(stale: &[Ix], partners: &HashMap<Ix, Vec<Ix>>, max: usize) -> Vec<Ix> {
     let mut chosen: Vec<Ix> = Vec::new();
     let mut is_chosen: HashSet<Ix> = HashSet::new();
@@ -85,17 +84,19 @@ pub(super) fn in_groups(stale: &[Ix], partners: &HashMap<Ix, Vec<Ix>>, max: usiz
     chosen
 }
 
-/// Pairs of a node that runs showed without visiting it, and a node that they visited. Only runs since the latest visit
+/// Pairs of a node that a run read without visiting it, and another node that it read. Only runs since the latest visit
 /// of both nodes count.
 fn shown_together(memory: &Memory, agent: &str, view: &View) -> Result<HashSet<(Ix, Ix)>> {
     let mut shown = HashSet::new();
-    for run in ledger::rows_with_status(memory, Some(agent), &COMPLETED, usize::MAX)? {
-        let Some(finished) = run.finished.filter(|_| run.tenant == *memory.store.tuple()) else { continue };
+    for run in ledger::rows(memory, Some(agent), usize::MAX)? {
+        // Only runs whose reply was applied have a transaction.
+        let is_read = run.seq.is_some() && run.tenant == *memory.store.tuple();
+        let Some(finished) = run.finished.filter(|_| is_read) else { continue };
         let visited: HashSet<NodeId> = run.visited.iter().copied().collect();
         // A node that is visited again may be another version, or read by another model.
         let is_latest = |ix: Ix| view.visit(agent, ix).is_none_or(|visit| visit.at <= finished);
         let others: Vec<Ix> =
-            run.visited.iter().filter_map(|&id| view.find(id)).filter(|&ix| is_latest(ix)).collect();
+            run.selected.iter().filter_map(|read| view.find(read.id)).filter(|&ix| is_latest(ix)).collect();
         for read in run.selected.iter().filter(|read| !visited.contains(&read.id)) {
             let same = view.find(read.id).filter(|&ix| view.version(ix) == read.version && is_latest(ix));
             shown.extend(same.into_iter().flat_map(|one| others.iter().map(move |&other| (one, other))));

@@ -127,7 +127,16 @@ pub fn select(
         return not_stale(set.items.iter().filter(|item| !is_stale(item.ix)).count());
     }
     let pairs = pair_groups::pairs(&set);
-    let partners = pair_groups::visited_partners(memory, agent, &view, &pairs, is_stale)?;
+    let partners = match scope {
+        // The prompt shows the note alone, so it counts as visited only if it has no visited partners.
+        Scope::Only(_) if pipeline.finds_pairs() => {
+            let all = pair_groups::pairs(&query(memory, definition, &view, pipeline)?);
+            pair_groups::visited_partners(memory, agent, &view, &all, is_stale)?
+        }
+        Scope::Only(_) | Scope::Forced | Scope::Stale => {
+            pair_groups::visited_partners(memory, agent, &view, &pairs, is_stale)?
+        }
+    };
     let settings = &memory.config.agents;
     let is_small = context.is_some_and(|context| context <= settings.small_context);
     let (max, candidates) = match is_small {
@@ -136,6 +145,7 @@ pub fn select(
     };
     // A prompt about pairs has no link candidates, because it asks only about the paired notes.
     let candidates = if pairs.is_empty() { candidates } else { 0 };
+    // Partners that a limit of the pipeline removed come instead of other results, not in addition to them.
     let max = definition.query.max_results.min(max).min(set.items.len());
     let selected: Vec<Ix> = match scope {
         // If one node of a pair is stale, the other one is read as well.

@@ -4,7 +4,7 @@ use super::world::{FnModel, ScriptedModel, World, draft, parse};
 use crate::batches::SlotBatches;
 use crate::ledger::{Run, Status, StatusReason};
 use crate::model::Request;
-use crate::run::{RunOptions, Trigger, run};
+use crate::run::{RunOptions, Trigger, run, run_with};
 use crate::{Catalog, Definition};
 use parking_lot::Mutex;
 use poc_graph::time::Span;
@@ -119,12 +119,17 @@ fn pairs_of(ids: impl Iterator<Item = NodeId>) -> BTreeSet<Pair> {
     ids.iter().flat_map(with_later).collect()
 }
 
-/// An agent that reads pairs, with the given stages after its filter by visits.
+/// An agent that links the notes of pairs, with the given stages after its filter by visits.
 fn reader(stages: &str) -> Definition {
+    reader_with(stages, "link-add", "")
+}
+
+/// Like [`reader`], with another action and further lines of its file.
+fn reader_with(stages: &str, action: &str, more: &str) -> Definition {
     parse(&format!(
         "[query]\npipeline = \"interference-pairs,min_sim=0.5 | not-visited:tester | {stages}\"\n\
          [prompt]\ninline = \"{{{{ PAIRS }}}} {{{{ NODES }}}}\"\nplaceholders = [\"PAIRS\", \"NODES\"]\n\
-         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
+         [execution]\nmodel = \"default\"\nactions = [\"{action}\"]\n{more}"
     ))
     .unwrap_or_else(|errors| panic!("{errors:?}"))
 }
@@ -169,8 +174,8 @@ fn world_of_pairs() -> World {
 
 poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
-    /// Every pair is shown in some run, and the runs end, whatever cuts the list of notes: a limit of the pipeline, also
-    /// after a sort, the limit for models with a short context, or a prompt without room for all notes.
+    /// Every pair is shown in some run, and the runs end, whatever cuts the list of notes: a limit of the pipeline,
+    /// also after a sort, the limit for models with a short context, or a prompt without room for all notes.
     #[test]
     fn every_pair_is_shown_whatever_cuts_the_list(
         old in 1usize..8,
@@ -209,6 +214,49 @@ fn a_note_is_not_visited_before_all_of_its_visited_partners_were_shown() {
     }
     // Two partners, the next two, and the last one.
     assert_eq!(runs, [(3, false), (3, false), (2, true)]);
+}
+
+/// If a limit on actions prevents the visit of a partner, the next run continues with other partners.
+#[test]
+fn a_partner_with_actions_beyond_a_limit_is_not_shown_in_every_run() {
+    let world = world_of_pairs();
+    let note = |copy: usize| world.note(&format!("retry-policy-{copy}"), &format!("{POLICY} Copy {copy}."));
+    for copy in 0..3 {
+        note(copy);
+    }
+    world.run(&reader_with("limit:20", "weight", ""), &ScriptedModel::doing_nothing(&["weight"]));
+    let copy = note(3);
+    let definition = reader_with("limit:2", "weight", "[limits.weight]\nmax = 1\n");
+    let raise = FnModel(|request: &Request<'_>| {
+        let change = |name: &str| json!({"reason": "", "node": name, "delta": 0.1});
+        let changes: Vec<_> = request.selection.selected().map(|handle| change(&handle.name)).collect();
+        json!({"notes": "", "weight": changes})
+    });
+    let runs: Vec<Run> = (0..3).map(|_| world.run(&definition, &raise)).collect();
+    let is_visited: Vec<bool> = runs.iter().map(|run| run.visited.contains(&copy)).collect();
+    assert_eq!(is_visited, [false, false, true], "{runs:#?}");
+    let shown: BTreeSet<Pair> =
+        runs.iter().flat_map(|run| pairs_of(run.selected.iter().map(|read| read.id))).collect();
+    assert_eq!(shown.len(), 3, "{runs:#?}");
+}
+
+#[test]
+fn a_target_with_visited_partners_is_not_visited() {
+    let world = world_of_pairs();
+    store_copies(&world, 0..2);
+    let definition = reader("limit:20");
+    read_all(&world, &definition);
+    let copy = store_copies(&world, 2..3)[0];
+    let target = |key: &str| {
+        let options = RunOptions { target: Some(key.into()), ..RunOptions::default() };
+        let model = ScriptedModel::doing_nothing(&["link-add"]);
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap()
+    };
+    let run = target("retry-policy-2");
+    assert_eq!((run.selected.len(), run.visited.len()), (1, 0), "{run:#?}");
+    assert_eq!(read_all(&world, &definition).len(), 2);
+    // All of its pairs were shown.
+    assert_eq!(target("retry-policy-2").visited, [copy]);
 }
 
 #[test]

@@ -275,7 +275,8 @@ fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: 
     set.items = items;
 }
 
-/// Drops the pairs with a member that a filter removed, and moves those with a member that a cut removed to `cut_pairs`.
+/// Drops the pairs with a member that a filter removed, and moves those with a member that a cut removed to
+/// `cut_pairs`.
 fn separate_cut_pairs(set: &mut ResultSet) {
     if set.pairs.is_empty() {
         return;
