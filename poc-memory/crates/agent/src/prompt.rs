@@ -65,7 +65,7 @@ pub fn render(
         if definition.prompt.drop_tail {
             let (count, min) = (selection.selected().count(), if is_pair { 2 } else { 1 });
             let mut kept = fitting(memory, &definition, selection, &fence, tokens - limit);
-            // Each node is read beside its candidates, and fewer nodes have fewer candidates.
+            // Fewer nodes have fewer candidates, and each of them is still read beside its own.
             if kept == 0 && count > min && selection.has_candidates() {
                 kept = count / 2;
             }
