@@ -2,10 +2,12 @@
 //! same server.
 //!
 //! Stores over one log insert small records with 1, 8 and 32 clients in all. The peer commits the same bytes with an
-//! `INSERT` of as many rows as the store's groups have on average, on one connection. The bench then measures the time
-//! from a commit of one store until another store shows it, compared with `NOTIFY` and the receipt of the notification,
-//! and how fast a new store follows. Finally, it measures how long a new memory takes to begin with a snapshot until it
-//! is complete, compared with copying the bytes of the snapshot, including its derived files, into a file.
+//! `INSERT` of as many rows as the store's groups have on average, on one connection. A second peer has the same number
+//! of clients and no store: each client hands its bytes to a thread that inserts all waiting ones together, and waits
+//! for its answer. The bench then measures the time from a commit of one store until another store shows it, compared
+//! with `NOTIFY` and the receipt of the notification, and how fast a new store follows. Finally, it measures how long a
+//! new memory takes to begin with a snapshot until it is complete, compared with copying the bytes of the snapshot,
+//! including its derived files, into a file.
 //!
 //! `cargo bench -p poc-bench --bench shared_log [-- WRITES [NOTES]]`, with the notes of the snapshot
 
@@ -33,14 +35,16 @@ use poc_store::{Cause, CompactionCallbacks, CopyStart, FIRST_FILE_PART, Snapshot
 use std::fs::File;
 use std::future::poll_fn;
 use std::io::Write;
+use std::iter::once;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio_postgres::{AsyncMessage, Client, NoTls};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Statement};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Notes of the log that a new store reads, and clients that write them.
@@ -125,12 +129,18 @@ fn appends(report: &mut Report, server: &TestServer, stores: usize, clients: usi
     let bytes = all[0].1.sizes().unwrap().log / writes;
     let group = (clients / stores).max(1);
     let peer = inserts(server, &name, writes, group, bytes as usize);
+    let grouped = grouped_inserts(server, &name, writes, clients / stores, bytes as usize);
     let conflicts: u64 = all.iter().map(|(_, store)| store.shared_log().unwrap().conflicts).sum();
     let p99 = percentile(slow.into_inner().unwrap(), 0.99) * 1e3;
     let work = format!("{clients} clients over {stores} stores");
-    let note =
-        format!("p99 {p99:.1} ms, {conflicts} conflicts, peer in groups of {group}, {bytes} bytes each");
-    let line = Measurement::amount(work, writes as usize, writes as f64 / seconds, "writes/s");
+    let speed = writes as f64 / seconds;
+    let note = format!(
+        "p99 {p99:.1} ms, {conflicts} conflicts, peer in groups of {group}, {bytes} bytes each; {:.2} of {grouped:.0} \
+         inserts/s by {} clients without a store",
+        speed / grouped,
+        clients / stores
+    );
+    let line = Measurement::amount(work, writes as usize, speed, "writes/s");
     report.add(line.with_peer("INSERT", Some(peer)).note(note));
 }
 
@@ -154,20 +164,22 @@ async fn connect(server: &TestServer) -> (Client, UnboundedReceiver<()>) {
     (client, receiver)
 }
 
+/// A connection to a new table of rows with a number and bytes, and the statement that inserts rows after a number.
+async fn create_table(server: &TestServer, name: &str) -> (Client, Statement) {
+    let table = name.replace('-', "_");
+    let (client, _) = connect(server).await;
+    let create = format!("CREATE TABLE {table} (id INT8 PRIMARY KEY, payload BYTEA NOT NULL)");
+    client.batch_execute(&create).await.unwrap();
+    let insert =
+        format!("INSERT INTO {table} SELECT $1 + n, p FROM unnest($2::BYTEA[]) WITH ORDINALITY AS r (p, n)");
+    let insert = client.prepare(&insert).await.unwrap();
+    (client, insert)
+}
+
 /// Rows a second that bare inserts of groups of rows commit.
 fn inserts(server: &TestServer, name: &str, rows: u64, group: usize, bytes: usize) -> f64 {
     let runtime = runtime();
-    let table = format!("bare_{}", name.replace('-', "_"));
-    let (client, insert) = runtime.block_on(async {
-        let (client, _) = connect(server).await;
-        let create = format!("CREATE TABLE {table} (id INT8 PRIMARY KEY, payload BYTEA NOT NULL)");
-        client.batch_execute(&create).await.unwrap();
-        let insert = format!(
-            "INSERT INTO {table} SELECT $1 + n, p FROM unnest($2::BYTEA[]) WITH ORDINALITY AS r (p, n)"
-        );
-        let insert = client.prepare(&insert).await.unwrap();
-        (client, insert)
-    });
+    let (client, insert) = runtime.block_on(create_table(server, &format!("bare-{name}")));
     let payload = vec![7u8; bytes];
     let payloads: Vec<&[u8]> = vec![payload.as_slice(); group];
     let groups = rows as usize / group;
@@ -179,6 +191,40 @@ fn inserts(server: &TestServer, name: &str, rows: u64, group: usize, bytes: usiz
         });
     });
     (groups * group) as f64 / seconds
+}
+
+/// Rows a second that threads commit through one connection, each one row at a time. A thread that inserts takes all rows
+/// that wait.
+fn grouped_inserts(server: &TestServer, name: &str, rows: u64, clients: usize, bytes: usize) -> f64 {
+    let runtime = runtime();
+    let (client, insert) = runtime.block_on(create_table(server, &format!("grouped-{name}")));
+    let payload = vec![7u8; bytes];
+    let (queue, waiting) = channel();
+    let next = AtomicU64::new(1);
+    let (seconds, ()) = timed(|| {
+        std::thread::scope(|scope| {
+            for _ in 0..clients {
+                let (next, queue) = (&next, queue.clone());
+                scope.spawn(move || {
+                    let (answer, answered) = channel();
+                    while next.fetch_add(1, Ordering::Relaxed) <= rows {
+                        queue.send(answer.clone()).unwrap();
+                        answered.recv().unwrap();
+                    }
+                });
+            }
+            drop(queue);
+            let mut inserted = 0;
+            while let Ok(first) = waiting.recv() {
+                let group: Vec<Sender<()>> = once(first).chain(waiting.try_iter()).collect();
+                let payloads = vec![payload.as_slice(); group.len()];
+                runtime.block_on(client.execute(&insert, &[&inserted, &payloads])).unwrap();
+                inserted += group.len() as i64;
+                group.iter().for_each(|answer| answer.send(()).unwrap());
+            }
+        });
+    });
+    rows as f64 / seconds
 }
 
 fn visibility(report: &mut Report, server: &TestServer) {

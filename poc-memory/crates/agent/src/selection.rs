@@ -139,7 +139,9 @@ impl Selection {
 
     /// Whether the prompt shows a node beside all of its `partners`.
     pub fn is_shown_beside_partners(&self, ix: Ix) -> bool {
-        let is_shown = |ix: &Ix| self.by_index(*ix).is_some_and(|handle| handle.shown != PromptExtent::Named);
+        // A partner that is only a candidate for links of the node was not compared with it.
+        let is_read = |handle: &Handle| handle.is_selected() && handle.shown != PromptExtent::Named;
+        let is_shown = |&ix: &Ix| self.by_index(ix).is_some_and(is_read);
         self.partners.get(&ix).is_none_or(|partners| partners.iter().all(is_shown))
     }
 
