@@ -38,10 +38,28 @@ impl From<tokio_postgres::Error> for DatabaseError {
 /// intervention (a restart or a timeout), and system errors.
 const TRANSIENT: [&str; 4] = ["08", "53", "57", "58"];
 
+/// Maximum number of times that a call is run if the database rolls it back because of concurrent transactions. A
+/// database whose transactions are always serializable rolls back even single statements.
+pub(crate) const ATTEMPTS: u32 = 20;
+
 /// Whether the database rolled the statement back because of a concurrent transaction. It has changed nothing then.
 pub(crate) fn is_rolled_back(error: &DatabaseError) -> bool {
     let states = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
     error.code().is_some_and(|state| states.contains(&state))
+}
+
+/// Runs a call, and runs it again while the database rolls it back, at most [`ATTEMPTS`] times in all.
+pub(crate) fn retry_rolled_back<T>(
+    mut call: impl FnMut() -> Result<T, DatabaseError>,
+) -> Result<T, DatabaseError> {
+    let mut done = call();
+    for _ in 1..ATTEMPTS {
+        match &done {
+            Err(error) if is_rolled_back(error) => done = call(),
+            _ => break,
+        }
+    }
+    done
 }
 
 /// The error for a database that does not answer.

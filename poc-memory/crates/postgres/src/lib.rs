@@ -27,7 +27,7 @@ mod tls;
 pub use location::{LogLocation, LogSettings};
 pub use schema::{InitReport, init};
 
-use error::{DatabaseError, failure, is_rolled_back};
+use error::{DatabaseError, failure, retry_rolled_back};
 use listener::{Listener, announce};
 use notifier::Notifier;
 use parking_lot::Mutex;
@@ -45,10 +45,6 @@ const READ_BYTES: i64 = 8 << 20;
 
 /// Maximum number of records that one statement deletes, so that it finishes within its time limit.
 const DELETED_AT_ONCE: i64 = 1000;
-
-/// Maximum number of times that a call is run if the database rolls it back because of concurrent transactions. A
-/// database whose transactions are always serializable rolls back even single statements.
-const ATTEMPTS: u32 = 20;
 
 /// The log of one store in a database, as seen by one writer. It opens connections when it needs them: one reads and
 /// appends, one waits for notifications, one notifies others of appends, and one stores snapshots and deletes history.
@@ -91,7 +87,7 @@ impl PostgresLog {
     }
 
     /// Runs work on a connection and opens it first if necessary. If the database rolls the work back because of
-    /// concurrent transactions, it is run again, at most [`ATTEMPTS`] times. After another failure, the next call opens
+    /// concurrent transactions, it is run again; see [`retry_rolled_back`]. After another failure, the next call opens
     /// a new connection. Work that takes longer than the time limit of a statement counts as failed.
     fn run<T>(
         &self,
@@ -104,14 +100,7 @@ impl PostgresLog {
             _ => self.open_session()?,
         };
         connection.client.limit_calls(self.location.time_limit());
-        let mut done = work(&mut connection);
-        for _ in 1..ATTEMPTS {
-            match &done {
-                Err(error) if is_rolled_back(error) => done = work(&mut connection),
-                _ => break,
-            }
-        }
-        match done {
+        match retry_rolled_back(|| work(&mut connection)) {
             Ok(done) => {
                 *kept = Some(connection);
                 Ok(done)
@@ -158,10 +147,12 @@ impl Drop for PostgresLog {
         let kept = self.connection.get_mut().take();
         let Some(mut connection) = kept.filter(|connection| !connection.client.is_closed()) else { return };
         connection.client.limit_calls(self.location.time_limit());
-        let left = connection.client.execute(
-            "DELETE FROM poc_memory_writer WHERE store = $1 AND writer = $2",
-            &[&connection.store, &self.writer.as_slice()],
-        );
+        let left = retry_rolled_back(|| {
+            connection.client.execute(
+                "DELETE FROM poc_memory_writer WHERE store = $1 AND writer = $2",
+                &[&connection.store, &self.writer.as_slice()],
+            )
+        });
         if let Err(error) = left {
             tracing::debug!("the database still lists this process: {}", failure(&self.location, &error));
         }
@@ -219,11 +210,16 @@ impl SharedLog for PostgresLog {
         let taken = kept.take().filter(|listener| !listener.is_closed());
         let mut listener = match taken {
             Some(listener) => listener,
-            None => Listener::open(&self.location)?,
+            None => {
+                // Without a listener, it is not known whether another process follows the store.
+                self.notifier.set_alone(&self.location, false);
+                Listener::open(&self.location, after, &self.writer, &self.name)?
+            }
         };
         listener.limit_calls(self.location.time_limit());
         let head = listener.wait(after, timeout, &self.writer, &self.name);
         let head = head.map_err(|error| failure(&self.location, &error))?;
+        self.notifier.set_alone(&self.location, !listener.has_peers());
         *kept = Some(listener);
         Ok(head)
     }

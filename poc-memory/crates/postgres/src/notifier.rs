@@ -3,6 +3,12 @@
 //! A notification waits for a lock of the whole server. It has a thread and a connection of its own, so that no append
 //! waits for it. While one is sent, those of further appends become one. A notification that fails is not sent later,
 //! because readers also query the head at intervals.
+//!
+//! Most stores are used by one process, which appends faster without notifications. None is sent while the
+//! [`Listener`](crate::listener::Listener) of this process knows of no other one. The listener of a process that starts
+//! greets the others, and the last notification that was skipped is then sent. If the greeting is lost, the process is
+//! known from the next announcement on, at most a heartbeat later. Until then, it finds new records only when it
+//! queries the head.
 
 use crate::database_client::DatabaseClient;
 use crate::error::{DatabaseError, failure, supported};
@@ -25,8 +31,17 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Notifies the readers of a store.
 #[derive(Default)]
 pub(crate) struct Notifier {
-    /// The thread that sends notifications; `None` before the first append.
-    thread: Mutex<Option<Arc<NotifierThread>>>,
+    state: Mutex<NotifierState>,
+}
+
+#[derive(Default)]
+struct NotifierState {
+    /// The thread that sends notifications; `None` before the first one.
+    thread: Option<Arc<NotifierThread>>,
+    /// Whether no other process is known to use the store.
+    is_alone: bool,
+    /// The number of the store and its head of the last notification that was skipped.
+    skipped: Option<(i64, u64)>,
 }
 
 /// The state that a [`Notifier`] shares with its thread.
@@ -46,14 +61,36 @@ struct NotifierWork {
 }
 
 impl Notifier {
-    /// Notifies the readers of the store with a number of a new head. Does not wait.
+    /// Notifies the readers of the store with a number of a new head, unless there are none. Does not wait.
     pub(crate) fn notify(&self, location: &LogLocation, store: i64, head: u64) {
-        let mut thread = self.thread.lock();
-        if thread.is_none() {
-            let started = NotifierThread::start(location.clone());
-            *thread = started.inspect_err(|error| tracing::debug!("readers are not notified: {error}")).ok();
+        let mut state = self.state.lock();
+        if state.is_alone {
+            state.skipped = Some((store, head));
+        } else {
+            state.send(location, store, head);
         }
-        if let Some(thread) = thread.as_ref() {
+    }
+
+    /// Sets whether no other process is known to use the store, which is unknown at first. If there may be one, it is
+    /// notified of what was skipped.
+    pub(crate) fn set_alone(&self, location: &LogLocation, is_alone: bool) {
+        let mut state = self.state.lock();
+        state.is_alone = is_alone;
+        if !is_alone && let Some((store, head)) = state.skipped.take() {
+            state.send(location, store, head);
+        }
+    }
+}
+
+impl NotifierState {
+    /// Gives a notification to the thread, and starts it first if necessary.
+    fn send(&mut self, location: &LogLocation, store: i64, head: u64) {
+        if self.thread.is_none() {
+            let started = NotifierThread::start(location.clone());
+            self.thread =
+                started.inspect_err(|error| tracing::debug!("readers are not notified: {error}")).ok();
+        }
+        if let Some(thread) = self.thread.as_ref() {
             thread.work.lock().pending = Some((store, head));
             thread.changed.notify_all();
         }
@@ -62,7 +99,7 @@ impl Notifier {
 
 impl Drop for Notifier {
     fn drop(&mut self) {
-        let Some(thread) = self.thread.get_mut().take() else { return };
+        let Some(thread) = self.state.get_mut().thread.take() else { return };
         {
             let is_busy = |work: &mut NotifierWork| work.pending.is_some() || work.is_sending;
             thread.changed.wait_while_for(&mut thread.work.lock(), is_busy, LAST_TIMEOUT);

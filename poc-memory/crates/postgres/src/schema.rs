@@ -1,8 +1,7 @@
 //! The database schema, which is created and upgraded in versions.
 
-use crate::ATTEMPTS;
 use crate::database_client::DatabaseClient;
-use crate::error::{DatabaseError, failure, is_rolled_back};
+use crate::error::{ATTEMPTS, DatabaseError, failure, is_rolled_back};
 use crate::location::LogLocation;
 use crate::store_row;
 use poc_graph::error::{Error, Result};

@@ -24,7 +24,7 @@ pub(crate) const APPEND: &str = "\
     SELECT $1::INT8, $2::INT8 + record.number, $3::BYTEA, $4::INT8 + record.number - 1, record.payload \
     FROM moved, unnest($5::BYTEA[]) WITH ORDINALITY AS record (payload, number)";
 
-/// Notifies a channel of a new head. Parameters: the channel, the head as text.
+/// Notifies a channel of a new head, or that a process listens to it. Parameters: the channel, the text.
 ///
 /// A transaction that notifies holds a lock of the whole server until its commit is durable, so a notification within
 /// [`APPEND`] would limit all stores together to one append for each disk sync. This transaction contains nothing that

@@ -12,7 +12,7 @@ use tokio_postgres::error::SqlState;
 mod cut_connections;
 mod other_clock;
 
-const MINUTE: Duration = Duration::from_secs(60);
+pub(super) const MINUTE: Duration = Duration::from_secs(60);
 
 fn settings(server: &TestServer, store: &str) -> LogSettings {
     LogSettings { address: server.address(), ..settings_without_address(store) }
@@ -34,25 +34,25 @@ pub(super) fn location(server: &TestServer, store: &str) -> LogLocation {
     LogLocation::new(settings(server, store)).unwrap()
 }
 
-fn log(server: &TestServer, writer: u8) -> PostgresLog {
+pub(super) fn log(server: &TestServer, writer: u8) -> PostgresLog {
     PostgresLog::new(location(server, "a"), [writer; 16], format!("writer {writer}"))
 }
 
 /// A log whose waiting reader is woken by notifications only.
-fn log_without_polling(server: &TestServer) -> PostgresLog {
+pub(super) fn log_without_polling(server: &TestServer) -> PostgresLog {
     let settings = LogSettings { poll: Duration::from_secs(3600), ..settings(server, "a") };
     PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "waiting".into())
 }
 
 /// A connection for statements of the test, as long as the test needs it.
-fn admin(server: &TestServer) -> DatabaseClient {
+pub(super) fn admin(server: &TestServer) -> DatabaseClient {
     let mut client = location(server, "a").connect().unwrap();
     client.limit_calls(MINUTE);
     client
 }
 
 /// Appends one record. Its payload is its number, which is also the writer's own number of it.
-fn append(log: &PostgresLog, number: u64, expected: u64) -> AppendOutcome {
+pub(super) fn append(log: &PostgresLog, number: u64, expected: u64) -> AppendOutcome {
     let payload = number.to_le_bytes();
     log.append(&[NewSharedRecord { writer_seq: number, payload: &payload }], expected).unwrap()
 }
