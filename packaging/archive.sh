@@ -7,8 +7,6 @@ cd "$(dirname "$0")/.."
 
 cargo build --profile dist --locked
 program=target/dist/poc-memory
-# `strip` in the profile has no effect on a package that has an `opt-level` of its own.
-strip "$program"
 version=$("$program" --version | cut -d' ' -f2)
 target=$(rustc -vV | sed -n 's/^host: //p')
 name=poc-memory-$version-$target
