@@ -1,25 +1,40 @@
 #!/usr/bin/env bash
 # Claude Code and Codex, as their registries have them, against model servers on loopback: the memory is registered by
 # the plugin and then by `setup`; a first session decides something and is killed in the middle of its turn; a second
-# one must be told what was decided. Runs in a network namespace with nothing but loopback where the system allows it.
+# one must be told what was decided. Runs in a network namespace with nothing but loopback. Where the system refuses
+# one, it fails, unless ALLOW_NETWORK=1 is set: then the assistants can reach the network, so a session that succeeds
+# only with it is not noticed.
 # BIN names the folder of the binaries. Needs Node.js with npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=$PWD/tests/conformance place=$PWD/target/conformance/assistants
 bin=$(realpath "${BIN:-target/release}")
 mkdir -p "$place"
-if [ ! -e "$place/node_modules/.bin/claude" ] || [ ! -e "$place/node_modules/.bin/codex" ]; then
+# Exact versions: a failure is then caused by a change here and not by a release of an assistant, and everybody tests the
+# same. Set the variables to test others (`latest`), and raise the versions here once they pass.
+claude_version=${CLAUDE_CODE_VERSION:-2.1.332} codex_version=${CODEX_VERSION:-0.171.0}
+wanted="$claude_version $codex_version"
+if [ "$(cat "$place/versions" 2>/dev/null)" != "$wanted" ] ||
+    [ ! -e "$place/node_modules/.bin/claude" ] || [ ! -e "$place/node_modules/.bin/codex" ]; then
     # The binaries come as packages for each platform; scripts of packages are not run, except the one that puts the binary
     # of Claude Code in its place.
     npm install --prefix "$place" --ignore-scripts --no-audit --no-fund --loglevel=error \
-        "@anthropic-ai/claude-code@${CLAUDE_CODE_VERSION:-latest}" "@openai/codex@${CODEX_VERSION:-latest}" >/dev/null
+        "@anthropic-ai/claude-code@$claude_version" "@openai/codex@$codex_version" >/dev/null
     placing=$place/node_modules/@anthropic-ai/claude-code/install.cjs
     [ ! -e "$placing" ] || node "$placing"
+    echo "$wanted" >"$place/versions"
 fi
 
-if [ -z "${ALONE:-}" ] && unshare --user --map-root-user --net true 2>/dev/null; then
-    exec unshare --user --map-root-user --net env ALONE=1 BIN="$bin" bash -c \
-        'ip link set lo up 2>/dev/null || ifconfig lo up; exec "$0"' "$here/assistants.sh"
+if [ -z "${ALONE:-}" ]; then
+    if unshare --user --map-root-user --net true 2>/dev/null; then
+        exec unshare --user --map-root-user --net env ALONE=1 BIN="$bin" bash -c \
+            'ip link set lo up 2>/dev/null || ifconfig lo up; exec bash "$0"' "$here/assistants.sh"
+    fi
+    echo "warning: this system refuses a network namespace (unshare --user --net): the assistants could reach the network" >&2
+    if [ "${ALLOW_NETWORK:-}" != 1 ]; then
+        echo "FAILED: set ALLOW_NETWORK=1 to run with the network, or allow user namespaces" >&2
+        exit 1
+    fi
 fi
 
 claude=$place/node_modules/.bin/claude codex=$place/node_modules/.bin/codex
