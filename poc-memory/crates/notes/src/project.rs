@@ -128,6 +128,7 @@ fn without_scheme(url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::make_pipe;
     use proptest::prelude::*;
 
     #[test]
@@ -172,14 +173,12 @@ mod tests {
     /// Nothing writes to these pipes, so opening one would block forever.
     #[test]
     fn a_pipe_is_not_opened() {
-        use rustix::fs::{CWD, FileType, Mode, mknodat};
         let folder = tempfile::tempdir().unwrap();
-        let pipe = |path: PathBuf| mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         std::fs::create_dir(folder.path().join("inner")).unwrap();
-        pipe(folder.path().join("inner/.git"));
+        make_pipe(&folder.path().join("inner/.git"));
         assert_eq!(Project::of_repository(&folder.path().join("inner")), None);
         std::fs::create_dir(folder.path().join(".git")).unwrap();
-        pipe(folder.path().join(".git/config"));
+        make_pipe(&folder.path().join(".git/config"));
         assert!(Project::of_repository(folder.path()).is_some());
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use crate::testing::make_pipe;
 
     #[test]
     fn only_regular_files_are_opened_and_a_pipe_does_not_block() {
@@ -44,7 +44,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(open(&path).unwrap_err().kind(), ErrorKind::NotFound);
         // Nobody writes to it.
-        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        make_pipe(&path);
         assert_eq!(open(&path).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(open(folder.path()).unwrap_err().kind(), ErrorKind::InvalidInput);
     }

@@ -127,3 +127,9 @@ impl std::ops::Deref for TestMemory {
 pub fn draft(body: &str) -> Draft {
     Draft { body: Some(body.into()), ..Draft::new("manual", Trust::User) }
 }
+
+/// Creates a pipe (FIFO). By the command of POSIX: macOS has no system call that `rustix` could use for it.
+pub fn make_pipe(path: &Path) {
+    let status = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(status.success(), "no pipe was created at {}", path.display());
+}

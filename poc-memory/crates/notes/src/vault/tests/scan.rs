@@ -1,8 +1,8 @@
 //! Files that a scan leaves out, and files that it cannot read.
 
 use super::*;
+use crate::testing::make_pipe;
 use poc_graph::error::Code;
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 #[test]
 fn ignored_files_and_links_out_of_the_folder_are_left_out() {
@@ -35,7 +35,7 @@ fn a_pipe_in_place_of_an_ignore_file_or_of_settings_is_not_opened() {
     let pipe = |path: &str| {
         let path = world.folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        make_pipe(&path);
     };
     pipe(".obsidian/templates.json");
     pipe("sub/.gitignore");
