@@ -120,6 +120,28 @@ fn claude_ai(exchanges: &[(String, String)]) -> Value {
     json!({"uuid": uuid(9, 0), "name": "A talk", "account": {"uuid": "x"}, "chat_messages": messages})
 }
 
+/// Makes the export of a conversation that has only this many messages so far, without those of tools.
+type PartialExport = fn(&[(String, String)], usize) -> Value;
+
+/// The conversation of [`chatgpt`] when it had only this many messages, without those of tools.
+fn chatgpt_until(exchanges: &[(String, String)], messages: usize) -> Value {
+    let mut conversation = chatgpt(exchanges);
+    let (kind, number) = if messages.is_multiple_of(2) { (7, messages / 2 - 1) } else { (1, messages / 2) };
+    let last = uuid(kind, number);
+    let mapping = conversation["mapping"].as_object_mut().unwrap();
+    let count = mapping.keys().position(|id| *id == last).unwrap() + 1;
+    *mapping = std::mem::take(mapping).into_iter().take(count).collect();
+    conversation["current_node"] = json!(last);
+    conversation
+}
+
+/// The conversation of [`claude_ai`] when it had only this many messages.
+fn claude_ai_until(exchanges: &[(String, String)], messages: usize) -> Value {
+    let mut conversation = claude_ai(exchanges);
+    conversation["chat_messages"].as_array_mut().unwrap().truncate(messages);
+    conversation
+}
+
 /// Checks that the notes are the exchanges, each linked to the next.
 fn check_turns(memory: &TestMemory, exchanges: &[(String, String)], answerer: &str) {
     let notes = notes(memory);
@@ -270,6 +292,31 @@ poc_laws::laws! {
         let bodies: Vec<String> = notes(&memory).into_iter().map(|note| note.body).collect();
         prop_assert_eq!(bodies.join("\n\n"), text.trim());
         prop_assert!(bodies.iter().all(|body| body.len() <= 6_000));
+    }
+}
+
+/// Exports are made again when conversations have gone on: new messages are added, and nothing else changes.
+#[test]
+fn conversations_that_went_on_are_continued() {
+    let exchange = |asked: &str| (asked.to_owned(), format!("answer to {asked}"));
+    let exchanges = ["which port?", "since when?"].map(exchange);
+    let formats: [(&str, &str, PartialExport); 2] =
+        [("chatgpt", "ChatGPT", chatgpt_until), ("claude-ai", "Claude", claude_ai_until)];
+    for (format, answerer, export) in formats {
+        let memory = TestMemory::new();
+        let take_until = |messages: usize| {
+            let text = json!([export(&exchanges, messages)]).to_string();
+            let report = twice(&memory, &put(&memory, "conversations.json", text), format);
+            [report.inserted, report.updated]
+        };
+        // The first export ends with a question. The next one has its answer and another question.
+        assert_eq!(take_until(1), [1, 0], "{format}");
+        let first = notes(&memory)[0].id;
+        assert_eq!(take_until(3), [1, 1], "{format}");
+        assert_eq!(take_until(3), [0, 0], "{format}");
+        assert_eq!(take_until(4), [0, 1], "{format}");
+        assert_eq!(notes(&memory)[0].id, first, "{format}");
+        check_turns(&memory, &exchanges, answerer);
     }
 }
 
