@@ -283,6 +283,60 @@ poc_laws::laws! {
         }
     }
 
+    #[test]
+    fn notes_of_basic_memory_are_their_texts(texts in texts()) {
+        let memory = TestMemory::new();
+        let body = |number: usize| {
+            let relation = if number == 0 { "" } else { "\n- part_of [[Note 0]] (by number)" };
+            format!("- [fact] {} #seen{relation}", texts[number])
+        };
+        for number in 0..texts.len() {
+            let front = format!("title: Note {number}\ntype: note\npermalink: all/note-{number}\ntags: [made]");
+            put(&memory, &format!("{number}.md"), format!("---\n{front}\n---\n\n{}\n", body(number)));
+        }
+        let report = twice(&memory, &memory.folder().join("in"), "basic-memory");
+        prop_assert_eq!((report.warnings.len(), report.unresolved.len()), (0, 0));
+        for number in 0..texts.len() {
+            let note = memory.find(&format!("all/note-{number}")).unwrap();
+            prop_assert_eq!((note.title, note.body), (format!("Note {number}"), body(number)));
+            prop_assert_eq!(note.keywords, ["made", "seen"]);
+        }
+        let first = memory.find("all/note-0").unwrap().id;
+        let links = memory.store.edges(first).unwrap().into_iter().filter(|edge| edge.kind == EdgeKind::Link);
+        let reasons: Vec<String> = links.map(|edge| edge.reason).collect();
+        prop_assert_eq!(reasons, vec!["part_of (by number)"; texts.len() - 1]);
+    }
+
+    #[cfg(feature = "documents")]
+    #[test]
+    fn pages_are_their_paragraphs(texts in texts()) {
+        let memory = TestMemory::new();
+        let escaped = |text: &String| text.replace('&', "&amp;").replace('<', "&lt;");
+        let paragraphs: String = texts.iter().map(|text| format!("<p>{}</p>\n", escaped(text))).collect();
+        let page = format!("<!DOCTYPE html><html><head><title>Made</title></head><body>\n{paragraphs}</body></html>");
+        twice(&memory, &put(&memory, "page.html", page), "html");
+        let note = memory.find("page").unwrap();
+        prop_assert_eq!(note.title, "Made");
+        // In Markdown, a `<` that could begin an element is escaped.
+        prop_assert_eq!(note.body.replace("\\<", "<"), texts.join("\n\n"));
+    }
+
+    #[cfg(feature = "documents")]
+    #[test]
+    fn pdf_documents_are_their_texts(
+        words in proptest::collection::vec("[a-z]{2,9}( [a-z]{2,9}){0,4}", 1..4)
+    ) {
+        let memory = TestMemory::new();
+        let text = |number: usize| format!("{} {number}", words[number]);
+        for number in 0..words.len() {
+            put(&memory, &format!("{number}.pdf"), pdf(&text(number)));
+        }
+        twice(&memory, &memory.folder().join("in"), "pdf");
+        for number in 0..words.len() {
+            prop_assert_eq!(memory.find(&number.to_string()).unwrap().body, text(number));
+        }
+    }
+
     /// A long document is cut into notes that follow each other and together contain it.
     #[test]
     fn documents_are_cut_into_parts(paragraphs in proptest::collection::vec("[a-z]{3,9}( [a-z]{3,9}){40,200}", 1..20)) {
@@ -397,6 +451,57 @@ fn the_text_of_a_pdf_is_read() {
     }
     assert!(bad.contains("`empty.pdf`: the document has no text (it may consist of pictures"), "{bad}");
     assert!(bad.contains("`cut.pdf`: the document cannot be read: "), "{bad}");
+}
+
+#[cfg(feature = "documents")]
+#[test]
+fn bad_pages_are_named() {
+    let memory = TestMemory::new();
+    put(
+        &memory,
+        "blank.html",
+        "<html><head><title>Tea</title></head><body><script>x()</script></body></html>",
+    );
+    put(&memory, "cut.html", "<html><body><p>Boil water.</p><p>Then the tea <b");
+    put(&memory, "latin.html", b"<p>caf\xe9</p>");
+    put(&memory, "tea.html", "<p>Green tea.</p>");
+    let report = take(&memory, &memory.folder().join("in"));
+    insta::assert_snapshot!(failures(&report), @r"
+    `blank.html`: the document has no text (leave it out)
+    `latin.html`: it is not UTF-8: byte 7 is invalid (save it as UTF-8)
+    ");
+    assert_eq!(report.inserted, 2);
+    assert!(memory.find("cut").unwrap().body.starts_with("Boil water.\n\nThen the tea"));
+    assert_eq!(memory.find("tea").unwrap().body, "Green tea.");
+}
+
+#[test]
+fn bad_canvas_files_are_named() {
+    let memory = TestMemory::new();
+    let card = json!({"id": "1", "type": "text", "text": "A card about tea."});
+    put(&memory, "good.canvas", json!({"nodes": [card], "edges": []}).to_string());
+    put(&memory, "a-cut.canvas", "{\"nodes\": [{\"id\": \"1\"");
+    put(&memory, "b-cards.canvas", "{\"nodes\": 7}");
+    put(&memory, "c-arrows.canvas", "{\"nodes\": [], \"edges\": [{\"fromNode\": \"1\"}]}");
+    put(&memory, "latin.canvas", b"{\"nodes\": \"caf\xe9\"}");
+    put(&memory, "note.md", "Green tea.\n");
+    let report = take(&memory, &memory.folder().join("in"));
+    let failures = failures(&report);
+    let lines: Vec<&str> = failures.lines().collect();
+    for (line, (file, reason)) in lines.iter().zip([
+        ("a-cut", "it is not a canvas: EOF while parsing"),
+        ("b-cards", "it is not a canvas: invalid type: integer `7`"),
+        ("c-arrows", "it is not a canvas: missing field `toNode`"),
+        ("latin", "it is not UTF-8: byte 15 is invalid"),
+    ]) {
+        assert!(line.starts_with(&format!("`{file}.canvas`: {reason}")), "{failures}");
+        assert!(
+            line.contains(" (open it in its editor") || line.ends_with(" (save it as UTF-8)"),
+            "{failures}"
+        );
+    }
+    assert_eq!((lines.len(), report.inserted), (4, 2), "{failures}");
+    assert_eq!(memory.find("good.canvas").unwrap().body, "A card about tea.");
 }
 
 /// Files with one invalid part each: the error names the part and the expected form, and everything else is
