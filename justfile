@@ -4,7 +4,7 @@ _default:
     @just --list
 
 # Formatting, lints, tests and dependencies. Every change must pass.
-check: lint test deny
+check: lint test test-documents deny
 
 # Formatting and lints, warnings denied.
 lint:
@@ -14,6 +14,10 @@ lint:
 # The test command of the README.
 test:
     cargo test --release --workspace
+
+# The formats of import with HTML and PDF, which need a feature that is off by default.
+test-documents:
+    cargo test --release --lib -p poc-notes --features documents import::format
 
 # Licences, advisories and sources of the dependencies (needs `cargo install cargo-deny`).
 deny:
