@@ -38,7 +38,8 @@ fetch() {
 }
 
 fetch SHA256SUMS
-line=$(grep -E "^[0-9a-f]{64}  poc-memory-[0-9][0-9A-Za-z.+-]*-$machine-$system\.tar\.gz\$" "$work/SHA256SUMS" | tail -n 1) ||
+line=$(grep -E "^[0-9a-f]{64}  poc-memory-[0-9][0-9A-Za-z.+-]*-$machine-$system\.tar\.gz\$" "$work/SHA256SUMS" | tail -n 1)
+[ -n "$line" ] ||
     fail "SHA256SUMS lists no archive for $machine-$system" "it lists: $(cut -c67- "$work/SHA256SUMS" | tr '\n' ' ')"
 archive=${line#*  }
 fetch "$archive"

@@ -26,6 +26,7 @@ mod former_keys;
 mod full_disk;
 mod hook_relevance;
 mod hooks;
+mod install;
 mod kill;
 mod mcp;
 mod models;
