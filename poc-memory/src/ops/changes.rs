@@ -1,5 +1,6 @@
 //! `changes`
 
+use super::recall::Recall;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::second;
 use super::{Access, Ctx, Op, Route, argument, growth};
@@ -19,8 +20,8 @@ use std::collections::BTreeMap;
 /// Number of notes that the text lists for one change, and of titles in the answer.
 const SHOWN_NOTES: usize = 3;
 
-/// List the latest changes of notes, newest first, with the numbers that `undo` takes. Uses of notes by questions are
-/// not listed.
+/// List the latest changes of notes, newest first, with the numbers that `undo` takes. What questions leave behind
+/// (counted uses, and weights and links that `recall` learned) is listed only with `all`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Changes {
@@ -37,6 +38,10 @@ pub(crate) struct Changes {
     #[arg(long, value_name = "TIME", value_parser = argument::past_time)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<PastTime>,
+    /// Also what questions leave behind: counted uses, and weights and links that `recall` learned
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    all: bool,
 }
 
 /// The latest changes.
@@ -101,9 +106,9 @@ pub(super) fn nothing_changed(since: Option<Timestamp>) -> String {
     }
 }
 
-/// Whether a change is listed: not the use counts and learned edges that questions leave behind.
+/// Whether a change is listed by default: not the use counts, weights and edges that questions leave behind.
 pub(super) fn is_listed(cause: &Cause) -> bool {
-    super::find(&cause.op).is_none_or(|op| op.access != Access::Read)
+    cause.op != Recall::NAME && super::find(&cause.op).is_none_or(|op| op.access != Access::Read)
 }
 
 /// The latest changes of the runs of an agent.
@@ -112,13 +117,14 @@ fn latest_of_agent(
     limit: usize,
     since: Option<Timestamp>,
     agent: &str,
+    is_listed: &dyn Fn(&Cause) -> bool,
 ) -> Result<Vec<RecentChange>> {
     let numbers = agent_changes(ctx.memory, agent)?;
     if numbers.is_empty() {
         // An unknown name is an error; an agent without runs is not.
         ctx.host.catalog()?.entry(agent)?;
     }
-    history::latest_among(ctx.memory, numbers.into_iter().rev(), limit, since, &is_listed)
+    history::latest_among(ctx.memory, numbers.into_iter().rev(), limit, since, is_listed)
 }
 
 /// A change, with the agent of the run that it belongs to.
@@ -155,8 +161,10 @@ impl Op for Changes {
     fn run(self, ctx: &Ctx<'_>) -> Result<ChangesOutput> {
         let limit = argument::count("limit", self.limit, ("changes.limit", ctx.memory.config.changes.limit))?;
         let since = self.since.map(|since| growth::start(since, ctx.memory.now())).transpose()?;
+        let all = self.all;
+        let is_listed = |cause: &Cause| all || is_listed(cause);
         let latest = match &self.agent {
-            Some(agent) => latest_of_agent(ctx, limit, since, agent)?,
+            Some(agent) => latest_of_agent(ctx, limit, since, agent, &is_listed)?,
             None => history::latest(ctx.memory, limit, since, &is_listed)?,
         };
         let runs = latest.iter().filter_map(|change| change.cause.run).collect();

@@ -3,7 +3,6 @@
 use super::agent::AgentUndo;
 use super::agent::undo::{self, RefusedItem};
 use super::import::Import;
-use super::recall::Recall;
 use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Principal, Route, Terminal, argument, changes};
 use poc_config::HistoryRetention;
@@ -84,9 +83,9 @@ fn is_by_hand(cause: &Cause) -> bool {
     is_person && (may_be_suggested(cause) || cause.op == AgentUndo::NAME)
 }
 
-/// Whether a change is suggested: it is listed, and is neither an undo, nor a repair, nor what `recall` learned.
+/// Whether a change is suggested: it is listed by default, and is neither an undo nor a repair.
 fn may_be_suggested(cause: &Cause) -> bool {
-    const LEFT_OUT: [&str; 4] = [Undo::NAME, AgentUndo::NAME, Recall::NAME, REPAIR_OP];
+    const LEFT_OUT: [&str; 3] = [Undo::NAME, AgentUndo::NAME, REPAIR_OP];
     changes::is_listed(cause) && !LEFT_OUT.contains(&cause.op.as_str())
 }
 

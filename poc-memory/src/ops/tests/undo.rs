@@ -202,6 +202,18 @@ fn changes_lists_the_numbers_that_undo_takes() {
 }
 
 #[test]
+fn changes_list_what_questions_leave_behind_only_on_request() {
+    let memory = filled();
+    let listed = json(&memory, "changes")["changes"].clone();
+    json(&memory, "recall 'who split a page?'");
+    poc_notes::recall::flush(&memory).unwrap();
+    assert_eq!(json(&memory, "changes")["changes"], listed);
+    let all = json(&memory, "changes --all")["changes"].clone();
+    assert_eq!(all[0]["op"], "recall", "{all:#}");
+    assert_eq!(all.as_array().unwrap()[1..], listed.as_array().unwrap()[..]);
+}
+
+#[test]
 fn changes_since_a_time_leave_out_the_earlier_ones() {
     let memory = filled();
     json(&memory, "weight btree 2.5");
@@ -381,7 +393,7 @@ fn undo_without_a_number_undoes_the_last_change_made_by_hand() {
     json(&memory, "weight second 2.5");
     json(&memory, "recall dumplings");
     poc_notes::recall::flush(&memory).unwrap();
-    assert_eq!(json(&memory, "changes --limit 1")["changes"][0]["op"], "recall");
+    assert_eq!(json(&memory, "changes --all --limit 1")["changes"][0]["op"], "recall");
     let undone = || json(&memory, "undo")["undone"][0].as_str().unwrap().to_owned();
     let weight = undone();
     assert!(weight.starts_with("weight of `second` by manual"), "{weight}");
