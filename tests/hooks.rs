@@ -1,7 +1,7 @@
 //! Hooks of assistants: what they add to a conversation, when they are silent, and how sessions are captured.
 
 use crate::mcp::Assistant;
-use crate::support::{CommandResult, WAIT_LIMIT, World};
+use crate::support::{CommandResult, Deadline, WAIT_LIMIT, World};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::os::unix::net::UnixListener;
@@ -386,6 +386,33 @@ fn a_session_is_captured_also_when_its_assistant_is_killed() {
     // Nothing is added in another project.
     let other = AssistantSession::new(&world, "6f1e2d3c-0003-4000-8000-000000000003", "shop");
     assert_eq!(other.prompt(&world, "which port shall the gateway have?"), None);
+}
+
+#[test]
+fn secrets_in_a_session_are_stored_only_if_the_settings_allow_it() {
+    for (settings, title) in [
+        ("", "use [secret: aws-access-key]"),
+        ("[transcripts]\nallow-secrets = true\n", "use AKIAIOSFODNN7QWERTYU"),
+    ] {
+        let mut world = World::new();
+        world.write("config.toml", settings);
+        world.start_daemon();
+        let session = AssistantSession::new(&world, "9f1e2d3c-0001-4000-8000-000000000001", "journal");
+        session.turn(0, "use AKIAIOSFODNN7QWERTYU", "password=hunter2 is set");
+        assert_eq!(session.hook(&world, "stop", json!({})), None);
+        let found = world.until(WAIT_LIMIT, &["search", "-p", "all | type:episodic"], |found| {
+            found["results"].as_array().unwrap().len() == 1
+        });
+        assert_eq!(found["results"][0]["title"], title, "{found:#}");
+        // The daemon logs the capture after it has stored the note.
+        let log = || std::fs::read_to_string(world.home().join("daemon.log")).unwrap();
+        let deadline = Deadline::after(WAIT_LIMIT);
+        while !log().contains("captured `") {
+            deadline.wait(|| format!("no capture is logged: {}", log()));
+        }
+        assert_eq!(log().contains("(aws-access-key: 1, password: 1)"), settings.is_empty(), "{}", log());
+        assert!(!log().contains("hunter2"), "{}", log());
+    }
 }
 
 #[test]

@@ -69,16 +69,18 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
 
 fn capture(state: &DaemonState, transcript: &Path) {
     let shown = transcript.display();
-    let captured = cancellation::scope(&state.cancellation, || {
-        import::capture(&state.memory, transcript, &CaptureOptions::default())
-    });
+    let options = CaptureOptions { allow_secrets: state.memory.config.transcripts.allow_secrets };
+    let captured =
+        cancellation::scope(&state.cancellation, || import::capture(&state.memory, transcript, &options));
     match captured {
         Ok(report) => {
+            if !report.secrets.is_empty() {
+                let kinds = report.secrets.iter().map(|(kind, count)| format!("{kind}: {count}"));
+                let kinds = kinds.collect::<Vec<_>>().join(", ");
+                tracing::info!("replaced secrets in `{shown}` ({kinds})");
+            }
             if report.inserted + report.updated > 0 {
                 tracing::info!(inserted = report.inserted, updated = report.updated, "captured `{shown}`");
-            }
-            if !report.secrets.is_empty() {
-                tracing::info!(secrets = report.secrets.total(), "replaced in `{shown}`");
             }
             for failure in state.capture_failures.record(transcript, &report, state.memory.now()) {
                 tracing::warn!("`{shown}`, {failure}");

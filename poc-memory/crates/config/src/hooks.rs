@@ -57,5 +57,8 @@ section!(
         max_age: Span,
         /// How long a transcript must be unchanged before it is captured.
         quiet: Span,
+        /// Whether secrets in sessions (keys, tokens, private keys, passwords) are stored, as with
+        /// `import --allow-secrets`; otherwise each is replaced by its kind.
+        allow_secrets: bool,
     }
 );
