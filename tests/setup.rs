@@ -244,6 +244,67 @@ fn a_plugin_has_tools_hooks_and_a_skill() {
     assert!(full.status != 0 && full.stderr.contains("has other files in it"), "{full:?}");
 }
 
+/// Settings in which a provider has this address. The other ones are not running.
+fn provider_settings(name: &str, address: &str) -> String {
+    ["ollama", "lm-studio", "llama-cpp", "openai"]
+        .map(|provider| {
+            let kind = if provider == "lm-studio" { "openai" } else { provider };
+            let address = if provider == name { address } else { "http://127.0.0.1:9" };
+            format!("[providers.{provider}]\nkind = \"{kind}\"\nbase-url = \"{address}\"\n")
+        })
+        .concat()
+        + "key-env = \"OPENAI_API_KEY\"\n"
+}
+
+#[test]
+fn setup_finds_a_model_of_lm_studio() {
+    let user = User::new();
+    let model = MockModel::serve(|asked| match asked.line.as_str() {
+        "GET /v1/models" => Answer::ok(
+            json!({"data": [{"id": "text-embedding-nomic"}, {"id": "qwen3-4b"}, {"id": "a-mini"}]}),
+        ),
+        _ => Answer::chat("{\"notes\": \"\"}"),
+    });
+    user.world.write("config.toml", &provider_settings("lm-studio", &format!("{}/v1", model.url())));
+    let output = user.ok(&["setup", "model", "--yes"]);
+    assert!(output.contains("chosen     lm-studio/qwen3-4b") && output.contains("measured   "), "{output}");
+    assert!(model.requests().iter().all(|asked| asked.header("authorization").is_none()));
+}
+
+#[test]
+fn setup_takes_a_cheap_model_of_a_provider_whose_key_is_in_the_environment() {
+    let user = User::new();
+    let model = MockModel::serve(|asked| match (asked.line.as_str(), asked.header("authorization")) {
+        (_, authorization) if authorization != Some("Bearer sk-of-the-user") => {
+            Answer::error(401, "invalid_api_key", "this key is unknown")
+        }
+        ("GET /v1/models", _) => Answer::ok(json!({"data": [
+            {"id": "gpt-4o-mini", "created": 1}, {"id": "text-embedding-3-small", "created": 9},
+            {"id": "gpt-5-pro", "created": 5}, {"id": "gpt-4o-mini-tts", "created": 6},
+            {"id": "gpt-5-mini", "created": 4},
+        ]})),
+        _ => Answer::chat("{\"notes\": \"\"}"),
+    });
+    // To the program, this is the address of another machine. The system connects it to this one.
+    let address = format!("{}/v1", model.url().replace("127.0.0.1", "0.0.0.0"));
+    let settings = provider_settings("openai", &address);
+    user.world.write("config.toml", &settings);
+    let without_key = user.run(&["setup", "model", "--yes"]);
+    assert_eq!(without_key.status, 1, "{without_key:?}");
+    assert!(without_key.stderr.contains("`openai`: set `OPENAI_API_KEY`"), "{}", without_key.stderr);
+    assert!(model.requests().is_empty());
+    let wrong = user.run_with(&["setup", "model", "--yes"], &[("OPENAI_API_KEY", "sk-wrong")]);
+    assert!(wrong.status == 1 && wrong.stderr.contains("cannot be asked for its models"), "{wrong:?}");
+    assert!(!wrong.stderr.contains("sk-wrong"), "{}", wrong.stderr);
+    let key = [("OPENAI_API_KEY", "sk-of-the-user")];
+    let found = user.run_with(&["setup", "model", "--yes"], &key);
+    assert_eq!(found.status, 0, "{found:?}");
+    assert!(found.stdout.contains("chosen     openai/gpt-5-mini"), "{}", found.stdout);
+    assert!(found.stdout.contains("measured   "), "{}", found.stdout);
+    let text = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
+    assert_eq!(text, format!("{settings}\n[models.default]\nprovider = \"openai\"\nid = \"gpt-5-mini\"\n"));
+}
+
 #[test]
 fn setup_finds_a_model_measures_it_and_makes_it_the_default() {
     let user = User::new();

@@ -2,7 +2,7 @@
 //! (<https://platform.openai.com/docs/api-reference/chat>).
 
 use super::conversation::{max_reply_tokens, messages, mode_after, schema_instruction, strip_thinking};
-use super::http::{CallProgress, Http, HttpError, HttpRequest, RequestFeature, names};
+use super::http::{CallProgress, Http, HttpError, HttpRequest, RequestFeature};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
@@ -109,8 +109,18 @@ impl Model for OpenAi {
         let list = self
             .http
             .probe(&HttpRequest::get(self.http.url("models"), self.http.bearer_headers()), timeout)?;
-        Ok(list.map(|list| names(&list, "data", "id")).unwrap_or_default())
+        Ok(list.map(|list| newest_first(&list)).unwrap_or_default())
     }
+}
+
+/// The ids of a list of models, newest first. Models without a time of creation are last, in the order of the server.
+fn newest_first(list: &Value) -> Vec<String> {
+    let models = list.get("data").and_then(Value::as_array).into_iter().flatten();
+    let created = |model: &Value| model.get("created").and_then(Value::as_u64).unwrap_or(0);
+    let mut models: Vec<(u64, &str)> =
+        models.filter_map(|model| Some((created(model), model.get("id")?.as_str()?))).collect();
+    models.sort_by_key(|(created, _)| std::cmp::Reverse(*created));
+    models.into_iter().map(|(_, id)| id.to_owned()).collect()
 }
 
 impl OpenAi {

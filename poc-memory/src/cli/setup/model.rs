@@ -17,14 +17,36 @@ use std::time::{Duration, Instant};
 /// Providers to look for, in the order in which they are preferred: those on this machine first.
 const PROVIDERS: [&str; 5] = ["ollama", "lm-studio", "llama-cpp", "anthropic", "openai"];
 
-/// The model of `[models]` that is proposed for a provider that does not list its models. It is a cheap one,
-/// because agents make many calls.
+/// The model of `[models]` that is proposed for a provider. It is a cheap one, because agents make many calls.
 const DEFAULT_MODELS: [(&str, &str); 1] = [("anthropic", "haiku")];
+
+/// Parts of the names of models that cannot hold a conversation in text: those for embeddings, speech, images and
+/// videos, and those that need another API.
+const OTHER_MODELS: [&str; 14] = [
+    "embed",
+    "minilm",
+    "whisper",
+    "tts",
+    "transcribe",
+    "audio",
+    "realtime",
+    "dall-e",
+    "image",
+    "sora",
+    "moderation",
+    "search",
+    "research",
+    "codex",
+];
+
+/// Parts of the names of cheap models. A remote provider lists models of very different prices.
+const CHEAP_MODELS: [&str; 4] = ["-mini", "-flash", "-small", "haiku"];
 
 /// Let agents use a language model: finds Ollama, LM Studio, llama.cpp and keys in the environment, times one run of
 /// the linker, and makes the model the default
 ///
-/// Without a name it takes the first model that answers. It writes `[models.default]` into config.toml.
+/// Without a name it takes the first model that it finds. Of a remote provider, that is the newest of the small, cheap
+/// ones. It writes `[models.default]` into config.toml.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SetupModel {
     /// The model, as its provider calls it
@@ -67,6 +89,9 @@ struct ProviderOption {
     /// Why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+    /// Whether it is a server on another machine.
+    #[serde(skip)]
+    is_remote: bool,
 }
 
 impl LocalCommand for SetupModel {
@@ -83,7 +108,12 @@ impl LocalCommand for SetupModel {
                     .field("provider"));
             }
             Some(name) => vec![name],
-            None => PROVIDERS.to_vec(),
+            None => {
+                let others = config.providers.iter().filter(|(_, provider)| provider.key_env.is_some());
+                let others = others.map(|(name, _)| name.as_str());
+                let others = others.filter(|name| !PROVIDERS.contains(name));
+                PROVIDERS.into_iter().chain(others).collect()
+            }
         };
         let found: Vec<ProviderOption> =
             names.iter().map(|name| find_provider(&config, name, self.id.as_deref())).collect();
@@ -158,15 +188,18 @@ impl ProviderOption {
     fn choice(&self, config: &Config, id: Option<&str>) -> Option<String> {
         let proposed = DEFAULT_MODELS.iter().find(|(provider, _)| *provider == self.provider);
         let proposed = proposed.and_then(|(_, name)| Some(config.models.get(*name)?.id.clone()));
-        // Embedding models cannot generate replies.
-        let talks = |model: &&String| !model.contains("embed") && !model.contains("minilm");
-        id.map(str::to_owned).or(proposed).or_else(|| self.models.iter().find(talks).cloned())
+        let has_any = |model: &String, parts: &[&str]| parts.iter().any(|part| model.contains(part));
+        let mut usable = self.models.iter().filter(|model| !has_any(model, &OTHER_MODELS));
+        let cheap = usable.clone().find(|model| self.is_remote && has_any(model, &CHEAP_MODELS));
+        id.map(str::to_owned).or(proposed).or_else(|| cheap.or_else(|| usable.next()).cloned())
     }
 }
 
-/// Probes a provider. A server on this machine is asked for its models; a remote one needs a key.
+/// Probes a provider. A server is asked for its models; a remote one needs a key, and is asked only if no model is
+/// given or proposed.
 fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> ProviderOption {
-    let mut found = ProviderOption { provider: provider.to_owned(), models: Vec::new(), problem: None };
+    let mut found =
+        ProviderOption { provider: provider.to_owned(), models: Vec::new(), problem: None, is_remote: false };
     let mut asked = config.clone();
     let model = json!({ "provider": provider, "id": id.unwrap_or("any") });
     match serde_json::from_value(model) {
@@ -183,7 +216,9 @@ fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> ProviderO
         return found;
     }
     let address = settings.and_then(|settings| endpoint::parse(settings.base_url.as_deref()?).ok());
-    if !address.is_some_and(|address| endpoint::is_loopback(&address)) {
+    let Some(address) = address else { return found };
+    found.is_remote = !endpoint::is_loopback(&address);
+    if found.is_remote && found.choice(config, id).is_some() {
         return found;
     }
     let model = match poc_models::registry().open(&asked, "default") {
@@ -194,8 +229,11 @@ fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> ProviderO
         }
     };
     match model.list(config.calls.connect_timeout) {
-        Ok(models) if models.is_empty() => found.problem = Some("runs, but has no model".into()),
+        Ok(models) if models.is_empty() && !found.is_remote => {
+            found.problem = Some("runs, but has no model".into());
+        }
         Ok(models) => found.models = models,
+        Err(CallError::Down(why)) if found.is_remote => found.problem = Some(why),
         Err(CallError::Down(_)) => found.problem = Some("is not running".into()),
         Err(error) => found.problem = Some(format!("cannot be asked for its models: {error}")),
     }
@@ -204,20 +242,19 @@ fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> ProviderO
 
 /// The error if nothing can be used.
 fn no_model(found: &[ProviderOption]) -> Error {
-    let usable: Vec<&str> = found
-        .iter()
-        .filter(|provider| provider.problem.is_none())
-        .map(|found| found.provider.as_str())
-        .collect();
-    match usable.as_slice() {
-        [] => Error::not_found("no language model was found")
-            .hint("start Ollama, LM Studio or llama.cpp, or set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`"),
-        [provider, ..] => {
-            Error::invalid(format!("`{provider}` is available, but it does not list its models"))
-                .hint(format!("name one: `poc-memory setup model ID --provider {provider}`"))
-                .field("id")
-        }
-    }
+    let Some(usable) = found.iter().find(|provider| provider.problem.is_none()) else {
+        let problems = found.iter().filter_map(|provider| {
+            provider.problem.as_ref().map(|problem| format!("`{}`: {problem}", provider.provider))
+        });
+        let problems = problems.collect::<Vec<_>>().join("; ");
+        return Error::not_found(format!("no language model was found ({problems})"))
+            .hint("start Ollama, LM Studio or llama.cpp, or set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`");
+    };
+    let (provider, lists) = (&usable.provider, !usable.models.is_empty());
+    let why = if lists { "lists no model for conversations" } else { "does not list its models" };
+    Error::invalid(format!("`{provider}` is available, but it {why}"))
+        .hint(format!("name one: `poc-memory setup model ID --provider {provider}`"))
+        .field("id")
 }
 
 /// The change of the settings: the model, with the prices of the model of `[models]` that has the same id.
