@@ -7,7 +7,8 @@ use crate::cli::invocation::Invocation;
 use poc_graph::error::Result;
 use serde_json::{Map, Value, json};
 
-/// Event of the assistant, hook that handles it, and matcher (which kinds of session start trigger it).
+/// Event of the assistant, hook that handles it, and matcher (which kinds of session start trigger it). Uses of tools
+/// are not among them: `hook tool` only has the session captured, and the daemon watches its transcript anyway.
 const EVENTS: [(&str, &str, Option<&str>); 5] = [
     ("SessionStart", "session-start", Some("startup|resume|clear|compact")),
     ("UserPromptSubmit", "prompt", None),
