@@ -38,6 +38,14 @@ fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
         None if is_second_path_of_import(error, arguments) => {
             translated.hint("`import` takes one path: name the folder, or import each file by itself")
         }
+        None if is_unknown_assistant(error) => {
+            let tip = translated.hint.as_deref().filter(|hint| !hint.starts_with("see "));
+            let hint = match tip {
+                Some(tip) => format!("{tip}; {OTHER_ASSISTANTS}"),
+                None => OTHER_ASSISTANTS.to_owned(),
+            };
+            translated.hint(hint)
+        }
         None => translated,
     }
 }
@@ -55,6 +63,17 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("save", "insert"),
     ("show", "get"),
 ];
+
+/// How to connect an assistant that `setup` does not know.
+const OTHER_ASSISTANTS: &str = "for another assistant, paste what `poc-memory mcp config cursor` prints into its \
+    settings of MCP servers; most assistants read this form";
+
+/// Whether `setup` or `mcp config` got the name of an assistant that they do not know.
+fn is_unknown_assistant(error: &clap::Error) -> bool {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return false };
+    error.kind() == ErrorKind::InvalidValue
+        && ["ASSISTANT", "CLIENT"].iter().any(|name| argument.contains(name))
+}
 
 /// The first word of a command line that is not an option.
 fn first_word(arguments: &[OsString]) -> Option<&str> {
@@ -284,6 +303,18 @@ mod tests {
         invalid value `blue` for `--color <WHEN>` [possible values: auto, always, never]
         see `poc-memory --help`
         ");
+    }
+
+    #[test]
+    fn an_unknown_assistant_is_connected_by_hand() {
+        for line in [["setup", "gemini"].as_slice(), &["setup", "opencode"], &["mcp", "config", "windsurf"]] {
+            let error = check(line);
+            assert!(error.contains("invalid value `") && error.contains("claude-code, codex"), "{error}");
+            assert!(error.contains("`poc-memory mcp config cursor` prints"), "{error}");
+        }
+        // A mistyped name is still corrected.
+        let error = check(&["setup", "cluade-code"]);
+        assert!(error.contains("`claude-code`") && error.contains("; for another assistant"), "{error}");
     }
 
     #[test]
