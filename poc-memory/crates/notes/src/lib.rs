@@ -63,6 +63,7 @@ pub mod testing;
 mod tests;
 pub mod undo;
 pub mod vault;
+mod vault_walk;
 pub mod verification;
 pub mod visit;
 pub mod weight;

@@ -6,10 +6,11 @@ use super::references;
 use super::run::{Import, PROVENANCE};
 use super::source_file::{Sample, SourceFile, unreadable};
 use crate::markdown_frame::MarkdownFrame;
+use crate::vault_walk::{self, VaultWalk};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{cancellation, normal_key};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -242,13 +243,19 @@ struct FolderScan {
 
 impl FolderScan {
     /// Scans a folder. Hidden files and folders are left out, symbolic links to folders are not followed, and
-    /// links to files are followed only within the folder.
+    /// links to files are followed only within the folder. In a vault of Obsidian, folders of templates and what ignore
+    /// files exclude are left out, too.
     ///
     /// # Errors
     /// When the folder itself cannot be read. Subfolders that cannot be read are in the result.
     fn of(folder: &Path) -> io::Result<FolderScan> {
         let root = folder.canonicalize()?;
         let mut scan = FolderScan::default();
+        if vault_walk::is_obsidian_vault(&root) {
+            scan.add_vault(&root)?;
+            scan.files.sort();
+            return Ok(scan);
+        }
         let mut folders = vec![PathBuf::new()];
         while let Some(relative) = folders.pop() {
             match scan.add_folder(folder, &root, &relative, &mut folders) {
@@ -259,6 +266,38 @@ impl FolderScan {
         }
         scan.files.sort();
         Ok(scan)
+    }
+
+    /// Adds the files of the vault with the canonical path `root`.
+    fn add_vault(&mut self, root: &Path) -> io::Result<()> {
+        let not_regular =
+            |file: &Path| io::Error::other(format!("`{}` is not a regular file", file.display()));
+        if let Some(file) = vault_walk::special_ignore_file(root) {
+            return Err(not_regular(&file));
+        }
+        let relative = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
+        let mut walk = VaultWalk::of(root);
+        for entry in &mut walk {
+            match entry {
+                Ok(entry) => match entry.file_type() {
+                    Some(kind) if !kind.is_dir() => self.add_file(root, relative(entry.path()), kind),
+                    _ => {}
+                },
+                Err(error) => {
+                    let folder = vault_walk::path_of(&error).map(relative).unwrap_or_default();
+                    let text = error.to_string();
+                    let error = error.into_io_error().unwrap_or_else(|| io::Error::other(text));
+                    if folder.as_os_str().is_empty() {
+                        return Err(error);
+                    }
+                    self.unreadable.push((folder, error));
+                }
+            }
+        }
+        for file in walk.special_ignore_files() {
+            self.unreadable.push((file.parent().map(relative).unwrap_or_default(), not_regular(&file)));
+        }
+        Ok(())
     }
 
     /// Adds the files of the folder `relative` below `folder`, whose canonical path is `root`, and pushes the folders
@@ -278,23 +317,30 @@ impl FolderScan {
             }
             let path = relative.join(&name);
             let kind = entry.file_type()?;
-            if kind.is_symlink() {
-                let target = folder.join(&path).canonicalize().ok();
-                let target = target.filter(|target| target.starts_with(root));
-                match target {
-                    None => self.outside += 1,
-                    Some(target) if target.is_file() => self.files.push(path),
-                    // A link to a folder inside is skipped, because that folder is read at its own path.
-                    Some(_) => {}
-                }
-            } else if kind.is_dir() {
+            if kind.is_dir() {
                 folders.push(path);
-            } else if kind.is_file() {
-                self.files.push(path);
             } else {
-                self.special += 1;
+                self.add_file(root, path, kind);
             }
         }
         Ok(())
+    }
+
+    /// Adds a file or link at a path below the folder with the canonical path `root`.
+    fn add_file(&mut self, root: &Path, path: PathBuf, kind: FileType) {
+        if kind.is_symlink() {
+            let target = root.join(&path).canonicalize().ok();
+            let target = target.filter(|target| target.starts_with(root));
+            match target {
+                None => self.outside += 1,
+                Some(target) if target.is_file() => self.files.push(path),
+                // A link to a folder inside is skipped, because that folder is read at its own path.
+                Some(_) => {}
+            }
+        } else if kind.is_file() {
+            self.files.push(path);
+        } else {
+            self.special += 1;
+        }
     }
 }

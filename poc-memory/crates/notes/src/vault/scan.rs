@@ -1,35 +1,16 @@
 //! Scans the files of a vault.
 //!
-//! Hidden files and folders, folders of templates, and paths that match ignore files are left out. Symbolic
-//! links to folders are not followed, and links to files are followed only within the vault.
+//! Symbolic links to folders are not followed, and links to files are followed only within the vault.
 
 use crate::import::references::NOTE_EXTENSIONS;
-use crate::regular_file;
-use ignore::{DirEntry, WalkBuilder};
-use parking_lot::Mutex;
+use crate::vault_walk::{VaultWalk, path_of, special_ignore_file};
+use ignore::DirEntry;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// The ignore file of this program, in the form of `.gitignore`.
-const IGNORE_FILE: &str = ".poc-memory-ignore";
-
-/// The names of the ignore files that may be in every folder.
-const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE];
-
-/// Lower-case names of folders of templates, which count only at the top of a vault.
-const TEMPLATES: [&str; 3] = ["templates", "_templates", "template"];
-
-/// Where plugins of Obsidian record their folder of templates: the file, and the field.
-const TEMPLATE_SETTINGS: [(&str, &str); 2] = [
-    (".obsidian/templates.json", "folder"),
-    (".obsidian/plugins/templater-obsidian/data.json", "templates_folder"),
-];
 
 /// Identifies an unchanged file without reading it. Times are in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,27 +76,9 @@ impl VaultScan {
         if let Some(file) = special_ignore_file(root) {
             return Err(special_file_error(&file));
         }
-        let templates = template_folders(root);
-        let owned_root = root.to_owned();
-        let special_files = Arc::new(Mutex::new(Vec::<PathBuf>::new()));
-        let found = special_files.clone();
-        let walk = WalkBuilder::new(root)
-            .hidden(true)
-            .parents(false)
-            .git_global(false)
-            .git_exclude(false)
-            .require_git(false)
-            .follow_links(false)
-            .add_custom_ignore_filename(IGNORE_FILE)
-            .filter_entry(move |entry| {
-                let special = if is_dir(entry) { special_ignore_file(entry.path()) } else { None };
-                let is_left_out = special.is_some() || is_template(entry, &owned_root, &templates);
-                found.lock().extend(special);
-                !is_left_out
-            })
-            .build();
+        let mut walk = VaultWalk::of(root);
         let mut scan = VaultScan::default();
-        for entry in walk {
+        for entry in &mut walk {
             match entry {
                 Ok(entry) => scan.take(root, &entry),
                 Err(error) => {
@@ -124,9 +87,9 @@ impl VaultScan {
                 }
             }
         }
-        for file in special_files.lock().iter() {
+        for file in walk.special_ignore_files() {
             let folder = file.parent().and_then(|folder| relative(root, folder)).unwrap_or_default();
-            scan.unreadable.push((folder, special_file_error(file)));
+            scan.unreadable.push((folder, special_file_error(&file)));
         }
         Ok(scan)
     }
@@ -183,46 +146,7 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The path that an error of the scan is about.
-fn path_of(error: &ignore::Error) -> Option<&Path> {
-    match error {
-        ignore::Error::WithPath { path, .. } => Some(path),
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
-        ignore::Error::Partial(errors) => errors.iter().find_map(path_of),
-        _ => None,
-    }
-}
-
-/// The folders of templates that the settings of an editor name.
-fn template_folders(root: &Path) -> Vec<PathBuf> {
-    let named = |(file, field): &(&str, &str)| -> Option<PathBuf> {
-        let settings: Value = serde_json::from_slice(&regular_file::read(&root.join(file)).ok()?).ok()?;
-        let folder = settings.get(*field)?.as_str()?.trim_matches('/');
-        (!folder.is_empty()).then(|| root.join(folder))
-    };
-    TEMPLATE_SETTINGS.iter().filter_map(named).collect()
-}
-
-/// The ignore file of a folder that is a pipe or a device. The walk would open it and wait for a writer, or read it
-/// without end.
-fn special_ignore_file(folder: &Path) -> Option<PathBuf> {
-    let is_special = |file: &PathBuf| {
-        std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-    };
-    IGNORE_FILES.iter().map(|name| folder.join(name)).find(is_special)
-}
-
 fn special_file_error(file: &Path) -> Error {
     Error::unavailable(format!("`{}` is not a regular file", file.display()))
         .hint("nothing in its folder was changed; delete it")
-}
-
-fn is_dir(entry: &DirEntry) -> bool {
-    entry.file_type().is_some_and(|kind| kind.is_dir())
-}
-
-fn is_template(entry: &DirEntry, root: &Path, templates: &[PathBuf]) -> bool {
-    let name = entry.file_name().to_string_lossy().to_lowercase();
-    let is_named = entry.path().parent() == Some(root) && TEMPLATES.contains(&name.as_str());
-    is_dir(entry) && (is_named || templates.iter().any(|folder| folder == entry.path()))
 }

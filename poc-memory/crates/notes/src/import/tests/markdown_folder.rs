@@ -59,6 +59,34 @@ fn a_folder_of_markdown_becomes_linked_notes() {
 }
 
 #[test]
+fn an_import_of_a_vault_leaves_out_what_a_bound_vault_does() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    put(&vault, "a.md", "The first text.\n");
+    put(&vault, "Forms/day.md", "a template\n");
+    put(&vault, "templates/week.md", "another template\n");
+    put(&vault, "notes/templates/kept.md", "A note about templates.\n");
+    put(&vault, ".gitignore", "drafts/\n");
+    put(&vault, "drafts/d.md", "a draft\n");
+    put(&vault, ".poc-memory-ignore", "private-*.md\n");
+    put(&vault, "private-1.md", "a secret\n");
+    put(&memory.folder().join("outside"), "o.md", "outside\n");
+    std::os::unix::fs::symlink(memory.folder().join("outside/o.md"), vault.join("o.md")).unwrap();
+    std::os::unix::fs::symlink(vault.join("a.md"), vault.join("same.md")).unwrap();
+    let files = |memory: &TestMemory| {
+        let report = take(memory, ImportSource::Path(vault.clone()));
+        assert_eq!(failures(&report), "");
+        let outside = report.skipped.iter().find(|(kind, _)| *kind == "symbolic links out of the folder");
+        (report.formats["markdown"], outside.map(|(_, skipped)| skipped.count))
+    };
+    // Without the settings of Obsidian it is a folder like any other, and may be a repository.
+    assert_eq!(files(&TestMemory::new()), (7, Some(1)));
+    put(&vault, ".obsidian/templates.json", "{\"folder\": \"Forms\"}");
+    assert_eq!(files(&memory), (3, Some(1)));
+    assert!(memory.find("notes/templates/kept").is_ok());
+}
+
+#[test]
 fn an_unresolved_link_lists_the_notes_that_it_may_mean() {
     let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
