@@ -13,8 +13,9 @@ use poc_store::{LoggedChangeKind, Record as _, Table};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Permanently delete a note with its edges and visits. To replace a note and keep its history, supersede it; to
-/// delete a message with its chunks, forget it.
+/// Delete a note with its edges and visits. `undo` brings it back as long as the history goes back to the deletion
+/// (`[history] keep`); with `erase`, a person removes it for good. To replace a note and keep its history, supersede
+/// it; to delete a message with its chunks, forget it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Delete {

@@ -14,9 +14,10 @@ use poc_store::{Cause, Records as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Permanently delete a message, or all messages written before a given time, with their chunks, vectors and
-/// edges. Other notes stay, including those that were derived from the messages. A message that the remote
-/// also has comes back with the next sync unless it is forgotten there too. A model deletes only what models wrote.
+/// Delete a message, or all messages written before a given time, with their chunks, vectors and edges. `undo` brings
+/// them back as long as the history goes back to the deletion (`[history] keep`); with `erase`, a person removes them
+/// for good. Other notes stay, including those that were derived from the messages. A message that the remote also has
+/// comes back with the next sync unless it is forgotten there too. A model deletes only what models wrote.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Forget {

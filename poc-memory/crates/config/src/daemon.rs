@@ -10,9 +10,9 @@ section!(
     McpConfig {
         /// Which tools models see.
         tools: ToolSet,
-        /// Whether a model may permanently delete notes.
+        /// Whether a model may delete notes.
         delete: bool,
-        /// Whether a model may permanently delete messages that models wrote.
+        /// Whether a model may delete messages that models wrote.
         forget: bool,
         /// Whether the daemon serves MCP over HTTP, at the address of `[rest]`.
         http: bool,

@@ -65,3 +65,12 @@ fn routes_are_unique_and_only_people_call_what_is_for_people() {
     routes.dedup();
     assert_eq!(routes.len(), count, "two ops have the same route");
 }
+
+#[test]
+fn deletions_say_that_they_can_be_undone() {
+    for name in ["delete", "forget"] {
+        let command = (find(name).unwrap().augment)(clap::Command::new(name));
+        let about = command.get_long_about().or(command.get_about()).unwrap().to_string();
+        assert!(about.starts_with("Delete a ") && about.contains("`undo` brings "), "{about}");
+    }
+}
