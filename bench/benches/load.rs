@@ -14,6 +14,7 @@
 )]
 
 use poc_bench::measure::{Measurement, Report, folder, median, percentile, timed};
+use poc_bench::processes::{DaemonProcess, command};
 use poc_config::paths::Paths;
 use poc_graph::time::Span;
 use poc_memory::client::Client;
@@ -22,8 +23,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const FRAME: usize = 1 << 26;
@@ -129,28 +129,6 @@ fn client(number: usize, mut connection: Connection, until: Instant) -> ClientLo
     log
 }
 
-struct Daemon(Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A program of the same build as this bench.
-fn program(name: &str) -> PathBuf {
-    let path = std::env::current_exe().unwrap().parent().unwrap().with_file_name(name);
-    assert!(path.exists(), "{} is missing: `cargo build --release` first", path.display());
-    path
-}
-
-fn command(name: &str, home: &Path) -> Command {
-    let mut command = Command::new(program(name));
-    command.env("POC_MEMORY_HOME", home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command
-}
-
 /// Writes a file of distinct notes.
 fn notes(path: &Path, of: &str, count: usize) {
     let mut text = String::new();
@@ -181,7 +159,7 @@ fn main() {
             .unwrap()
             .success()
     );
-    let _daemon = Daemon(command("poc-daemon", home).spawn().unwrap());
+    let _daemon = DaemonProcess::start(home);
     let socket = Paths::in_folder(home).socket();
     let connected = || Client::connect(&socket, FRAME, Span::MINUTE).unwrap();
     let mut ask = loop {

@@ -18,6 +18,7 @@ pub mod measure;
 pub mod memory;
 pub mod notes;
 pub mod peers;
+pub mod processes;
 pub mod prompt;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -177,7 +177,8 @@ pub fn connect_in(store: &Store, memory: &Memory, ids: &[NodeId], links: usize, 
     }
 }
 
-fn node(id: NodeId, note: &NoteText, now: Timestamp) -> Node {
+/// The node of a note whose key is its id.
+pub fn node(id: NodeId, note: &NoteText, now: Timestamp) -> Node {
     let NoteText { title, body } = note.clone();
     Node {
         id,
