@@ -102,7 +102,11 @@ fn measure(home: &Path, count: usize, report: &mut Report) {
             (None, false) => noise += 1,
             (None, true) => {}
         }
-        if added.is_empty() { without_notes.push(seconds) } else { with_notes.push(seconds) }
+        if added.is_empty() {
+            without_notes.push(seconds)
+        } else {
+            with_notes.push(seconds)
+        }
         let (seconds, version) = run(home, &["--version"], "");
         assert!(version.starts_with("poc-memory "), "{version}");
         versions.push(seconds);
@@ -111,9 +115,10 @@ fn measure(home: &Path, count: usize, report: &mut Report) {
     let all: Vec<f64> = with_notes.iter().chain(&without_notes).copied().collect();
     let mut add = |name: &str, times: &[f64], is_required: bool| {
         for (label, share, max) in [("p50", 0.5, MAX_P50), ("p99", 0.99, MAX_P99)] {
-            let line = Measurement::time(format!("{name}, {label}"), count, percentile(times.to_vec(), share))
-                .with_peer("--version", Some(percentile(versions.clone(), share)))
-                .note(format!("{} calls", times.len()));
+            let line =
+                Measurement::time(format!("{name}, {label}"), count, percentile(times.to_vec(), share))
+                    .with_peer("--version", Some(percentile(versions.clone(), share)))
+                    .note(format!("{} calls", times.len()));
             report.add(if is_required && count <= 100_000 { line.within(max) } else { line });
         }
     };
@@ -286,8 +291,10 @@ fn turn(id: NodeId, number: usize, subject: &str, rest: &str, at: Timestamp) -> 
 /// Stores notes with the vectors of the title and of the whole text.
 fn store(memory: &Memory, mut nodes: Vec<Node>) {
     nodes.iter_mut().for_each(|node| node.content_hash = node.hash());
-    let texts: Vec<String> =
-        nodes.iter().flat_map(|node| [node.title.clone(), format!("{}. {}", node.title, node.body)]).collect();
+    let texts: Vec<String> = nodes
+        .iter()
+        .flat_map(|node| [node.title.clone(), format!("{}. {}", node.title, node.body)])
+        .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let vectors = memory.embedder.embed(&texts).unwrap();
     let written = memory.store.transact(memory.cause("manual", "import"), |tx| {
@@ -313,8 +320,7 @@ fn put_in_order(memory: &Memory, turns: &[NodeId]) {
         reason: String::new(),
     };
     let pairs = turns.chunks(TURNS_PER_SESSION).flat_map(|session| session.windows(2));
-    let edges: Vec<Edge> =
-        pairs.flat_map(|pair| [edge(pair[0], pair[1]), edge(pair[1], pair[0])]).collect();
+    let edges: Vec<Edge> = pairs.flat_map(|pair| [edge(pair[0], pair[1]), edge(pair[1], pair[0])]).collect();
     for chunk in edges.chunks(2000) {
         let written = memory.store.transact(memory.cause("manual", "import"), |tx| {
             chunk.iter().try_for_each(|edge| tx.put_edge(edge))

@@ -18,6 +18,7 @@ mod key;
 mod lists;
 mod message;
 mod node;
+mod note_set;
 mod pages;
 mod plural;
 mod project;
@@ -44,6 +45,7 @@ pub use id::{IdGenerator, MessageId, NodeId, RunId};
 pub use key::{KEY_MAX_BYTES, MAX_ALIASES, normal_key};
 pub use message::{ChunkRef, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
+pub use note_set::NoteSet;
 pub use plural::plural;
 pub use project::{PROJECT_PREFIX, is_project, is_project_label, project_name};
 pub use structure::{

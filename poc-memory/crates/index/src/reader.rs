@@ -8,6 +8,7 @@ use super::text::{TextField, TextHit, TextIndex, TextScores};
 use super::vectors::{CosineScores, VectorHit, VectorIndex};
 use poc_graph::NodeId;
 use poc_graph::error::Result;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// Reads the text index.
@@ -62,6 +63,11 @@ pub trait VectorReader: Send + Sync {
     /// # Errors
     /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
     fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>>;
+    /// See [`VectorIndex::cosine_scores_of`].
+    ///
+    /// # Errors
+    /// As for [`VectorReader::cosine_scores`].
+    fn cosine_scores_of(&self, vector: &[f32], notes: &FxHashSet<NodeId>) -> Result<CosineScores<'_>>;
 }
 
 impl VectorReader for VectorIndex {
@@ -79,6 +85,10 @@ impl VectorReader for VectorIndex {
 
     fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>> {
         VectorIndex::cosine_scores(self, vector)
+    }
+
+    fn cosine_scores_of(&self, vector: &[f32], notes: &FxHashSet<NodeId>) -> Result<CosineScores<'_>> {
+        VectorIndex::cosine_scores_of(self, vector, notes)
     }
 }
 

@@ -316,7 +316,7 @@ impl Memory {
             embedder: self.embedder.as_ref(),
             config: &self.config.retrieve,
             except: &[],
-            hidden: None,
+            within: None,
             list_derived: false,
         }
     }

@@ -7,12 +7,11 @@ use super::{Memory, weight};
 pub use certainty::{Certainty, certainty};
 use poc_config::GateKind;
 use poc_graph::error::{Error, Result};
-use poc_graph::{Node, NodeId, View, Visibility};
+use poc_graph::{Node, NodeId, NoteSet, View, Visibility};
 use poc_rank::gate::{GateSignals, Verdict};
 use poc_rank::histogram::Histogram;
 use poc_search::retrieve::RetrievalHit;
 use poc_store::Cause;
-use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -128,23 +127,23 @@ pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) ->
 pub struct Exclusions<'a> {
     /// Notes that are treated as nonexistent, also in the weights of words. Intended for a few notes.
     pub except: &'a [NodeId],
-    /// Notes that must not be found. Their number may be large.
-    pub hidden: Option<&'a FxHashSet<NodeId>>,
+    /// Notes outside this set must not be found. `None` if all notes may be found.
+    pub within: Option<&'a NoteSet>,
 }
 
 impl<'a> Exclusions<'a> {
     /// Treats notes as nonexistent.
     pub fn except(except: &'a [NodeId]) -> Exclusions<'a> {
-        Exclusions { except, hidden: None }
+        Exclusions { except, within: None }
     }
 
-    /// Excludes the given notes from the hits.
-    pub fn hiding(hidden: &'a FxHashSet<NodeId>) -> Exclusions<'a> {
-        Exclusions { except: &[], hidden: Some(hidden) }
+    /// Excludes all notes outside a set from the hits.
+    pub fn outside(within: &'a NoteSet) -> Exclusions<'a> {
+        Exclusions { except: &[], within: Some(within) }
     }
 
     fn contains(&self, id: NodeId) -> bool {
-        self.except.contains(&id) || self.hidden.is_some_and(|hidden| hidden.contains(&id))
+        self.except.contains(&id) || self.within.is_some_and(|notes| !notes.contains(id))
     }
 }
 

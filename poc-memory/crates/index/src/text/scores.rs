@@ -6,11 +6,10 @@ use super::joined::JoinedScores;
 use super::postings::{Parameters, Postings, Scores, TextScope};
 use super::tokens::{Name, Tokenizer, names_in_url};
 use crate::snapshotted::ReadGuard;
-use poc_graph::NodeId;
+use poc_graph::{NodeId, NoteSet};
 use poc_rank::bm25;
 use poc_rank::coverage::coverage;
 use poc_rank::standard_score::Moments;
-use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
 /// The maximum number of URLs in a query that are replaced by the names in them. Each replacement reads the whole
@@ -133,11 +132,16 @@ impl<'a> TextScores<'a> {
         best.map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
     }
 
-    /// The moments of the scores of all live notes except the `hidden` ones.
-    pub fn moments(&self, hidden: &FxHashSet<NodeId>) -> Moments {
+    /// The moments of the scores of the notes in a set.
+    pub fn moments(&self, notes: &NoteSet) -> Moments {
         let mut sums = Moments::default();
-        self.scores.each().for_each(|(_, score)| sums.add(score));
-        hidden.iter().for_each(|&id| sums.subtract(self.of(id)));
+        match notes {
+            NoteSet::Only(notes) => notes.iter().for_each(|&id| sums.add(self.of(id))),
+            NoteSet::AllBut(hidden) => {
+                self.scores.each().for_each(|(_, score)| sums.add(score));
+                hidden.iter().for_each(|&id| sums.subtract(self.of(id)));
+            }
+        }
         sums
     }
 

@@ -6,7 +6,7 @@ use super::quantized::{self, QuantizedVector};
 use super::rows::{NodeEntry, Rows};
 use super::state::State;
 use parking_lot::RwLockReadGuard;
-use poc_graph::NodeId;
+use poc_graph::{NodeId, NoteSet};
 use poc_rank::standard_score::Moments;
 use poc_rank::top_k::Ranked;
 use rustc_hash::FxHashSet;
@@ -15,12 +15,13 @@ use rustc_hash::FxHashSet;
 /// of the estimated mean and deviation are then a few hundredths of a deviation.
 const SAMPLE: usize = 2048;
 
-/// The cosine of a vector with the nearest passage of every live note. It holds a read lock on the index, so keep it
-/// only briefly.
+/// The cosine of a vector with the nearest passage of every live note, or of every live note of a set. It holds a read
+/// lock on the index, so keep it only briefly.
 ///
 /// Below the threshold for HNSW, all cosines are computed and all results are exact. Above it, the cosine of a single
 /// note is computed on demand and is exact as well; [`CosineScores::best`] searches the graph, and
-/// [`CosineScores::moments`] are estimated from 2,048 notes at equal intervals in the index.
+/// [`CosineScores::moments`] are estimated from 2,048 notes at equal intervals in the index. The threshold counts the
+/// vectors of the set.
 pub struct CosineScores<'a> {
     pub(super) state: RwLockReadGuard<'a, State>,
     // `None` for the zero vector, which is not similar to anything.
@@ -29,9 +30,9 @@ pub struct CosineScores<'a> {
     all: Option<AllCosines>,
 }
 
-/// The cosines of all live notes.
+/// The cosines of all live notes, or of those of a set.
 struct AllCosines {
-    // By slot of the node; −∞ for nodes that have no vector or are not live.
+    // By slot of the node; −∞ for nodes that have no vector, are not live or are not in the set.
     cosines: Vec<f64>,
     sums: Moments,
 }
@@ -57,6 +58,25 @@ impl AllCosines {
         }
         AllCosines { cosines, sums }
     }
+
+    /// The cosines of the notes of a set. The cost is proportional to its size.
+    fn of_notes(rows: &Rows, query: &QuantizedVector, notes: &FxHashSet<NodeId>) -> AllCosines {
+        let mut cosines = vec![f64::NEG_INFINITY; rows.slots().len()];
+        let mut sums = Moments::default();
+        for slot in notes.iter().filter_map(|&id| rows.slot_of(id)) {
+            let Some(Some(entry)) = rows.slots().get(slot as usize) else { continue };
+            let Some(cosine) = cosines.get_mut(slot as usize).filter(|_| entry.live) else { continue };
+            for (number, row) in rows.of(entry) {
+                let dot = quantized::dot(&query.values, rows.code(number));
+                *cosine = cosine.max(quantized::scaled(dot, row.inverse));
+            }
+            if cosine.is_finite() {
+                *cosine = quantized::of_scaled(*cosine, query.inverse);
+                sums.add(*cosine);
+            }
+        }
+        AllCosines { cosines, sums }
+    }
 }
 
 impl<'a> CosineScores<'a> {
@@ -67,12 +87,27 @@ impl<'a> CosineScores<'a> {
         CosineScores { state, query, all }
     }
 
-    /// Whether the cosines of all notes are known.
+    /// Computes the cosines of the notes of a set with an encoded vector.
+    pub(super) fn of_notes(
+        query: Option<QuantizedVector>,
+        state: RwLockReadGuard<'a, State>,
+        notes: &FxHashSet<NodeId>,
+    ) -> Self {
+        let rows = &state.rows;
+        // The number of vectors, if the notes of the set have as many as others.
+        let expected = notes.len() * rows.end() as usize / rows.slots().len().max(1);
+        let is_exact = expected < state.hnsw.min_rows() || !state.hnsw.is_ready(rows);
+        let all = query.as_ref().filter(|_| is_exact).map(|query| AllCosines::of_notes(rows, query, notes));
+        CosineScores { state, query, all }
+    }
+
+    /// Whether the cosines of all notes, or of all notes of the set, are known.
     pub fn is_exact(&self) -> bool {
         self.all.is_some() || self.query.is_none()
     }
 
-    /// The cosine of a live note's nearest passage, −1 to 1; `None` if the note has no vector.
+    /// The cosine of a live note's nearest passage, −1 to 1; `None` if the note has no vector. The note must be in the
+    /// set, if there is one.
     pub fn of(&self, id: NodeId) -> Option<f64> {
         let Some(all) = &self.all else { return self.nearest_passage(id).map(|hit| hit.cosine) };
         let slot = self.state.rows.slot_of(id)?;
@@ -99,11 +134,20 @@ impl<'a> CosineScores<'a> {
         best
     }
 
-    /// The moments of the cosines of all live notes except the `hidden` ones. A note without a vector counts as 0.
-    pub fn moments(&self, hidden: &FxHashSet<NodeId>) -> Moments {
-        let mut sums = self.all.as_ref().map(|all| all.sums).unwrap_or_default();
-        if self.all.is_some() {
-            hidden.iter().filter_map(|&id| self.of(id)).for_each(|cosine| sums.subtract(cosine));
+    /// The moments of the cosines of the notes in a set. If the cosines were computed for a set, it must be a part of that
+    /// one. A note without a vector counts as 0.
+    pub fn moments(&self, notes: &NoteSet) -> Moments {
+        let mut sums = Moments::default();
+        if let Some(all) = &self.all {
+            match notes {
+                NoteSet::Only(notes) => {
+                    notes.iter().filter_map(|&id| self.of(id)).for_each(|cosine| sums.add(cosine));
+                }
+                NoteSet::AllBut(hidden) => {
+                    sums = all.sums;
+                    hidden.iter().filter_map(|&id| self.of(id)).for_each(|cosine| sums.subtract(cosine));
+                }
+            }
             return sums;
         }
         if self.query.is_none() {
@@ -113,7 +157,7 @@ impl<'a> CosineScores<'a> {
         // Each sampled note represents `step` notes.
         let step = (rows.slots().len() / SAMPLE).max(1);
         let sampled = rows.slots().iter().step_by(step).flatten();
-        for entry in sampled.filter(|entry| entry.live && !hidden.contains(&entry.id)) {
+        for entry in sampled.filter(|entry| entry.live && notes.contains(entry.id)) {
             if let Some(passage) = self.nearest_passage_of(entry) {
                 sums.add(passage.score);
             }
@@ -121,7 +165,8 @@ impl<'a> CosineScores<'a> {
         sums.times(step)
     }
 
-    /// The `k` nearest notes that `keep` accepts, with their cosines, best first. Equal cosines are ordered by id.
+    /// The `k` nearest notes that `keep` accepts, with their cosines, best first. Equal cosines are ordered by id. `keep`
+    /// must accept only notes of the set, if there is one.
     pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<(NodeId, f64)> {
         let Some(query) = self.query.as_ref().filter(|_| k > 0) else { return Vec::new() };
         let rows = &self.state.rows;
@@ -185,8 +230,8 @@ mod tests {
             assert_eq!((near.of(hit.id), near.nearest_passage(hit.id)), (Some(hit.cosine), Some(*hit)));
             sums.add(hit.cosine);
         }
-        let hidden = FxHashSet::default();
-        let (a, b) = (near.moments(&hidden).scale(200), sums.scale(200));
+        let everything = NoteSet::AllBut(FxHashSet::default());
+        let (a, b) = (near.moments(&everything).scale(200), sums.scale(200));
         assert!((a.standard(0.5) - b.standard(0.5)).abs() < 1e-9);
         for unknown in [0, 5, 7, 999] {
             assert_eq!(
@@ -198,7 +243,8 @@ mod tests {
         let (first, rest) = searched.split_first().unwrap();
         let mut sums = Moments::default();
         rest.iter().for_each(|hit| sums.add(hit.cosine));
-        let less = near.moments(&FxHashSet::from_iter([first.id, testing::node(5).id])).scale(199);
+        let hidden = FxHashSet::from_iter([first.id, testing::node(5).id]);
+        let less = near.moments(&NoteSet::AllBut(hidden)).scale(199);
         assert!((less.standard(0.5) - sums.scale(199).standard(0.5)).abs() < 1e-9);
     }
 
@@ -208,8 +254,9 @@ mod tests {
         let query = random(&SeededRng::new(9));
         let (near, all) = (index.cosine_scores(&query).unwrap(), exact.cosine_scores(&query).unwrap());
         assert!(!near.is_exact());
-        let hidden = FxHashSet::default();
-        let (estimated, known) = (near.moments(&hidden).scale(7714), all.moments(&hidden).scale(7714));
+        let everything = NoteSet::AllBut(FxHashSet::default());
+        let (estimated, known) =
+            (near.moments(&everything).scale(7714), all.moments(&everything).scale(7714));
         for cosine in [0.0, 0.3, 0.6] {
             let (a, b) = (estimated.standard(cosine), known.standard(cosine));
             assert!((a - b).abs() < 0.15, "{a} {b}");
@@ -219,12 +266,38 @@ mod tests {
         assert!(found.iter().all(|(id, _)| near.of(*id) == all.of(*id)));
     }
 
+    /// The cosines of a set are those that are computed for all notes, also in a large index as long as the set is small.
+    #[test]
+    fn cosines_of_a_set_equal_those_of_all_notes() {
+        let (small, large) = (filled(2000, 1_000_000), filled(2000, 1000));
+        let query = random(&SeededRng::new(9));
+        let all = small.cosine_scores(&query).unwrap();
+        // Every third note, also superseded ones, ones without a vector and one that does not exist.
+        let set: FxHashSet<NodeId> =
+            (0..300).map(|number| testing::node(number * 3).id).chain([testing::node(9999).id]).collect();
+        let is_in = |id: NodeId| set.contains(&id);
+        let others: FxHashSet<NodeId> =
+            (0..2000).map(|number| testing::node(number).id).filter(|id| !is_in(*id)).collect();
+        for index in [&small, &large] {
+            let some = index.cosine_scores_of(&query, &set).unwrap();
+            assert!(some.is_exact());
+            assert_eq!(some.best(1000, &is_in), all.best(1000, &is_in));
+            assert!(set.iter().all(|&id| some.of(id) == all.of(id)));
+            let moments = some.moments(&NoteSet::Only(set.clone()));
+            assert_eq!(moments, all.moments(&NoteSet::Only(set.clone())));
+            assert_eq!(moments, all.moments(&NoteSet::AllBut(others.clone())));
+        }
+        // The vectors of a large set are not compared one by one.
+        let live: FxHashSet<NodeId> = (0..2000).map(|number| testing::node(number).id).collect();
+        assert!(!large.cosine_scores_of(&query, &live).unwrap().is_exact());
+    }
+
     #[test]
     fn nothing_is_near_the_zero_vector() {
         let index = filled(20, 1_000_000);
         let near = index.cosine_scores(&[0.0; DIMENSIONS]).unwrap();
         assert_eq!((near.best(9, &|_| true), near.of(testing::node(1).id)), (vec![], None));
-        assert_eq!(near.moments(&FxHashSet::default()), Moments::default());
+        assert_eq!(near.moments(&NoteSet::AllBut(FxHashSet::default())), Moments::default());
         assert!(index.cosine_scores(&[1.0]).is_err());
     }
 }

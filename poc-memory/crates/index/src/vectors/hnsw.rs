@@ -143,6 +143,11 @@ impl Hnsw {
             && self.pending.len() < rows.searchable() / PENDING_SHARE
     }
 
+    /// Below this number of rows, the exact scan is faster.
+    pub(super) fn min_rows(&self) -> usize {
+        self.options.min_rows
+    }
+
     /// Whether rows are missing from the graph.
     pub(super) fn is_unfinished(&self, rows: &Rows) -> bool {
         rows.searchable() >= self.options.min_rows && !self.pending.is_empty()

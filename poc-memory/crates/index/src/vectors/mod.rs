@@ -31,6 +31,7 @@ use poc_graph::error::Result;
 use poc_graph::{Delta, NodeId, cancellation};
 use poc_store::NoteDigests;
 use quantized::QuantizedVector;
+use rustc_hash::FxHashSet;
 use state::State;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -165,6 +166,15 @@ impl VectorIndex {
     /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
     pub fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>> {
         Ok(CosineScores::of_query(self.code(vector)?, self.read()))
+    }
+
+    /// The cosines of a vector with the live notes of a set that have a vector. A small set takes less time than all
+    /// notes.
+    ///
+    /// # Errors
+    /// As for [`VectorIndex::cosine_scores`].
+    pub fn cosine_scores_of(&self, vector: &[f32], notes: &FxHashSet<NodeId>) -> Result<CosineScores<'_>> {
+        Ok(CosineScores::of_notes(self.code(vector)?, self.read(), notes))
     }
 
     fn find(&self, vector: &[f32], k: usize, filter: Filter) -> Result<Vec<VectorHit>> {

@@ -89,7 +89,7 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     let &GateQuery { view, text, vector, visibility, exclusions } = query;
     let config = &memory.config.query;
     let wanted = config.pool.max(config.fallback);
-    let retriever = memory.retriever(view).without(exclusions.except).hiding(exclusions.hidden);
+    let retriever = memory.retriever(view).without(exclusions.except).within(exclusions.within);
     let found = rerank::find_near(memory, retriever, text, vector, wanted, visibility)?;
     let words = memory.text.query_terms(text);
     let pool = found.hits.iter().take(config.pool);

@@ -48,7 +48,7 @@ pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKin
     };
     let found = match verdict {
         Verdict::Miss => {
-            let retriever = memory.retriever(view).without(exclusions.except).hiding(exclusions.hidden);
+            let retriever = memory.retriever(view).without(exclusions.except).within(exclusions.within);
             rerank::find_near(memory, retriever, text, vector, config.fallback, visibility)?.hits
         }
         Verdict::Weak | Verdict::Strong => Vec::new(),

@@ -164,13 +164,17 @@ impl<'a> Candidates<'a> {
     ) -> Candidates<'a> {
         let mut candidates = Candidates { view, own: Vec::new(), standing: Vec::new() };
         for ix in 0..view.slots() {
-            if !view.is_visible(ix, visibility) || view.is_confirmed_question(ix) || !projects.admits(ix) {
+            if !view.is_visible(ix, visibility) {
                 continue;
             }
-            match projects.membership(ix) {
-                membership if membership == wanted => candidates.own.push(ix),
-                Membership::Unlabelled if is_standing(view, ix) => candidates.standing.push(ix),
-                _ => {}
+            // This is checked first: it is fast, and most notes may belong to other projects.
+            let list = match projects.membership(ix) {
+                membership if membership == wanted => &mut candidates.own,
+                Membership::Unlabelled if is_standing(view, ix) => &mut candidates.standing,
+                _ => continue,
+            };
+            if projects.admits(ix) && !view.is_confirmed_question(ix) {
+                list.push(ix);
             }
         }
         candidates

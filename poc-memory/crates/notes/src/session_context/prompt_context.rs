@@ -45,7 +45,7 @@ pub fn prompt_context(
     let config = &memory.config.hooks;
     let view = memory.store.view();
     let projects = ProjectNotes::of(&view, session, config.scope);
-    let hidden = projects.hidden();
+    let admitted = projects.admitted();
     let (text, gate) = (searched_part(prompt), memory.config.query.gate);
     let vector = memory.embedder.embed_one(&text)?;
     let query = GateQuery {
@@ -53,7 +53,7 @@ pub fn prompt_context(
         text: &text,
         vector: &vector,
         visibility: Visibility::of_model(memory.now()),
-        exclusions: Exclusions::hiding(&hidden),
+        exclusions: Exclusions::outside(&admitted),
     };
     let GateResult { verdict, best, found, .. } = query_gate::judge(memory, &query, gate)?;
     let min = match config.gate {
@@ -102,8 +102,8 @@ fn best_of_project(
     projects: &ProjectNotes<'_>,
     query: &GateQuery<'_>,
 ) -> Result<Option<(Node, Option<VectorHit>)>> {
-    let Some(others) = projects.all_but_own() else { return Ok(None) };
-    let query = GateQuery { exclusions: Exclusions::hiding(&others), ..*query };
+    let Some(own) = projects.own_admitted() else { return Ok(None) };
+    let query = GateQuery { exclusions: Exclusions::outside(&own), ..*query };
     let memory = Memory { reranker: None, ..memory.clone() };
     let GateResult { verdict, best, found, .. } =
         query_gate::judge(&memory, &query, memory.config.query.gate)?;

@@ -2,7 +2,7 @@
 
 use super::SessionFilter;
 use poc_config::HookScope;
-use poc_graph::{Ix, NodeId, View, is_project};
+use poc_graph::{Ix, NoteSet, View, is_project};
 use rustc_hash::FxHashSet;
 
 /// The project that a note belongs to, relative to the project of a session.
@@ -23,24 +23,38 @@ pub(super) struct ProjectNotes<'a> {
     scope: HookScope,
     own: Vec<u32>,
     all: FxHashSet<u32>,
+    // The membership of each live note by its own labels, by index in the view.
+    labelled: Vec<Membership>,
 }
 
 impl<'a> ProjectNotes<'a> {
     pub(super) fn of(view: &'a View, session: SessionFilter<'a>, scope: HookScope) -> ProjectNotes<'a> {
         let is_own = |name: &str| session.project.is_some_and(|project| is_project(name, project));
-        ProjectNotes {
-            view,
-            session,
-            scope,
-            own: view.projects().filter(|(_, name)| is_own(name)).map(|(number, _)| number).collect(),
-            all: view.projects().map(|(number, _)| number).collect(),
+        let (mut own, mut all) = (Vec::new(), FxHashSet::default());
+        for (number, name) in view.projects() {
+            all.insert(number);
+            if is_own(name) {
+                own.push(number);
+            }
         }
+        let mut labelled = vec![Membership::Unlabelled; view.slots() as usize];
+        // The label of the own project comes last, because a note with several labels belongs to it.
+        let others = all.iter().map(|&number| (number, Membership::Other));
+        for (number, membership) in others.chain(own.iter().map(|&number| (number, Membership::Own))) {
+            for ix in view.nodes_with_keyword(number) {
+                if let Some(known) = labelled.get_mut(ix as usize) {
+                    *known = membership;
+                }
+            }
+        }
+        ProjectNotes { view, session, scope, own, all, labelled }
     }
 
     /// The membership of a note. A derived note without a label belongs to the projects of its sources, and these to
     /// the projects of theirs.
     pub(super) fn membership(&self, ix: Ix) -> Membership {
         match self.labelled(ix) {
+            Membership::Unlabelled if self.view.sources(ix).next().is_none() => Membership::Unlabelled,
             Membership::Unlabelled => {
                 let is_unlabelled = |source| self.labelled(source) == Membership::Unlabelled;
                 let ancestors = self.view.ancestors(ix, &is_unlabelled);
@@ -61,6 +75,9 @@ impl<'a> ProjectNotes<'a> {
         if self.all.is_empty() {
             return Membership::Unlabelled;
         }
+        if self.view.is_live(ix) {
+            return self.labelled.get(ix as usize).copied().unwrap_or(Membership::Unlabelled);
+        }
         let labels = || self.view.keywords(ix).iter().filter(|number| self.all.contains(number));
         if labels().any(|number| self.own.contains(number)) {
             Membership::Own
@@ -73,33 +90,27 @@ impl<'a> ProjectNotes<'a> {
 
     /// Whether a note may be added to the session.
     pub(super) fn admits(&self, ix: Ix) -> bool {
-        if self.session.own_notes.iter().any(|prefix| self.view.key(ix).starts_with(prefix.as_str())) {
-            return false;
-        }
-        match self.scope {
+        let is_in_scope = match self.scope {
             HookScope::All => true,
             HookScope::Person => self.membership(ix) != Membership::Other,
             HookScope::Project => match self.session.project {
                 Some(_) => self.membership(ix) == Membership::Own,
                 None => self.membership(ix) == Membership::Unlabelled,
             },
-        }
+        };
+        let own_notes = self.session.own_notes;
+        is_in_scope && !own_notes.iter().any(|prefix| self.view.key(ix).starts_with(prefix.as_str()))
     }
 
-    /// The live notes that must not be added to the session.
-    pub(super) fn hidden(&self) -> FxHashSet<NodeId> {
-        self.live(|ix| !self.admits(ix))
+    /// The live notes that may be added to the session.
+    pub(super) fn admitted(&self) -> NoteSet {
+        NoteSet::of_live(self.view, &|ix| self.admits(ix))
     }
 
-    /// The live notes that are not of the project of the session, or must not be added to it. `None` if no note has the
-    /// label of the project.
-    pub(super) fn all_but_own(&self) -> Option<FxHashSet<NodeId>> {
-        let is_other = |ix| self.membership(ix) != Membership::Own || !self.admits(ix);
-        (!self.own.is_empty()).then(|| self.live(is_other))
-    }
-
-    fn live(&self, is_wanted: impl Fn(Ix) -> bool) -> FxHashSet<NodeId> {
-        let slots = (0..self.view.slots()).filter(|ix| self.view.is_live(*ix) && is_wanted(*ix));
-        slots.filter_map(|ix| self.view.id(ix)).collect()
+    /// The live notes of the project of the session that may be added to it. `None` if no note has the label of the
+    /// project.
+    pub(super) fn own_admitted(&self) -> Option<NoteSet> {
+        let is_own = |ix| self.membership(ix) == Membership::Own && self.admits(ix);
+        (!self.own.is_empty()).then(|| NoteSet::of_live(self.view, &is_own))
     }
 }

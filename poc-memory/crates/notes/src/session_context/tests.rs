@@ -5,9 +5,10 @@ use crate::{Draft, Memory, derivation, insert};
 use poc_config::{Config, GateKind, HookGate, HookScope};
 use poc_embed::Embedder;
 use poc_graph::error::Result;
-use poc_graph::{Category, Trust};
+use poc_graph::{Category, Delta, EdgeKind, Ix, State, Trust, View, testing};
 use poc_rank::gate::Verdict;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -295,6 +296,32 @@ fn the_found_passage_of_a_long_note_is_shown() {
     assert!(text.starts_with("… ") && text.contains("7443") && text.chars().count() <= 1600, "{text}");
 }
 
+/// The membership of a note by its definition.
+fn naive_membership(view: &View, ix: Ix) -> Membership {
+    let by_labels = |ix: Ix| {
+        let labels: Vec<&str> = view.keywords(ix).iter().map(|number| view.keyword_name(*number)).collect();
+        match (labels.contains(&OWN), labels.contains(&OTHER)) {
+            (true, _) => Membership::Own,
+            (_, true) => Membership::Other,
+            _ => Membership::Unlabelled,
+        }
+    };
+    if by_labels(ix) != Membership::Unlabelled {
+        return by_labels(ix);
+    }
+    let (mut next, mut seen, mut found) = (vec![ix], BTreeSet::from([ix]), Vec::new());
+    while let Some(note) = next.pop() {
+        for source in view.sources(note) {
+            match by_labels(source) {
+                Membership::Unlabelled if seen.insert(source) => next.push(source),
+                membership => found.push(membership),
+            }
+        }
+    }
+    let of_sources = [Membership::Own, Membership::Other].into_iter().find(|wanted| found.contains(wanted));
+    of_sources.unwrap_or(Membership::Unlabelled)
+}
+
 /// Random notes: the index of a project label, and whether the note belongs to the session, is quarantined and is open.
 fn notes() -> impl Strategy<Value = Vec<(usize, bool, bool, bool)>> {
     proptest::collection::vec((0usize..4, any::<bool>(), any::<bool>(), any::<bool>()), 1..12)
@@ -336,5 +363,68 @@ poc_laws::laws! {
         for key in keys {
             prop_assert!(allowed.contains(&key), "{key} of {allowed:?}");
         }
+    }
+
+    /// Memberships equal those of the definition, also those of notes that are not live, which may be sources.
+    #[test]
+    fn memberships_and_the_notes_of_a_session_equal_their_definition(
+        notes in proptest::collection::vec((0usize..4, 0usize..4, any::<bool>(), any::<bool>()), 1..8),
+        derived in proptest::collection::vec((0u64..8, 0u64..8), 0..10),
+        scope in 0usize..3,
+        has_project in any::<bool>(),
+    ) {
+        let scope = [HookScope::Project, HookScope::Person, HookScope::All][scope];
+        let mut view = View::new();
+        for (number, (first, second, is_live, mine)) in (0u64..).zip(&notes) {
+            let mut keywords: Vec<String> = [*first, *second]
+                .into_iter()
+                .filter_map(|label| ["decision", OWN, OTHER].get(label).map(|word| (*word).to_owned()))
+                .collect();
+            keywords.sort_unstable();
+            keywords.dedup();
+            let node = Node {
+                keywords,
+                key: if *mine { format!("codex/bb/{number}") } else { format!("n{number}") },
+                state: if *is_live { State::Active } else { State::Superseded },
+                ..testing::node(number)
+            };
+            view.apply(number + 1, &[Delta::Node(Arc::new(node))]);
+        }
+        let count = notes.len() as u64;
+        let is_edge = |note: u64, source: u64| note.max(source) < count && note != source;
+        for (note, source) in derived.into_iter().filter(|&(note, source)| is_edge(note, source)) {
+            view.apply(view.seq + 1, &[Delta::from(testing::edge(note, source, EdgeKind::DerivedFrom, 1.0))]);
+        }
+        let own_notes = ["codex/bb/".to_owned()];
+        let session = match has_project {
+            true => session(&own_notes),
+            false => SessionFilter { project: None, own_notes: &own_notes },
+        };
+        let projects = ProjectNotes::of(&view, session, scope);
+        let (admitted, own_admitted) = (projects.admitted(), projects.own_admitted());
+        for ix in 0..view.slots() {
+            // Without a project of the session, all labels are those of other projects.
+            let expected = match naive_membership(&view, ix) {
+                Membership::Own if !has_project => Membership::Other,
+                membership => membership,
+            };
+            prop_assert_eq!(projects.membership(ix), expected, "{}", view.key(ix));
+            let is_in_scope = match scope {
+                HookScope::All => true,
+                HookScope::Person => expected != Membership::Other,
+                HookScope::Project if has_project => expected == Membership::Own,
+                HookScope::Project => expected == Membership::Unlabelled,
+            };
+            let is_admitted = is_in_scope && !view.key(ix).starts_with("codex/bb/");
+            if view.is_live(ix) {
+                let id = view.id(ix).unwrap();
+                prop_assert_eq!(admitted.contains(id), is_admitted);
+                if let Some(own) = &own_admitted {
+                    prop_assert_eq!(own.contains(id), is_admitted && expected == Membership::Own);
+                }
+            }
+        }
+        let has_label = (0..view.slots()).any(|ix| naive_membership(&view, ix) == Membership::Own);
+        prop_assert!(own_admitted.is_some() || !(has_project && has_label));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::retriever::Retriever;
 use poc_graph::error::Result;
-use poc_graph::{Ix, NodeId, Representation, View, Visibility};
+use poc_graph::{Ix, NodeId, NoteSet, Representation, View, Visibility};
 use poc_index::{CosineScores, TextScores};
 use poc_rank::fusion::{clarity, fused, meaning_factor, of_meaning};
 use poc_rank::propagation::{PropagatedScore, PropagationWeights};
@@ -27,8 +27,8 @@ pub(super) struct RetrievalQuery<'a> {
     by_meaning: Scale,
     // The weight of the vector score for this question.
     meaning_weight: f64,
-    // Live notes that must not be found.
-    hidden: FxHashSet<NodeId>,
+    // The live notes that may be found.
+    visible: NoteSet,
     list_derived: bool,
 }
 
@@ -67,21 +67,21 @@ impl<'a> RetrievalQuery<'a> {
         visibility: Visibility,
     ) -> Result<RetrievalQuery<'a>> {
         let view = retriever.view;
-        let cosines = retriever.vectors.cosine_scores(vector)?;
+        let visible = visible_notes(retriever, visibility);
+        let (cosines, count) = match &visible {
+            NoteSet::Only(notes) => (retriever.vectors.cosine_scores_of(vector, notes)?, notes.len()),
+            NoteSet::AllBut(hidden) => {
+                (retriever.vectors.cosine_scores(vector)?, view.live_count().saturating_sub(hidden.len()))
+            }
+        };
         let words = retriever.text.scores(text);
-        let mut hidden = FxHashSet::default();
-        hidden.extend(view.hidden_nodes(visibility).into_iter().filter_map(|ix| view.id(ix)));
-        let is_live = |id: &&NodeId| view.find(**id).is_some_and(|ix| view.is_live(ix));
-        let left_out = retriever.except.iter().chain(retriever.hidden.into_iter().flatten());
-        hidden.extend(left_out.filter(is_live));
-        let count = view.live_count().saturating_sub(hidden.len());
         let mut question = RetrievalQuery {
             view,
             visibility,
-            by_words: words.moments(&hidden).scale(count),
-            by_meaning: cosines.moments(&hidden).scale(count),
+            by_words: words.moments(&visible).scale(count),
+            by_meaning: cosines.moments(&visible).scale(count),
             meaning_weight: retriever.config.scores.meaning_weight,
-            hidden,
+            visible,
             list_derived: retriever.list_derived || !retriever.config.graph,
             cosines,
             words,
@@ -107,7 +107,7 @@ impl<'a> RetrievalQuery<'a> {
     }
 
     fn is_visible(&self, ix: Ix, id: NodeId) -> bool {
-        !self.hidden.contains(&id) && self.view.is_visible(ix, self.visibility)
+        self.visible.contains(id) && self.view.is_visible(ix, self.visibility)
     }
 
     /// The id of a note; `None` if the note must not be found.
@@ -140,7 +140,7 @@ impl<'a> RetrievalQuery<'a> {
     /// If all cosines are known, the result is exact. The notes in the first two lists are scored first, then the other
     /// notes that can still be among the best (the threshold algorithm of Fagin, Lotem and Naor 2003).
     pub(super) fn lists(&self, depth: usize, pool: usize) -> CandidateLists {
-        let lists = self.lists_of(depth, pool, &|id| !self.hidden.contains(&id));
+        let lists = self.lists_of(depth, pool, &|id| self.visible.contains(id));
         // The indexes rarely contain notes that the view does not have. Only in that case, every note is looked up.
         let is_in_view = |id| self.visible_index(id).is_some();
         if lists.all().all(is_in_view) {
@@ -183,6 +183,25 @@ impl<'a> RetrievalQuery<'a> {
             pool: both.into_sorted(),
         }
     }
+}
+
+/// The live notes that a retriever may find.
+fn visible_notes(retriever: &Retriever<'_>, visibility: Visibility) -> NoteSet {
+    let view = retriever.view;
+    let outside = match retriever.within {
+        Some(NoteSet::Only(notes)) => {
+            let visible = notes.iter().copied().filter(|&id| retriever.is_visible(id, visibility));
+            return NoteSet::Only(visible.collect());
+        }
+        Some(NoteSet::AllBut(outside)) => Some(outside),
+        None => None,
+    };
+    let mut hidden = FxHashSet::default();
+    hidden.extend(view.hidden_nodes(visibility).into_iter().filter_map(|ix| view.id(ix)));
+    let is_live = |id: &&NodeId| view.find(**id).is_some_and(|ix| view.is_live(ix));
+    let left_out = retriever.except.iter().chain(outside.into_iter().flatten());
+    hidden.extend(left_out.filter(is_live));
+    NoteSet::AllBut(hidden)
 }
 
 /// A candidate and the components of its score.

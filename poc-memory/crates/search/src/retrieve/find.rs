@@ -14,7 +14,7 @@ impl Retriever<'_> {
     /// While the vector index compares all vectors, every note gets a vector score and a text score, and the result is
     /// exact. When the index uses HNSW, the mean and the deviation of the cosines are estimated, and the candidates are
     /// the 128 nearest notes (more if more are wanted) and the best 1,000 by text score. Score is propagated along the
-    /// structure only from the best 128 candidates.
+    /// structure only from the best 128 candidates. Few notes ([`Retriever::within`]) are always compared exactly.
     ///
     /// # Errors
     /// Those of [`Retriever::find_near`], and errors of the embedder.

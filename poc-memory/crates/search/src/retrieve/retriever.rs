@@ -1,9 +1,8 @@
 //! The data that a retrieval reads.
 
 use poc_embed::Embedder;
-use poc_graph::{NodeId, View, Visibility};
+use poc_graph::{NodeId, NoteSet, View, Visibility};
 use poc_index::{MentionReader, TextReader, VectorReader};
-use rustc_hash::FxHashSet;
 
 /// The length of each list, unless more nodes are wanted.
 pub(super) const DEPTH: usize = 50;
@@ -28,8 +27,8 @@ pub struct Retriever<'a> {
     pub config: &'a poc_config::RetrieveConfig,
     /// Notes that are treated as if they did not exist.
     pub except: &'a [NodeId],
-    /// Further notes that must not be found, for example those of other projects. The set may be large.
-    pub hidden: Option<&'a FxHashSet<NodeId>>,
+    /// Notes outside this set are not found, for example those of other projects. `None` if all notes may be found.
+    pub within: Option<&'a NoteSet>,
     /// Whether notes derived from others may be hits. Otherwise their sources represent them, unless the text names
     /// them by their key.
     pub list_derived: bool,
@@ -42,10 +41,10 @@ impl<'a> Retriever<'a> {
         Retriever { except, ..self }
     }
 
-    /// The same retriever, which never returns the given notes.
+    /// The same retriever, which returns only notes of a set, if one is given.
     #[must_use]
-    pub fn hiding(self, hidden: Option<&'a FxHashSet<NodeId>>) -> Self {
-        Retriever { hidden, ..self }
+    pub fn within(self, within: Option<&'a NoteSet>) -> Self {
+        Retriever { within, ..self }
     }
 
     /// The same retriever, with or without derived notes among its hits.
@@ -100,7 +99,7 @@ impl<'a> Retriever<'a> {
     /// Whether a note may be found.
     pub(super) fn is_visible(&self, id: NodeId, visibility: Visibility) -> bool {
         !self.except.contains(&id)
-            && self.hidden.is_none_or(|hidden| !hidden.contains(&id))
+            && self.within.is_none_or(|notes| notes.contains(id))
             && self.view.find(id).is_some_and(|ix| self.view.is_visible(ix, visibility))
     }
 }

@@ -98,7 +98,7 @@ impl World {
             embedder: &self.embedder,
             config: &self.config.retrieve,
             except: &[],
-            hidden: None,
+            within: None,
             list_derived: false,
         }
     }

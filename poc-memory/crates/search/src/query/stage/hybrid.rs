@@ -71,7 +71,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let (mentions, embedder) = (sources.indexes.mentions()?, sources.embedder);
         let (except, list_derived) = (&[][..], ctx.lists_derived || call.count("derived")? == 1);
         let retriever =
-            Retriever { hidden: None, view, text, vectors, mentions, embedder, config, except, list_derived };
+            Retriever { within: None, view, text, vectors, mentions, embedder, config, except, list_derived };
         let found = retriever.find(&call.text("TEXT")?, call.count("k")?, sources.visibility())?;
         let named: Vec<String> =
             found.named.iter().map(|(list, count)| format!("{count} by {list}")).collect();

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::retrieve::retriever::DEPTH;
+use poc_graph::NoteSet;
+use proptest::prelude::*;
 
 #[test]
 fn an_excluded_note_does_not_affect_ranks_or_means() {
@@ -68,4 +70,44 @@ fn notes_missing_from_the_view_are_left_out() {
     let found = world.find("harbour", 20);
     assert_eq!(numbers(&found), (390..400).collect::<Vec<_>>());
     assert_eq!(found.named, [("meaning", 10), ("words", 10)]);
+}
+
+poc_laws::laws! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    /// A set of notes gives the same answers as the set of all others that are hidden.
+    #[test]
+    fn the_notes_inside_a_set_are_found_as_if_the_others_were_hidden(
+        inside in proptest::collection::vec(any::<bool>(), 60),
+        quarantined in 0u64..60,
+        contextual in any::<bool>(),
+        by_ranks in any::<bool>(),
+    ) {
+        let topics = ["the keeper of the harbour", "a quay", "soup and bread", "harbour and quay at night"];
+        let notes: Vec<Node> = (0..60)
+            .map(|number| Node {
+                trust: if number == quarantined { Trust::Quarantined } else { Trust::User },
+                ..note(number, &format!("Harbour {number}"), topics[number as usize % topics.len()])
+            })
+            .collect();
+        let mut world = World::of(&notes, &[(0, 9), (20, 24)]);
+        if contextual {
+            world = world.contextual();
+        }
+        if by_ranks {
+            world = world.by_ranks();
+        }
+        let ids = |wanted: bool| {
+            let some = notes.iter().zip(&inside).filter(move |(_, inside)| **inside == wanted);
+            some.map(|(note, _)| note.id).collect()
+        };
+        let found = |set: NoteSet| {
+            let retriever = world.retriever().within(Some(&set));
+            retriever.find("harbour 7", 9, Visibility::of_model(Timestamp(0))).unwrap()
+        };
+        let (only, all_but) = (found(NoteSet::Only(ids(true))), found(NoteSet::AllBut(ids(false))));
+        prop_assert_eq!(&only.hits, &all_but.hits);
+        prop_assert_eq!((&only.named, only.cosine), (&all_but.named, all_but.cosine));
+        let is_allowed = |id| inside[number(id) as usize] && number(id) != quarantined;
+        prop_assert!(only.hits.iter().all(|hit| is_allowed(hit.id)));
+    }
 }
