@@ -35,8 +35,6 @@ use std::time::Duration;
 
 const SEED: u64 = 7;
 const FRAME: usize = 1 << 26;
-/// The log of hooks in the folder of the memory.
-const LOG: &str = "hooks.log";
 
 /// Notes that are embedded and stored at once.
 const CHUNK: usize = 1000;
@@ -83,24 +81,22 @@ fn measure(home: &Path, count: usize, report: &mut Report) {
         assistant.start(&format!("warm-up-{number}"));
         assistant.prompt(&format!("warm-up-{number}"), &prompts.at(number * PROMPTS / WARM_UP));
     }
-    std::fs::remove_file(home.join(LOG)).unwrap();
+    std::fs::remove_file(Paths::in_folder(home).hook_log()).unwrap();
     let (mut with_notes, mut without_notes) = (Vec::new(), Vec::new());
     let (mut starts, mut versions) = (Vec::new(), Vec::new());
     let (mut missed, mut noise) = (0u32, 0u32);
     for number in 0..PROMPTS {
         let session = format!("asking-{}", number / PROMPTS_PER_SESSION);
-        if number % PROMPTS_PER_SESSION == 0 {
+        if number.is_multiple_of(PROMPTS_PER_SESSION) {
             let (seconds, added) = assistant.start(&session);
             assert!(!added.is_empty(), "a session of the project starts with notes");
             starts.push(seconds);
         }
-        let prompt = prompts.at(number);
-        let (seconds, added) = assistant.prompt(&session, &prompt);
-        match (prompts.subject(number), added.is_empty()) {
-            (Some(subject), false) => assert!(added.contains(subject), "{prompt}: {added}"),
-            (Some(_), true) => missed += 1,
-            (None, false) => noise += 1,
-            (None, true) => {}
+        let (seconds, added) = assistant.prompt(&session, &prompts.at(number));
+        match prompts.subject(number) {
+            Some(subject) if !added.contains(subject) => missed += 1,
+            None if !added.is_empty() => noise += 1,
+            _ => {}
         }
         if added.is_empty() {
             without_notes.push(seconds)
@@ -126,12 +122,14 @@ fn measure(home: &Path, count: usize, report: &mut Report) {
     add("prompt, notes added", &with_notes, false);
     add("prompt, nothing added", &without_notes, false);
     add("session-start", &starts, false);
-    for (name, prompts) in [("known prompts without notes", missed), ("unknown prompts with notes", noise)] {
+    for (name, prompts) in
+        [("known prompts without their note", missed), ("unknown prompts with notes", noise)]
+    {
         let line = Measurement::amount(name, count, f64::from(prompts), "");
         report.add(line.note(format!("of {}", PROMPTS / 2)));
     }
     // Otherwise the times would be those of other answers than the names of the rows say.
-    assert!(missed as usize <= PROMPTS / 20, "{missed} known prompts got no notes");
+    assert!(missed as usize <= PROMPTS / 20, "{missed} known prompts got no note about their subject");
     assert!(noise as usize <= PROMPTS / 20, "{noise} prompts about nothing got notes");
 }
 
@@ -170,9 +168,9 @@ struct Assistant<'a> {
     folder: PathBuf,
 }
 
-impl Assistant<'_> {
+impl<'a> Assistant<'a> {
     /// Creates the folder, which is a repository with a remote.
-    fn new(home: &Path) -> Assistant<'_> {
+    fn new(home: &'a Path) -> Assistant<'a> {
         let folder = home.join("work/journal");
         std::fs::create_dir_all(folder.join(".git")).unwrap();
         let config = "[remote \"origin\"]\n\turl = git@github.com:ann/journal.git\n";
@@ -215,7 +213,7 @@ impl Assistant<'_> {
 
     /// Stops the bench if a call was not answered, because such a call prints nothing, too.
     fn check_log(&self) {
-        let log = std::fs::read_to_string(self.home.join(LOG)).unwrap();
+        let log = std::fs::read_to_string(Paths::in_folder(self.home).hook_log()).unwrap();
         for line in log.lines() {
             let is_answered = line.contains(" ms added ") || line.contains(" ms nothing: the gate says ");
             assert!(is_answered, "{line}");
