@@ -68,7 +68,8 @@ pub struct ScoreFusionConfig {
     pub window_notes: usize,
     /// Number of best notes whose session windows are scored.
     pub window_from: usize,
-    /// Weight of the score that a candidate passes to the notes it was derived from.
+    /// Weight of the score that a candidate passes to the notes it was derived from. With 0, and with `fusion = "rrf"`,
+    /// derived notes are hits like all others.
     pub derived_weight: f64,
     /// Number of best confirmed questions that pass score to the notes that answered them.
     pub question_from: usize,

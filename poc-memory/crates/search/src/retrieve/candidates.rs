@@ -30,6 +30,9 @@ pub(super) struct RetrievalQuery<'a> {
     // The live notes that may be found.
     visible: NoteSet,
     list_derived: bool,
+    // Whether derived notes pass score to their sources. Otherwise the sources do not represent them, because nothing
+    // would lead to the sources.
+    derived_pass_score: bool,
 }
 
 /// The best notes by vector score, by text score, and by both.
@@ -83,6 +86,7 @@ impl<'a> RetrievalQuery<'a> {
             meaning_weight: retriever.config.scores.meaning_weight,
             visible,
             list_derived: retriever.list_derived || !retriever.config.graph,
+            derived_pass_score: retriever.config.scores.derived_weight > 0.0,
             cosines,
             words,
         };
@@ -119,7 +123,8 @@ impl<'a> RetrievalQuery<'a> {
     /// Whether visible notes that a note was derived from represent it, or the note is a question that only points to
     /// other notes.
     fn is_represented(&self, ix: Ix, representation: &Representation) -> bool {
-        representation.is_represented(self.view, ix, &|origin| self.visible_id(origin).is_some())
+        let is_visible = |origin| self.visible_id(origin).is_some();
+        (self.derived_pass_score && representation.is_represented(self.view, ix, &is_visible))
             || self.view.is_confirmed_question(ix)
     }
 

@@ -100,6 +100,19 @@ fn a_derived_note_leads_to_its_origins_and_is_represented_by_them() {
     assert!(!numbers(&found).contains(&4));
 }
 
+#[test]
+fn derived_notes_that_pass_no_score_are_hits_like_others() {
+    let origins = [note(1, "", "Yes, I moved in May"), note(2, "", "It is nicer there")];
+    let mut world = with_fact(origins, note(4, "", "Lin lives in Lisbon"));
+    world.config.retrieve.scores.derived_weight = 0.0;
+    let question = "where does Lin live, in Lisbon?";
+    let found = world.find(question, 5);
+    assert_eq!(numbers(&found)[0], 4);
+    assert!(found.hits.iter().all(|hit| hit.derived.is_none()));
+    // Fusion by ranks passes no score along edges.
+    assert_eq!(numbers(&world.by_ranks().find(question, 5))[0], 4);
+}
+
 /// Notes with words of their own, each derived from the given ones.
 fn derived_from(derived: &[(u64, u64)]) -> World {
     let bodies =
