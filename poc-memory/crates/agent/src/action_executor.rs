@@ -1,15 +1,17 @@
 //! Applies one permitted action of an agent within a transaction.
 
 use super::permit::{PermittedAction, Refusal, RefusalReason};
+use super::selection::may_be_read;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, Trust, Visit, VisitOutcome, plural, provenance};
+use poc_graph::{EdgeKind, NodeId, State, Trust, Visit, VisitOutcome, plural, provenance};
 use poc_notes::insert::{self, PreparedNote};
 use poc_notes::link::{self, Link, LinkOutcome};
 use poc_notes::{Draft, Memory, derivation, rename, succession, supersede, weight};
-use poc_rank::lookalike::WordProfile;
+use poc_rank::lookalike::{WordProfile, restates};
 use poc_rank::max_link_strength::max_link_strength;
 use poc_store::Transaction;
+use std::cell::RefCell;
 
 /// Applies the actions of one agent at one instant.
 pub(super) struct ActionExecutor<'a> {
@@ -21,6 +23,15 @@ pub(super) struct ActionExecutor<'a> {
     pub max_per_source: Option<usize>,
     /// The current time.
     pub now: Timestamp,
+    /// The derived notes that were inserted so far.
+    pub inserted: RefCell<Vec<NodeId>>,
+}
+
+/// The new node of an action, prepared outside of transactions.
+pub(super) struct PreparedInsert {
+    note: PreparedNote,
+    /// The stored derived notes that are most similar to it.
+    similar: Vec<NodeId>,
 }
 
 /// How a new note relates to its sources.
@@ -34,12 +45,39 @@ pub(super) enum SourceRelation {
 
 type Verdict<T> = std::result::Result<T, Refusal>;
 
-/// Why a new note with the text of another note is refused.
-const SAME_TEXT: &str = "a note with this text already exists";
+/// How many of the stored notes nearest to a new derived note are compared with it, for each of its vectors.
+const COMPARED: usize = 32;
+
+/// How many vectors of a new derived note are compared: those of its title and of the start of its body.
+const COMPARED_VECTORS: usize = 2;
 
 /// Prepares and embeds the new node of an action. Called outside of transactions, because embedding is slow.
-pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<PreparedNote>> {
-    permitted.draft().map(|draft| insert::prepare(memory, draft.clone()).map_err(refusal)).transpose()
+pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<PreparedInsert>> {
+    let Some(draft) = permitted.draft() else { return Ok(None) };
+    let note = insert::prepare(memory, draft.clone()).map_err(refusal)?;
+    let similar = match permitted {
+        PermittedAction::Insert { .. } => similar_derived_notes(memory, &note).map_err(refusal)?,
+        _ => Vec::new(),
+    };
+    Ok(Some(PreparedInsert { note, similar }))
+}
+
+/// The derived notes among the stored notes nearest to a new one. A note with nearly the same words is one of the
+/// nearest, so that a bounded number is enough.
+fn similar_derived_notes(memory: &Memory, note: &PreparedNote) -> Result<Vec<NodeId>> {
+    let view = memory.store.view();
+    let is_readable = |id| view.find(id).is_some_and(|ix| may_be_read(&view, ix));
+    let is_derived = |id| view.find(id).is_some_and(|ix| view.sources(ix).next().is_some());
+    let mut similar: Vec<NodeId> = Vec::new();
+    for vector in note.vectors().iter().take(COMPARED_VECTORS) {
+        let near = memory.vectors.search(vector, COMPARED, &is_readable)?;
+        for id in near.into_iter().map(|hit| hit.id).filter(|id| is_derived(*id)) {
+            if !similar.contains(&id) {
+                similar.push(id);
+            }
+        }
+    }
+    Ok(similar)
 }
 
 /// Records a visit of a node that the agent itself has created.
@@ -60,7 +98,7 @@ impl ActionExecutor<'_> {
         &self,
         tx: &mut Transaction<'_>,
         permitted: &PermittedAction,
-        note: Option<&PreparedNote>,
+        note: Option<&PreparedInsert>,
         relation: SourceRelation,
     ) -> Result<Verdict<Vec<NodeId>>> {
         let note = || note.ok_or_else(|| Error::internal("a new note was not prepared"));
@@ -79,16 +117,19 @@ impl ActionExecutor<'_> {
                     .map(|_| Ok(Vec::new()))
             }
             PermittedAction::Rename { node, from, to } => rename(tx, *node, from, to),
-            PermittedAction::Rewrite { .. } => self.rewrite(tx, note()?),
-            PermittedAction::Revise { sources, reason, .. } => self.revise(tx, note()?, sources, reason),
+            PermittedAction::Rewrite { .. } => self.rewrite(tx, &note()?.note),
+            PermittedAction::Revise { sources, reason, .. } => {
+                self.revise(tx, &note()?.note, sources, reason)
+            }
             PermittedAction::Insert { draft, sources, reason } => {
+                let PreparedInsert { note, similar } = note()?;
                 let refusal = match relation {
-                    SourceRelation::Derived => self.refuse_derived(tx, draft, sources)?,
+                    SourceRelation::Derived => self.refuse_derived(tx, draft, sources, similar)?,
                     SourceRelation::Part => None,
                 };
                 match refusal {
                     Some(refusal) => Ok(Err(refusal)),
-                    None => self.insert(tx, note()?, sources, reason, relation),
+                    None => self.insert(tx, note, sources, reason, relation),
                 }
             }
         };
@@ -115,8 +156,8 @@ impl ActionExecutor<'_> {
     /// Stores the replacement of a note.
     fn rewrite(&self, tx: &mut Transaction<'_>, note: &PreparedNote) -> Result<Verdict<Vec<NodeId>>> {
         // The reply did not name the existing note with the same text, so that note must not become the replacement.
-        if note.existing_note(tx)?.is_some() {
-            return Ok(Err(present(SAME_TEXT)));
+        if let Some(existing) = note.existing_note(tx)? {
+            return Ok(Err(same_text(tx, existing)?));
         }
         Ok(Ok(vec![insert::apply(tx, note, self.now)?.id]))
     }
@@ -148,12 +189,13 @@ impl ActionExecutor<'_> {
     ) -> Result<Verdict<Vec<NodeId>>> {
         let made = insert::apply(tx, note, self.now)?;
         if made.duplicate {
-            return Ok(Err(present(SAME_TEXT)));
+            return Ok(Err(same_text(tx, made.id)?));
         }
         match relation {
             SourceRelation::Derived => {
                 let provenance = provenance::of_agent(self.agent);
                 derivation::add_sources(tx, made.id, sources, &provenance, reason, self.now)?;
+                self.inserted.borrow_mut().push(made.id);
             }
             SourceRelation::Part => {
                 let strength = link::STRENGTH.min(max_link_strength(Trust::Agent));
@@ -177,12 +219,14 @@ impl ActionExecutor<'_> {
     }
 
     /// Why a new note may not be derived from its sources: one of them has nearly the same text, already has
-    /// the maximum number of derived notes, or has a derived note with nearly the same text.
+    /// the maximum number of derived notes, or has a derived note with nearly the same text; or one of the `similar`
+    /// notes, which were derived from any notes, or one that was just inserted says the same.
     fn refuse_derived(
         &self,
         tx: &Transaction<'_>,
         draft: &Draft,
         sources: &[NodeId],
+        similar: &[NodeId],
     ) -> Result<Option<Refusal>> {
         let text = format!(
             "{}\n{}",
@@ -213,6 +257,14 @@ impl ActionExecutor<'_> {
                 return Ok(Some(RefusalReason::OverLimit.because(why)));
             }
         }
+        for &id in similar.iter().chain(self.inserted.borrow().iter()) {
+            // A stale note may no longer be true, so it does not keep out a new one.
+            let Some(other) = tx.node(id)?.filter(|node| node.state == State::Active) else { continue };
+            if restates(&text, &other.text()) {
+                let why = format!("`{}`, derived from another note, has nearly the same text", other.key);
+                return Ok(Some(present(&why)));
+            }
+        }
         Ok(None)
     }
 
@@ -233,6 +285,16 @@ fn rename(tx: &mut Transaction<'_>, id: NodeId, from: &str, to: &str) -> Result<
 /// Turns an error about the values of an action into a refusal.
 fn refusal(error: Error) -> Refusal {
     RefusalReason::InvalidValue.because(error.message)
+}
+
+/// Why a new note with the text of a stored note is refused.
+fn same_text(tx: &Transaction<'_>, stored: NodeId) -> Result<Refusal> {
+    // The key of a quarantined note must not reach a model.
+    let named = tx.node(stored)?.filter(|node| node.trust > Trust::Quarantined);
+    Ok(present(&match named {
+        Some(node) => format!("`{}` has the same text", node.key),
+        None => "a note with this text already exists".to_owned(),
+    }))
 }
 
 fn present(why: &str) -> Refusal {

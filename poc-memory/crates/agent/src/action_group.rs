@@ -5,13 +5,12 @@
 //! parts are rolled back; otherwise they would duplicate the original note.
 
 use super::action::Action;
-use super::action_executor::{ActionExecutor, SourceRelation};
+use super::action_executor::{ActionExecutor, PreparedInsert, SourceRelation};
 use super::permit::{PermittedAction, Refusal};
 use super::proposal::Proposal;
 use super::selection::Selection;
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
-use poc_notes::insert::PreparedNote;
 use poc_store::{Transaction, WriteRange};
 
 /// One action to execute in the current transaction.
@@ -25,7 +24,7 @@ pub(super) struct ActionStep<'a> {
     /// The permitted action.
     pub(super) permitted: &'a PermittedAction,
     /// The embedded new note, if the action has one, or the reason why the action cannot run.
-    pub(super) ready: std::result::Result<Option<&'a PreparedNote>, Refusal>,
+    pub(super) ready: std::result::Result<Option<&'a PreparedInsert>, Refusal>,
     /// The proposal that the action closes. This is part of the action's writes, so an undo reopens the
     /// proposal.
     pub(super) proposal: Option<&'a Proposal>,

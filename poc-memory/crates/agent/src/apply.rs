@@ -1,7 +1,7 @@
 //! Applying a reply: actions, replays, visits and the run's row in one transaction.
 
 use super::action::Action;
-use super::action_executor::{self, ActionExecutor};
+use super::action_executor::{self, ActionExecutor, PreparedInsert};
 use super::action_group::{self, ActionEffect, ActionStep, position};
 use super::definition::{Definition, Mode};
 use super::ledger::{self, ActionState, LinkEnds, NodeVersion, Run, Status};
@@ -15,9 +15,9 @@ use super::writer_record::WriterRecord;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, State, Visit, VisitOutcome};
-use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Transaction, WriteRange};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 /// Maximum refused actions stored in a row; a reply may request a thousand.
@@ -76,7 +76,7 @@ struct PlannedAction {
     /// Index of the superseding action that this action is a part of.
     part_of: Option<usize>,
     /// The new node, embedded before the transaction.
-    note: Option<PreparedNote>,
+    note: Option<PreparedInsert>,
 }
 
 /// Checks every action against the permit and embeds new notes. Also returns the nodes whose actions were all refused
@@ -384,6 +384,7 @@ impl ReplyApplication<'_> {
             agent: &self.definition.name,
             max_per_source: Some(self.definition.limits.insert_max_per_source),
             now: self.now,
+            inserted: RefCell::default(),
         };
         let mut done = action_group::execute(&executor, tx, &now)?.into_iter();
         let mut outcome = |action: &PlannedAction| match (action.proposed, changed_since_read(action)) {

@@ -1,6 +1,6 @@
 //! Review: a person's decisions about proposals.
 
-use super::action_executor::{self, ActionExecutor};
+use super::action_executor::{self, ActionExecutor, PreparedInsert};
 use super::action_group::{self, ActionOutcome, ActionStep};
 use super::apply;
 use super::judge::Judge;
@@ -11,10 +11,10 @@ use super::reply::short;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Ix, RunId, View};
 use poc_notes::Memory;
-use poc_notes::insert::PreparedNote;
 use poc_notes::undo::UndoItem;
 use poc_search::query::Pipeline;
 use poc_store::{Cause, LoggedTransaction, Record, Records, Table, Transaction, WriteRange};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -30,7 +30,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
     let chosen = select_proposals(memory, run, only)?;
     let memory = &of_tenant(memory, &chosen);
     let view = memory.store.view();
-    let mut ready: Vec<(Proposal, Result<Option<PreparedNote>, Refusal>)> = Vec::new();
+    let mut ready: Vec<(Proposal, Result<Option<PreparedInsert>, Refusal>)> = Vec::new();
     for mut proposal in chosen {
         proposal.permitted = as_renaming(memory, proposal.with_current_trust(&view))?;
         let note = action_executor::prepare(memory, &proposal.permitted);
@@ -46,7 +46,8 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
     let is_judged = row.is_some() && !ready.iter().all(|(proposal, _)| was_applied(proposal));
     let judge = is_judged.then(|| Judge::before(memory)).transpose()?;
     let mut items = decide(memory, agent, run, "agent apply", |tx, row| {
-        let executor = ActionExecutor { memory, agent, max_per_source: None, now: memory.now() };
+        let (now, inserted) = (memory.now(), RefCell::default());
+        let executor = ActionExecutor { memory, agent, max_per_source: None, now, inserted };
         let seq = tx.seq();
         let mut steps = Vec::new();
         for (proposal, note) in &ready {
@@ -85,7 +86,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
 }
 
 /// The step that applies a proposal and closes it.
-fn step<'a>(proposal: &'a Proposal, note: Result<Option<&'a PreparedNote>, Refusal>) -> ActionStep<'a> {
+fn step<'a>(proposal: &'a Proposal, note: Result<Option<&'a PreparedInsert>, Refusal>) -> ActionStep<'a> {
     ActionStep {
         index: usize::from(proposal.index),
         part_of: proposal.part_of.map(usize::from),

@@ -45,6 +45,14 @@ impl PreparedNote {
         }
     }
 
+    /// The vectors of its title and of the passages of its body; none if its text is stored already.
+    pub fn vectors(&self) -> &[Vec<f32>] {
+        match &self.content {
+            Content::Known(_) => &[],
+            Content::New(planned) => planned.text.as_ref().map(|text| text.vectors.as_slice()).unwrap_or_default(),
+        }
+    }
+
     /// Whether it must be prepared again, because another writer has stored, changed or deleted the note that it
     /// depends on since it was prepared.
     pub(super) fn is_outdated(&self, tx: &Transaction<'_>) -> Result<bool> {

@@ -137,6 +137,18 @@ pub fn are_lookalikes(a: &str, b: &str) -> bool {
     WordProfile::of(a).is_lookalike_of(&WordProfile::of(b))
 }
 
+/// Whether a text says nothing that another does not: the Jaccard similarity of their words is at least 0.9, they have
+/// the same identifiers, and the other has all capitalized words of the text. Without the last condition, a long
+/// sentence would restate one that names somebody else.
+pub fn restates(text: &str, other: &str) -> bool {
+    let (profile, known) = (WordProfile::of(text), WordProfile::of(other));
+    let is_name = |token: &&str| token.starts_with(char::is_uppercase) && !is_identifier(token);
+    let is_known = |token: &str| known.words.binary_search(&lower(token)).is_ok();
+    profile.identifiers == known.identifiers
+        && profile.has_similar_words(&known)
+        && tokens(text).filter(is_name).all(is_known)
+}
+
 fn lower(word: &str) -> Cow<'_, str> {
     match is_lower_ascii(word) || word.chars().all(char::is_lowercase) {
         true => word.into(),
@@ -204,7 +216,28 @@ mod tests {
         check("The disk of node 12 is full", "Node 12 was replaced because its disk had died", false);
     }
 
+    #[test]
+    fn a_text_restates_another_if_it_names_nothing_new() {
+        let lisbon = "Ann lives in a small flat in Lisbon with a wide view of the river and its bridge, \
+                      where she has all her old books.";
+        for (text, expected) in [
+            (lisbon.to_owned(), true),
+            (lisbon.replace("small", "really small"), true),
+            (lisbon.replace("Ann", "Lin"), false),
+            (lisbon.replace("Lisbon", "Porto"), false),
+            (format!("{lisbon} Since 2026."), false),
+            ("Ann lives in Lisbon.".to_owned(), false),
+        ] {
+            assert_eq!(restates(&text, lisbon), expected, "{text}");
+        }
+    }
+
     poc_laws::laws! {
+        #[test]
+        fn a_text_restates_itself(text in "([a-cA-C0-1'é_]{0,3}[ \\n.]){0,40}") {
+            prop_assert!(restates(&text, &text));
+        }
+
         /// Most words are in both texts, so that many pairs are look-alikes.
         #[test]
         fn a_sketch_rules_out_no_look_alike(

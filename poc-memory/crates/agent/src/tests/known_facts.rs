@@ -77,6 +77,48 @@ fn a_fact_that_is_no_longer_true_gets_a_successor_that_leads_to_the_new_message(
     assert_eq!(sources(&world, new.id), [lisbon]);
 }
 
+/// A reply that states this fact about a message.
+fn states(request: &Request<'_>, title: &str, source: &str) -> Value {
+    let source = handle(request, source);
+    json!({"reason": "", "key": "", "title": title, "body": "", "keywords": [], "sources": [source]})
+}
+
+#[test]
+fn a_fact_that_is_known_from_another_message_is_refused() {
+    let (world, definition) = with_a_fact();
+    message(&world, "douro", "Ann: from my window I see the river again.");
+    let model = FnModel(|request: &Request<'_>| {
+        let titles = [
+            "Ann has her home in Porto near the Douro!",
+            "Ann has her home in Porto near the Douro.",
+            "Ann has her home in Braga near the Douro.",
+        ];
+        json!({"notes": "", "insert": titles.map(|title| states(request, title, "douro"))})
+    });
+    let run = world.run(&definition, &model);
+    assert_eq!(run.applied_actions().count(), 1, "{run:#?}");
+    for refused in &run.actions[..2] {
+        assert_eq!(refused.refusal_code.as_deref(), Some("already-present"), "{run:#?}");
+        assert!(refused.detail.as_ref().is_some_and(|why| why.contains("`ann-home`")), "{run:#?}");
+    }
+}
+
+#[test]
+fn a_reply_states_a_fact_only_once_for_two_messages() {
+    let world = World::new();
+    let definition = facts(&world);
+    message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
+    message(&world, "douro", "Ann: from my window I see the river again.");
+    let model = FnModel(|request: &Request<'_>| {
+        let first = states(request, "Ann has her home in Porto near the Douro.", "porto");
+        let second = states(request, "Ann has her home in Porto, near the Douro!", "douro");
+        json!({"notes": "", "insert": [first, second]})
+    });
+    let run = world.run(&definition, &model);
+    assert_eq!(run.applied_actions().count(), 1, "{run:#?}");
+    assert_eq!(run.actions[1].refusal_code.as_deref(), Some("already-present"), "{run:#?}");
+}
+
 #[test]
 fn the_replacement_of_a_stale_fact_can_be_approved() {
     let (world, definition) = with_a_fact();
