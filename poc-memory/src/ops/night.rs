@@ -197,7 +197,8 @@ impl Op for Night {
                 }),
             }
         }
-        let cost = agents.values().map(|agent| agent.cost).sum();
+        // The sum of no numbers is -0.0, which JSON would show.
+        let cost = agents.values().fold(0.0, |sum, agent| sum + agent.cost);
         let cost_at_most = agents.values().any(|agent| agent.cost_at_most);
         let budget = DayBudget::of(ctx)?;
         let growth = poc_notes::growth::since(ctx.memory, since)?;

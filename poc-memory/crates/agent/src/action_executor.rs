@@ -195,7 +195,9 @@ impl ActionExecutor<'_> {
             SourceRelation::Derived => {
                 let provenance = provenance::of_agent(self.agent);
                 derivation::add_sources(tx, made.id, sources, &provenance, reason, self.now)?;
-                self.inserted.borrow_mut().push(made.id);
+                if !sources.is_empty() {
+                    self.inserted.borrow_mut().push(made.id);
+                }
             }
             SourceRelation::Part => {
                 let strength = link::STRENGTH.min(max_link_strength(Trust::Agent));

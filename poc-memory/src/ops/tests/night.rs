@@ -89,6 +89,12 @@ fn a_night_lists_its_changes_and_can_be_undone() {
 }
 
 #[test]
+fn a_night_without_runs_costs_nothing() {
+    let memory = with_notes();
+    assert_eq!(json(&memory, "night")["cost"].to_string(), "0.0");
+}
+
+#[test]
 fn an_undo_without_a_number_brings_back_the_run_that_was_undone_last() {
     let memory = after_a_run();
     let has_link = || json(&memory, "export")["lines"].as_str().unwrap().contains("\"link\"");
