@@ -94,7 +94,8 @@ fn agents_are_evaluated_before_and_after_they_run() {
     assert!(!world.home().join("store").exists(), "the user's own memory was touched");
     let text = world.run(&["eval", "own", "--agents", "facts", "--model", "recorded"]).stdout;
     assert!(text.contains("against the memory before the agents ran"), "{text}");
-    assert!(text.contains("facts: 1 run, applied 1 insert"), "{text}");
+    assert!(text.contains("facts: 1 run, applied 1 insert; 1 call without a price"), "{text}");
+    assert_eq!((&work["reverted"], &work["unpriced_calls"]), (&json!(0), &json!(1)), "{report}");
 
     let unknown = world.run(&["eval", "own", "--agents", "facts", "--model", "recordd"]);
     assert_eq!(unknown.status, 1, "{}", unknown.stderr);

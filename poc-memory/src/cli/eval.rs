@@ -296,6 +296,10 @@ fn describe_work(name: &str, work: &BatchReport) -> String {
     };
     let mut line = format!("{name}: {}, applied {}", plural(work.runs, "run"), counts(&work.applied));
     // Writing to a string cannot fail.
+    if work.reverted > 0 {
+        let (runs, actions) = (plural(work.reverted, "run"), plural(work.undone, "action"));
+        let _ = write!(line, "; {runs} reverted ({actions} undone)");
+    }
     if work.proposed > 0 {
         let _ = write!(line, "; {} proposed", work.proposed);
     }
@@ -305,8 +309,14 @@ fn describe_work(name: &str, work: &BatchReport) -> String {
     if work.refused_unlisted > 0 {
         let _ = write!(line, "; {} further ones refused", work.refused_unlisted);
     }
+    if work.tokens > 0 {
+        let _ = write!(line, "; {}", plural(work.tokens, "token"));
+    }
     if work.cost_usd > 0.0 {
         let _ = write!(line, "; ${:.2}", work.cost_usd);
+    }
+    if work.unpriced_calls > 0 {
+        let _ = write!(line, "; {} without a price", plural(work.unpriced_calls, "call"));
     }
     if let Some(why) = &work.failed {
         let _ = write!(line, "; the last run failed: {why}");

@@ -1,6 +1,6 @@
 //! Runs of one agent, one after another, until nothing is left to do.
 
-use super::ledger::{self, ActionState, Run, Status, StatusReason, TriggerKind};
+use super::ledger::{self, ActionState, CallRecord, Run, Status, StatusReason, TriggerKind};
 use super::run::{self, RunOptions, Trigger};
 use super::tenant_rotation::{self, TenantWork};
 use super::{Catalog, Definition};
@@ -16,24 +16,37 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 pub struct BatchReport {
     /// Number of runs that called the model.
     pub runs: u64,
+    /// Number of these runs that were undone, because search then answered the confirmed questions worse.
+    #[serde(default)]
+    pub reverted: u64,
     /// Applied actions by kind (`link-add`).
     pub applied: BTreeMap<String, u64>,
+    /// Number of actions that were applied and then undone with their runs.
+    #[serde(default)]
+    pub undone: u64,
     /// Number of actions that wait for approval.
     pub proposed: u64,
     /// Refused actions by reason (`already-present`).
     pub refused: BTreeMap<String, u64>,
     /// Number of refused actions beyond those that the rows of the runs list.
     pub refused_unlisted: u64,
+    /// Input and output tokens of all calls, as far as reported.
+    #[serde(default)]
+    pub tokens: u64,
     /// Cost in US dollars of all calls whose model has a price.
     pub cost_usd: f64,
+    /// Number of calls whose model has no price, without those of the heuristic model.
+    #[serde(default)]
+    pub unpriced_calls: u64,
     /// The error that ended the runs.
     pub failed: Option<String>,
 }
 
 impl BatchReport {
     /// Adds the outcome of a run.
-    fn add(&mut self, row: &Run) {
+    pub(super) fn add(&mut self, row: &Run) {
         self.runs += 1;
+        self.reverted += u64::from(row.status == Status::Reverted);
         for action in &row.actions {
             let kind = || action.kind.map_or("unreadable", |kind| kind.name()).to_owned();
             match action.state {
@@ -43,9 +56,16 @@ impl BatchReport {
                     let reason = action.refusal_code.clone().unwrap_or_default();
                     *self.refused.entry(reason).or_default() += 1;
                 }
-                ActionState::Rejected | ActionState::Outdated | ActionState::Undone => {}
+                ActionState::Undone => self.undone += 1,
+                ActionState::Rejected | ActionState::Outdated => {}
             }
         }
+        // A call of the heuristic model has neither tokens nor an estimate.
+        let is_unpriced =
+            |call: &&CallRecord| call.cost.is_none() && (call.estimated || call.tokens_in.is_some());
+        self.unpriced_calls += row.calls.iter().filter(is_unpriced).count() as u64;
+        let tokens = row.tokens_in.unwrap_or(0).saturating_add(row.tokens_out.unwrap_or(0));
+        self.tokens = self.tokens.saturating_add(tokens);
         self.refused_unlisted += u64::from(row.left_out);
         self.cost_usd += row.cost.unwrap_or(0.0);
     }
@@ -53,6 +73,10 @@ impl BatchReport {
     /// Adds the outcome of other runs.
     pub fn merge(&mut self, other: BatchReport) {
         self.runs += other.runs;
+        self.reverted += other.reverted;
+        self.undone += other.undone;
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.unpriced_calls += other.unpriced_calls;
         self.proposed += other.proposed;
         self.refused_unlisted += other.refused_unlisted;
         self.cost_usd += other.cost_usd;

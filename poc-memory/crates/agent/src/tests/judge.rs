@@ -1,6 +1,7 @@
 //! A run after which confirmed questions are answered worse is undone.
 
 use super::world::{ScriptedModel, World, agent};
+use crate::batches::BatchReport;
 use crate::ledger::{self, Status};
 use crate::proposal::proposals;
 use crate::review::approve;
@@ -67,6 +68,29 @@ fn a_run_that_makes_answers_worse_is_undone() {
     let actors: Vec<String> =
         txns.filter(|txn| txn.cause.op == "agent undo").map(|txn| txn.cause.actor).collect();
     assert_eq!(actors, [format!("agent:{}", row.agent)]);
+}
+
+#[test]
+fn the_totals_of_several_runs_count_a_reverted_run_and_calls_without_a_price() {
+    let world = with_questions(8);
+    let mut reverted = run(&world, decoys(8));
+    let mut report = BatchReport::default();
+    report.add(&reverted);
+    let expected = BatchReport { runs: 1, reverted: 1, undone: 8, ..BatchReport::default() };
+    assert_eq!(report, expected);
+    let call = |tokens: Option<u64>, cost: Option<f64>| {
+        let estimated = tokens.is_none();
+        let model = "first".to_owned();
+        ledger::CallRecord { model, tokens_in: tokens, tokens_out: tokens, cost, estimated }
+    };
+    for call in [call(Some(20), None), call(None, None), call(Some(1), Some(0.5))] {
+        reverted.add_call(call);
+    }
+    report.add(&reverted);
+    assert_eq!((report.reverted, report.undone), (2, 16));
+    assert_eq!((report.tokens, report.unpriced_calls, report.cost_usd), (42, 2, 0.5));
+    report.merge(report.clone());
+    assert_eq!((report.reverted, report.tokens, report.unpriced_calls), (4, 84, 4));
 }
 
 #[test]
