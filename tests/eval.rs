@@ -93,7 +93,11 @@ fn agents_are_evaluated_before_and_after_they_run() {
     assert_eq!(report["compared"]["rows"].as_array().unwrap().len(), 3);
     assert!(!world.home().join("store").exists(), "the user's own memory was touched");
     let text = world.run(&["eval", "own", "--agents", "facts", "--model", "recorded"]).stdout;
-    assert!(text.contains("against the memory before the agents ran"), "{text}");
+    let table = text.split_once("against the memory before the agents ran").unwrap().1;
+    let heads = table.lines().find(|line| line.starts_with("type")).unwrap();
+    assert_eq!(heads.split_whitespace().last(), Some("All@10"), "{text}");
+    let rows = report["compared"]["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["all_10"]["mean"].is_f64()), "{report}");
     assert!(text.contains("facts: 1 run, applied 1 insert; 1 call without a price"), "{text}");
     assert_eq!((&work["reverted"], &work["unpriced_calls"]), (&json!(0), &json!(1)), "{report}");
 

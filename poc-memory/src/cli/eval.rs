@@ -5,7 +5,7 @@ mod gates;
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use crate::ops::{MeasureRow, Progress, measures_table, plural, with_bounds};
+use crate::ops::{MeasureRow, Progress, differences_table, measures_table, plural, with_bounds};
 use poc_agent::batches::{self, BatchReport};
 use poc_agent::run::RunOptions;
 use poc_agent::{Catalog, Definition};
@@ -349,7 +349,7 @@ fn differences(compared: &Comparison, against: &str) -> String {
         let questions = if row.paired { now.to_string() } else { format!("{now} (before: {then})") };
         MeasureRow { kind: row.kind.clone(), questions, measures: &row.measures }
     });
-    text.push_str(&measures_table(rows, |interval| {
+    text.push_str(&differences_table(rows, |interval| {
         let sure = if interval.low > 0.0 || interval.high < 0.0 { "*" } else { "" };
         format!("{:+.3} [{:+.3} {:+.3}]{sure}", interval.mean, interval.low, interval.high)
     }));

@@ -1,12 +1,16 @@
 //! The table of retrieval measures.
 
 use super::text::table;
-use poc_notes::eval::report::{MEASURES, TypeMeasures};
+use poc_notes::eval::report::{ALL_10, TypeMeasures};
 use poc_rank::bootstrap::ConfidenceInterval;
 use std::collections::BTreeMap;
 
-/// Column titles of [`MEASURES`].
-const HEADS: [&str; 4] = ["Recall@5", "Recall@10", "nDCG@10", "MRR@10"];
+/// The measures of every table, with the titles of their columns.
+const COLUMNS: [(&str, &str); 4] =
+    [("recall_5", "Recall@5"), ("recall_10", "Recall@10"), ("ndcg_10", "nDCG@10"), ("mrr_10", "MRR@10")];
+
+/// A measure that only tables of differences show, because tables of measures are wide enough without it.
+const FURTHER_COLUMN: (&str, &str) = (ALL_10, "All@10");
 
 /// A row of a table of measures.
 pub(crate) struct MeasureRow<'a> {
@@ -34,9 +38,27 @@ pub(crate) fn measures_table<'a>(
     rows: impl Iterator<Item = MeasureRow<'a>>,
     cell: impl Fn(&ConfidenceInterval) -> String,
 ) -> String {
-    let head = ["type", "n"].into_iter().chain(HEADS).map(str::to_owned).collect();
+    table_of(&COLUMNS, rows, cell)
+}
+
+/// A table of the differences between measures.
+pub(crate) fn differences_table<'a>(
+    rows: impl Iterator<Item = MeasureRow<'a>>,
+    cell: impl Fn(&ConfidenceInterval) -> String,
+) -> String {
+    let columns: Vec<_> = COLUMNS.into_iter().chain([FURTHER_COLUMN]).collect();
+    table_of(&columns, rows, cell)
+}
+
+fn table_of<'a>(
+    columns: &[(&str, &str)],
+    rows: impl Iterator<Item = MeasureRow<'a>>,
+    cell: impl Fn(&ConfidenceInterval) -> String,
+) -> String {
+    let titles = columns.iter().map(|(_, title)| *title);
+    let head = ["type", "n"].into_iter().chain(titles).map(str::to_owned).collect();
     let rows = rows.map(|MeasureRow { kind, questions, measures }| {
-        let cells = MEASURES.iter().map(|name| measures.get(*name).map(&cell).unwrap_or_default());
+        let cells = columns.iter().map(|(name, _)| measures.get(*name).map(&cell).unwrap_or_default());
         [kind, questions].into_iter().chain(cells).collect::<Vec<String>>()
     });
     table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())

@@ -92,7 +92,7 @@ pub(crate) use hook::{Hook, HookEvent, HookOutput};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 pub use json_schema::schema;
 pub(crate) use key_prefix::keys_beginning_with;
-pub(crate) use measures::{MeasureRow, measures_table, with_bounds};
+pub(crate) use measures::{MeasureRow, differences_table, measures_table, with_bounds};
 pub use page::PageLink;
 pub use principal::Principal;
 pub use request::FormerText;

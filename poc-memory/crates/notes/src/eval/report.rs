@@ -15,7 +15,10 @@ use std::time::Duration;
 pub(super) const DEPTH: usize = 10;
 
 /// The names of the measures.
-pub const MEASURES: [&str; 4] = ["recall_5", "recall_10", "ndcg_10", "mrr_10"];
+pub const MEASURES: [&str; 5] = ["recall_5", "recall_10", "ndcg_10", "mrr_10", ALL_10];
+
+/// The measure that is 1 if all relevant documents of a question are among the first ten hits, and 0 otherwise.
+pub const ALL_10: &str = "all_10";
 
 /// The name of the row for all questions.
 pub const ALL: &str = "all";
@@ -155,11 +158,13 @@ impl QuestionResult {
     ) -> QuestionResult {
         let [found, missed] = documents;
         let relevant = ideal.len();
+        let recall = recall_at(gains, relevant, DEPTH);
         let values = [
             recall_at(gains, relevant, 5),
-            recall_at(gains, relevant, DEPTH),
+            recall,
             ndcg(gains, ideal, DEPTH),
             reciprocal_rank(gains, DEPTH),
+            all_found(recall >= 1.0),
         ];
         QuestionResult {
             id: question.id.clone(),
@@ -170,10 +175,16 @@ impl QuestionResult {
         }
     }
 
-    /// One of [`MEASURES`]; 0 if the report does not have it.
+    /// One of [`MEASURES`]; 0 if the report does not have it. Reports of earlier releases lack [`ALL_10`], which follows
+    /// from the documents that were missed.
     pub(super) fn measure(&self, name: &str) -> f64 {
-        self.measures.get(name).copied().unwrap_or(0.0)
+        let missing = || if name == ALL_10 { all_found(self.missed.is_empty()) } else { 0.0 };
+        self.measures.get(name).copied().unwrap_or_else(missing)
     }
+}
+
+fn all_found(is_complete: bool) -> f64 {
+    f64::from(u8::from(is_complete))
 }
 
 impl Latency {

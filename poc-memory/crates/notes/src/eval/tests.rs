@@ -1,7 +1,7 @@
 //! An evaluation of a set that is small enough to know the result.
 
 use super::compare::compare;
-use super::report::{ALL, EvalReport};
+use super::report::{ALL, EvalReport, QuestionResult};
 use super::set::EvalSet;
 use super::{EvalPhase, run};
 use parking_lot::Mutex;
@@ -104,6 +104,32 @@ fn a_comparison_shows_exactly_the_changes() {
     assert_eq!(measured(&then, "food"), (true, [1, 1], 0.0));
     then.questions.remove(1);
     assert_eq!(measured(&then, "place"), (false, [2, 1], 0.5));
+}
+
+#[test]
+fn a_question_counts_as_complete_if_all_its_documents_are_among_the_first_ten() {
+    let mut set = set();
+    let asked = set.questions.iter_mut().find(|question| question.id == "qa").unwrap();
+    let others: Vec<String> = (1..=12).map(|number| format!("c{number}")).collect();
+    asked.relevant.extend(others.iter().map(|id| (id.clone(), 1.0)));
+    for (line, id) in (10..).zip(&others) {
+        let text = format!(r#"{{"id": "{id}", "text": "The harbour of {id}", "meta": {{"group": "a"}}}}"#);
+        set.groups[0].lines.push((line, text));
+        set.groups[0].ids.push(id.clone());
+    }
+    let mut report = run(&set, Config::defaults().unwrap(), &|_, _, _| {}).unwrap();
+    let complete = |report: &EvalReport| -> Vec<(String, f64)> {
+        let of = |asked: &QuestionResult| (asked.id.clone(), asked.measures["all_10"]);
+        report.questions.iter().map(of).collect()
+    };
+    let expected = [("qa", 0.0), ("qb", 1.0), ("qs", 1.0)].map(|(id, value)| (id.to_owned(), value));
+    assert_eq!(complete(&report), expected);
+    assert!((report.rows[2].measures["all_10"].mean - 2.0 / 3.0).abs() < 1e-9);
+    // Earlier releases did not write it.
+    let now = report.clone();
+    report.questions.iter_mut().for_each(|asked| _ = asked.measures.remove("all_10"));
+    let compared = compare(&report, &now);
+    assert!(compared.rows.iter().all(|row| row.measures["all_10"] == Default::default()));
 }
 
 #[test]
