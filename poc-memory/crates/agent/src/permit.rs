@@ -31,6 +31,9 @@ pub struct PermitDecision {
 /// Maximum characters of a key that an agent gives an existing note.
 const MAX_RENAMED_CHARS: usize = 100;
 
+/// The weight of a new note that was not given one.
+const NEW_NOTE_WEIGHT: f64 = 1.0;
+
 /// The rules of one run and the used part of its limits.
 pub struct Permit<'a> {
     definition: &'a Definition,
@@ -90,15 +93,27 @@ impl<'a> Permit<'a> {
         Permit { max_link_strength: self.definition.limits.link_add_max_strength * factor, ..self }
     }
 
-    /// The action as it would be applied: a link strength above the limit is reduced to the limit.
+    /// The action as it would be applied: a link strength above the limit is reduced to the limit, and so is a decrease
+    /// of a weight that would go below the lowest weight that agents set.
     pub fn clamped<'b>(&self, action: &'b Action) -> Cow<'b, Action> {
         let max = self.max_link_strength;
         match action {
             Action::LinkAdd(link) if link.strength > max && link.strength <= 1.0 => {
                 Cow::Owned(Action::LinkAdd(LinkAdd { strength: max, ..link.clone() }))
             }
+            Action::Weight(weight) => match self.clamped_decrease(weight) {
+                Some(decrease) => Cow::Owned(Action::Weight(Weight { delta: -decrease, ..weight.clone() })),
+                None => Cow::Borrowed(action),
+            },
             _ => Cow::Borrowed(action),
         }
+    }
+
+    /// The permitted part of a decrease of a weight; `None` if all or nothing of it is permitted.
+    fn clamped_decrease(&self, action: &Weight) -> Option<f64> {
+        let max_delta = self.definition.limits.weight_max_delta;
+        let max = max_decrease(self.selection.get(action.node.trim())?.weight, max_delta);
+        (max > 0.0 && -action.delta > max && -action.delta <= max_delta).then_some(max)
     }
 
     /// Decides about an action, and counts it if it is permitted.
@@ -194,6 +209,14 @@ impl<'a> Permit<'a> {
         }
         if self.reweighted.contains(&node.node.id) {
             return Err(RefusalReason::AlreadyPresent.because("the reply changes this weight twice"));
+        }
+        if -action.delta > max_decrease(node.weight, max) {
+            if node.weight > NEW_NOTE_WEIGHT {
+                let why = format!("use or a person has raised the weight of {}", node.name);
+                return Err(RefusalReason::OverLimit.because(why));
+            }
+            let why = format!("the weight of {} is as low as agents may make it", node.name);
+            return Err(RefusalReason::AlreadyPresent.because(why));
         }
         Ok(PermittedAction::Weigh { node: node.node.id, delta: action.delta })
     }
@@ -396,6 +419,17 @@ impl<'a> Permit<'a> {
     }
 }
 
+/// How far an agent may lower a weight, in steps of a thousandth, which texts show: to `max_delta` below the weight of
+/// a new note, however many runs lower it. `recall` would otherwise lose sight of notes that a model lowers every night.
+/// A weight above that of a new note was raised by use or by a person, and is not lowered.
+fn max_decrease(weight: f64, max_delta: f64) -> f64 {
+    if weight > NEW_NOTE_WEIGHT {
+        return 0.0;
+    }
+    let above_lowest = weight - (NEW_NOTE_WEIGHT - max_delta);
+    ((above_lowest * 1000.0).round() / 1000.0).max(0.0)
+}
+
 /// Checks that a key is a short name. The key is shown next to text that may be trusted more than the agent, so it must
 /// not be a sentence.
 fn check_short_key(key: &str) -> Verdict<()> {
@@ -405,4 +439,34 @@ fn check_short_key(key: &str) -> Verdict<()> {
     }
     let why = format!("a new key has at most {MAX_RENAMED_CHARS} characters and no spaces");
     Err(RefusalReason::InvalidValue.because(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    poc_laws::laws! {
+        /// However many runs lower a weight, they lower it by no more than one run may. They do not lower a weight that
+        /// use has raised.
+        #[test]
+        fn runs_together_lower_a_weight_as_much_as_one_may(
+            start in 0.01f64..2.0,
+            max_delta in 0.01f64..1.0,
+            decreases in proptest::collection::vec(0.0f64..1.0, 0..50),
+        ) {
+            let lower = |weight: f64, decrease: &f64| weight - decrease.min(max_decrease(weight, max_delta));
+            let end = decreases.iter().fold(start, lower);
+            let lowest = if start > 1.0 { start } else { start.min(1.0 - max_delta) };
+            prop_assert!(end >= lowest - 5.1e-4, "{start} became {end}");
+            prop_assert!(max_decrease(start, max_delta) <= max_delta + 5.1e-4);
+        }
+    }
+
+    #[test]
+    fn a_new_note_can_be_lowered_by_the_limit() {
+        assert_eq!(max_decrease(1.0, 0.2), 0.2);
+        assert_eq!(max_decrease(0.9931, 0.2), 0.193);
+        assert_eq!([max_decrease(0.8, 0.2), max_decrease(0.5, 0.2), max_decrease(1.1, 0.2)], [0.0; 3]);
+    }
 }

@@ -10,6 +10,7 @@ mod shapes;
 use super::world::{FnModel, World, draft};
 use crate::model::{Heuristic, Model, Request};
 use crate::run::{RunOptions, Trigger, run_with};
+use crate::selection::Handle;
 use crate::undo::undo_since;
 use crate::{Catalog, Definition};
 use poc_graph::time::Span;
@@ -221,6 +222,12 @@ fn unsourced(request: &Request<'_>) -> Value {
     json!({"notes": "", "insert": facts})
 }
 
+fn every_weight_lower(request: &Request<'_>) -> Value {
+    let lower =
+        |handle: &Handle| json!({"reason": "it does not matter", "node": handle.name, "delta": -0.2});
+    json!({"notes": "", "weight": request.selection.selected().map(lower).collect::<Vec<_>>()})
+}
+
 type HostileReply = fn(&Request<'_>) -> Value;
 
 const HOSTILE: [(&str, HostileReply); 4] = [
@@ -256,6 +263,33 @@ fn hostile_models_change_no_measure_by_half_a_point_and_a_night_can_be_undone() 
             assert!(probed.retrieved() == before, "{name}, {}", shape.name);
             assert!(ids(&probed.recalled()) == ids(&recalled), "{name}, {}", shape.name);
         }
+    }
+}
+
+/// `replay` reads each note every night.
+#[test]
+fn a_model_that_lowers_every_weight_changes_no_measure_of_recall() {
+    for shape in &SHAPES {
+        let probed = QuestionedMemory::new(shape);
+        let retrieved = probed.retrieved();
+        let mut lowered = 0;
+        for _ in 0..NIGHTS {
+            lowered += probed.night(&["linker", "replay"], &FnModel(every_weight_lower));
+        }
+        // Each note once, and no note again and again.
+        let notes: BTreeSet<NodeId> = probed.notes.iter().copied().collect();
+        assert_eq!(lowered, notes.len(), "{}", shape.name);
+        for note in notes {
+            let weight = probed.world.weight(note);
+            assert!((0.799..=1.0).contains(&weight), "{}: {weight}", shape.name);
+        }
+        let untouched = QuestionedMemory::untouched((shape.generate)(), NIGHTS);
+        let good = untouched.measures(&untouched.recalled());
+        let after = probed.measures(&probed.recalled());
+        for (then, now) in good.iter().zip(after) {
+            assert!((now - then).abs() <= HARM, "{}: {good:?} became {after:?}", shape.name);
+        }
+        assert!(ids(&probed.retrieved()) == ids(&retrieved), "{}", shape.name);
     }
 }
 
