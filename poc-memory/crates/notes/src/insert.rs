@@ -49,7 +49,9 @@ impl PreparedNote {
     pub fn vectors(&self) -> &[Vec<f32>] {
         match &self.content {
             Content::Known(_) => &[],
-            Content::New(planned) => planned.text.as_ref().map(|text| text.vectors.as_slice()).unwrap_or_default(),
+            Content::New(planned) => {
+                planned.text.as_ref().map(|text| text.vectors.as_slice()).unwrap_or_default()
+            }
         }
     }
 

@@ -86,7 +86,7 @@ fn states(request: &Request<'_>, title: &str, source: &str) -> Value {
 #[test]
 fn a_fact_that_is_known_from_another_message_is_refused() {
     let (world, definition) = with_a_fact();
-    message(&world, "douro", "Ann: from my window I see the river again.");
+    message(&world, "douro", "Ann: I see the Douro from my new home again.");
     let model = FnModel(|request: &Request<'_>| {
         let titles = [
             "Ann has her home in Porto near the Douro!",
@@ -108,7 +108,7 @@ fn a_reply_states_a_fact_only_once_for_two_messages() {
     let world = World::new();
     let definition = facts(&world);
     message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
-    message(&world, "douro", "Ann: from my window I see the river again.");
+    message(&world, "douro", "Ann: I see the Douro from my new home again.");
     let model = FnModel(|request: &Request<'_>| {
         let first = states(request, "Ann has her home in Porto near the Douro.", "porto");
         let second = states(request, "Ann has her home in Porto, near the Douro!", "douro");

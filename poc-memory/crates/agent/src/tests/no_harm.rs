@@ -223,8 +223,7 @@ fn unsourced(request: &Request<'_>) -> Value {
 }
 
 fn every_weight_lower(request: &Request<'_>) -> Value {
-    let lower =
-        |handle: &Handle| json!({"reason": "it does not matter", "node": handle.name, "delta": -0.2});
+    let lower = |handle: &Handle| json!({"reason": "it does not matter", "node": handle.name, "delta": -0.2});
     json!({"notes": "", "weight": request.selection.selected().map(lower).collect::<Vec<_>>()})
 }
 
