@@ -325,6 +325,33 @@ fn a_question_about_another_person_or_number_is_not_certain() {
 }
 
 #[test]
+fn a_question_about_another_thing_or_day_is_not_certain() {
+    let world = World::new();
+    for body in [
+        "Marta operates the crane in the north yard.",
+        "On Tuesdays, the visitors park behind the church in Lisbon.",
+        "Bob cooks soup for the guests of the harbour.",
+        "The invoice for the paint was paid by Ann.",
+        "We sail to the island every summer.",
+    ] {
+        world.json(&["insert", "--body", body]);
+    }
+    let verdict = |text: &str| world.json(&["query", text, "--signals-only"]);
+    assert_eq!(verdict("who operates the crane in the north yard?")["hit"], "STRONG");
+    assert_eq!(verdict("where do the visitors park in lisbon on Tuesdays?")["hit"], "STRONG");
+    for (question, missing) in [
+        ("who operates the ferry in the north yard?", "ferry"),
+        ("who operates the lathe in the north yard?", "lathe"),
+        ("when did jonas operate the crane in the north yard?", "jonas"),
+        ("where do the visitors park in lisbon on Fridays?", "fridays"),
+    ] {
+        let other = verdict(question);
+        assert_ne!(other["hit"], "STRONG", "{question}: {other:#}");
+        assert_eq!(other["missing"], json!([missing]), "{question}: {other:#}");
+    }
+}
+
+#[test]
 fn settings_are_changed_one_at_a_time() {
     let world = World::new();
     world.write("config.toml", "# Mine.\n[retrieve]\ntop-k = 5 # few\n");

@@ -74,9 +74,10 @@ pub(crate) struct QueryOutput {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
     /// The names in the question if the matching note contains none of them, the numbers if it contains none of
-    /// those, and pairs of words (`mail worker`) of which the note joins one with another word (`invoice worker`),
-    /// case-folded. They prevent the verdict STRONG, because the note may be about another person, place, number or
-    /// thing.
+    /// those, pairs of words (`mail worker`) of which the note joins one with another word (`invoice worker`), weekdays
+    /// and months if the note only has others, and words in whose place a sentence of the note has others (`the ferry`
+    /// and `the crane` in the same sentence), case-folded. They prevent the verdict STRONG, because the note may be about
+    /// another person, place, number, time or thing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
     /// For a miss: the nearest notes, unverified.

@@ -2,6 +2,7 @@
 
 use crate::ops::{plural, table};
 use poc_notes::eval::gates::GateRates;
+use std::fmt::Write as _;
 
 const HEAD: [&str; 5] = ["gate", "answerable", "precision", "foreign", "notes removed"];
 
@@ -32,6 +33,16 @@ pub(super) fn show(set: &str, embedder: &str, gates: &[GateRates]) -> String {
          questions after their relevant notes were removed; precision is the share of STRONG answers whose note is \
          relevant\n",
     );
+    for rates in gates.iter().filter(|rates| rates.other_subject + rates.removed_other_subject > 0) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{}: {} and, with the notes removed, {} are WEAK because the note is about another subject",
+            rates.gate.name(),
+            plural(rates.other_subject, "question"),
+            rates.removed_other_subject
+        );
+    }
     if foreign == 0 {
         text.push_str("no foreign questions: `--foreign FOLDER` gives a set about something else\n");
     }

@@ -82,6 +82,37 @@ fn query_is_not_certain_about_another_subject_of_the_same_kind() {
 }
 
 #[test]
+fn query_is_not_certain_about_another_word_in_the_same_place_or_another_day() {
+    let memory = TestMemory::new();
+    json(&memory, "insert --key crane -b 'Marta operates the crane in the north yard.'");
+    json(&memory, "insert --key parking -b 'On Tuesdays, the visitors park behind the church in Lisbon.'");
+    json(&memory, "insert --key soup -b 'Ann cooks soup for the guests.'");
+    let asked = |question: &str| json(&memory, &format!("query '{question}'"));
+    for (question, key) in [
+        ("who operates the crane in the north yard?", "crane"),
+        ("when did marta operate the crane in the north yard?", "crane"),
+        ("where do the visitors park in lisbon on tuesdays?", "parking"),
+    ] {
+        let known = asked(question);
+        assert_eq!(
+            (&known["hit"], &known["key"], &known["missing"]),
+            (&"STRONG".into(), &key.into(), &Value::Null),
+            "{question}: {known}"
+        );
+    }
+    for (question, missing) in [
+        ("who operates the ferry in the north yard?", "ferry"),
+        ("who operates the lathe in the north yard?", "lathe"),
+        ("when did jonas operate the crane in the north yard?", "jonas"),
+        ("where do the visitors park in lisbon on Fridays?", "fridays"),
+    ] {
+        let other = asked(question);
+        assert_ne!(other["hit"], "STRONG", "{question}: {other}");
+        assert_eq!(other["missing"], serde_json::json!([missing]), "{question}: {other}");
+    }
+}
+
+#[test]
 fn query_matches_an_exact_key() {
     let memory = filled();
     json(&memory, "insert --key people/lin -b 'Leads the storage team.'");

@@ -1,13 +1,11 @@
 //! The English names of weekdays and months.
 
-const DAYS_AND_MONTHS: [&str; 19] = [
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
+/// The weekdays, Monday first.
+pub const WEEKDAYS: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// The months, January first.
+pub const MONTHS: [&str; 12] = [
     "january",
     "february",
     "march",
@@ -22,8 +20,14 @@ const DAYS_AND_MONTHS: [&str; 19] = [
     "december",
 ];
 
+/// The place of a lower-case word, singular or plural (`fridays`), in a list of names.
+pub fn position(names: &[&str], word: &str) -> Option<usize> {
+    let singular = word.strip_suffix('s').unwrap_or(word);
+    names.iter().position(|name| *name == singular)
+}
+
 /// Whether a lower-case word is the English name of a weekday or month, singular or plural
 /// (`fridays`).
 pub fn is_day_or_month(word: &str) -> bool {
-    DAYS_AND_MONTHS.contains(&word.strip_suffix('s').unwrap_or(word))
+    position(&WEEKDAYS, word).or_else(|| position(&MONTHS, word)).is_some()
 }

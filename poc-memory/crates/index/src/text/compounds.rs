@@ -39,21 +39,24 @@ const MIN_VARIANT: usize = 4;
 const MAX_COMPOUNDS: usize = 64;
 
 /// A word of a text.
-struct Word {
-    folded: String,
+pub(super) struct Word {
+    pub(super) folded: String,
     /// The indexed term; empty if the word is too long to be indexed.
-    term: String,
+    pub(super) term: String,
     /// Whether it has a capital or a digit. Names and numbers are compared on their own.
-    is_name: bool,
-    is_determiner: bool,
+    pub(super) is_name: bool,
+    pub(super) is_determiner: bool,
     is_stop_word: bool,
     /// Whether only a space, a hyphen or an underscore is between it and the word before.
-    adjoins: bool,
+    pub(super) adjoins: bool,
+    /// Whether it is the first word, or a full stop, a question mark, an exclamation mark or the end of a line is
+    /// between it and the word before.
+    pub(super) begins_sentence: bool,
 }
 
 impl Word {
     /// Whether it may be a part of a compound.
-    fn is_part(&self) -> bool {
+    pub(super) fn is_part(&self) -> bool {
         !self.is_stop_word && !self.term.is_empty() && !NO_PARTS.contains(self.folded.as_str())
     }
 
@@ -72,7 +75,7 @@ impl Word {
     }
 
     /// Whether its ending is that of a word that mostly describes a noun before it, as in `the worker using`.
-    fn is_after_noun(&self) -> bool {
+    pub(super) fn is_after_noun(&self) -> bool {
         self.is_attribute() || self.folded.ends_with("ing")
     }
 }
@@ -153,11 +156,12 @@ fn in_noun_phrases(words: &[Word]) -> Vec<Compound<'_>> {
 }
 
 /// Whether two terms are equal or one begins with the other.
-fn is_variant(a: &str, b: &str) -> bool {
+pub(super) fn is_variant(a: &str, b: &str) -> bool {
     a == b || (a.len() >= MIN_VARIANT && b.starts_with(a)) || (b.len() >= MIN_VARIANT && a.starts_with(b))
 }
 
-fn words(tokenizer: &Tokenizer, text: &str) -> Vec<Word> {
+/// The words of a text in order.
+pub(super) fn words(tokenizer: &Tokenizer, text: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut end = 0;
     for (at, run) in text.unicode_word_indices() {
@@ -172,6 +176,7 @@ fn words(tokenizer: &Tokenizer, text: &str) -> Vec<Word> {
                     is_determiner: DETERMINERS.contains(&folded.as_str()),
                     is_stop_word: stop_words::is_stop_word(&folded),
                     adjoins: !words.is_empty() && matches!(gap, " " | "-" | "_"),
+                    begins_sentence: words.is_empty() || gap.contains(['.', '!', '?', '\n']),
                     folded,
                 });
                 end = start + spelling.len();

@@ -1,8 +1,10 @@
 //! The text index: BM25 over titles and bodies, in memory.
 
 mod compounds;
+mod dates;
 mod digest;
 pub(super) mod fold;
+mod frames;
 mod hit;
 mod joined;
 mod postings;

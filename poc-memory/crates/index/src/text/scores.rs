@@ -1,6 +1,8 @@
 //! The terms of a query and their scores for all notes.
 
 use super::compounds;
+use super::dates;
+use super::frames;
 use super::hit::TextHit;
 use super::joined::JoinedScores;
 use super::postings::{Parameters, Postings, Scores, TextScope};
@@ -88,6 +90,19 @@ impl<'a> QueryTerms<'a> {
     /// worker`), and not the other word. They suggest that the text is about something else. Folded; only in English.
     pub fn differing_compounds(&self, question: &str, text: &str) -> Vec<String> {
         compounds::differing(self.tokenizer, question, text)
+    }
+
+    /// The words of a question (`ferry` in `who operates the ferry in the north yard?`) that a text lacks, if one of its
+    /// sentences has all other words of the question and something else in the same place. They suggest that the text is
+    /// about something else. Folded; only in English.
+    pub fn differing_place(&self, question: &str, text: &str) -> Option<String> {
+        frames::differing(self.tokenizer, question, text)
+    }
+
+    /// The weekdays of a question if a text names other weekdays and none of these, and likewise the months. `changed`
+    /// has the weekdays and months in which the text was written. Folded; only in English.
+    pub fn differing_dates(&self, question: &str, text: &str, changed: &str) -> Vec<String> {
+        dates::differing(self.tokenizer, question, text, changed)
     }
 
     /// The share, 0–1, of the query's terms, weighted by IDF, that a note contains ([`poc_rank::coverage`]) in its

@@ -58,7 +58,8 @@ pub struct Certainty {
     pub unknown_names: Vec<String>,
     /// The names in the query if `best` has none of them in its text, key, keywords, author, source and
     /// dates; likewise the numbers. Then the compounds in the query (`mail worker`) for which `best` has another one
-    /// (`invoice worker`).
+    /// (`invoice worker`), the weekdays and months for which it has others, and the words in whose place one of its
+    /// sentences has others.
     pub missing_subjects: Vec<String>,
     /// Whether the query consists of keys only and `best` has one of them.
     pub by_key: bool,
@@ -139,10 +140,10 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     Ok(Certainty { signals, best, found: found.hits, unknown_names, missing_subjects, by_key })
 }
 
-/// The names of a query if a note contains none of them, likewise the numbers, and the compounds for which the note has
-/// another one. A note often answers a part of a question, so one name is enough. A note rarely contains its own author
-/// and date, so these count as contained: the author, the source, and year, month and day of the creation and the last
-/// change.
+/// The names of a query if a note contains none of them, likewise the numbers, then the compounds, the weekdays, the
+/// months and the words for which the note has others. A note often answers a part of a question, so one name is enough.
+/// A note rarely contains its own author and date, so these count as contained: the author, the source, and year, month
+/// and day of the creation and the last change.
 fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<String> {
     let mut known = note.text();
     let names = [&note.key].into_iter().chain(&note.aliases).chain(&note.other_names).chain(&note.keywords);
@@ -150,10 +151,14 @@ fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<Stri
         known.push('\n');
         known.push_str(name);
     }
+    let (mut changed, written) = (String::new(), known.len());
     for at in [note.created, note.modified].into_iter().filter_map(Timestamp::utc) {
         known.push_str(&at.format("\n%Y %m %d %-m %-d %B").to_string());
+        changed.push_str(&at.format(" %A %B").to_string());
     }
-    let compounds = words.differing_compounds(text, &known);
+    let mut others = words.differing_compounds(text, &known);
+    others.extend(words.differing_dates(text, known.get(..written).unwrap_or_default(), &changed));
+    let place = words.differing_place(text, &known);
     let known = MentionIndex::folded_words(&known);
     let has_digit = |word: &String| word.chars().any(|c| c.is_ascii_digit());
     let (mut numbers, mut names): (Vec<String>, Vec<String>) =
@@ -164,7 +169,11 @@ fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<Stri
         }
     }
     names.append(&mut numbers);
-    names.extend(compounds);
+    names.append(&mut others);
+    // The words in a place are often a part of what was found before, such as `mail` of `mail worker`.
+    if names.is_empty() {
+        names.extend(place);
+    }
     names
 }
 
@@ -209,4 +218,36 @@ pub(super) fn thresholds(memory: &Memory) -> Result<&GateConfig> {
             .hint("add a section `[query.gates.default]`")
             .field("query.gates")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    poc_laws::laws! {
+        #[test]
+        fn missing_subjects_never_raise_a_verdict(
+            coverage in 0.0..1.0f64,
+            cosine in -1.0..1.0f64,
+            strong in 0.0..3.0f64,
+            weak in 0.0..3.0f64,
+            has_best in any::<bool>(),
+            by_key in any::<bool>(),
+        ) {
+            let without = Certainty {
+                signals: CertaintySignals::of(coverage, cosine, 2.0),
+                found: Vec::new(),
+                best: has_best.then(|| NodeId::from_bytes([1; 16])),
+                unknown_names: Vec::new(),
+                missing_subjects: Vec::new(),
+                by_key,
+            };
+            let with = Certainty { missing_subjects: vec!["ferry".to_owned()], ..without.clone() };
+            let gate = GateConfig { strong, weak };
+            let ((with, reason), (without, _)) = (with.verdict(&gate), without.verdict(&gate));
+            prop_assert!(with <= without);
+            prop_assert!(with < Verdict::Strong || reason == GateReason::Key);
+        }
+    }
 }

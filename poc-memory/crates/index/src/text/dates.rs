@@ -1,0 +1,261 @@
+//! Weekdays and months: a note on Tuesdays does not answer a question about Fridays.
+//!
+//! Words and vectors hardly tell one weekday from another. English only, like the names that are compared.
+
+use super::compounds::{Word, words};
+use super::tokens::{Tokenizer, without_possessive};
+use poc_graph::time::calendar_names::{MONTHS, WEEKDAYS, position};
+
+/// Words after which a day of the question bounds a time or is not the one that is asked for (`since March`, `moved from
+/// Friday`, `earlier than Friday`).
+const BOUNDS: [&str; 12] =
+    ["before", "after", "since", "until", "till", "by", "from", "to", "between", "than", "past", "through"];
+
+/// Words that exclude a day from a question.
+const EXCLUSIONS: [&str; 5] = ["except", "besides", "unless", "instead", "rather"];
+
+/// Words of a note that may mean any weekday.
+const ANY_WEEKDAY: [&str; 10] =
+    ["day", "days", "daily", "everyday", "week", "weekly", "weekday", "weekdays", "weekend", "weekends"];
+
+/// Words of a note that may mean any month.
+const ANY_MONTH: [&str; 12] = [
+    "month", "months", "monthly", "year", "years", "yearly", "spring", "summer", "autumn", "fall", "winter",
+    "season",
+];
+
+/// Words between the ends of a range of days.
+const RANGES: [&str; 5] = ["to", "through", "thru", "until", "till"];
+
+/// Words before `may` and `march` that show that a month is meant.
+const BEFORE_MONTHS: [&str; 5] = ["in", "of", "last", "next", "every"];
+
+/// The minimum length of an abbreviation, such as `tue` and `sept`.
+const MIN_ABBREVIATION: usize = 3;
+
+/// The weekdays or the months.
+struct Calendar {
+    names: &'static [&'static str],
+    /// Words that may mean any of them.
+    any: &'static [&'static str],
+}
+
+static CALENDARS: [Calendar; 2] =
+    [Calendar { names: &WEEKDAYS, any: &ANY_WEEKDAY }, Calendar { names: &MONTHS, any: &ANY_MONTH }];
+
+/// The weekdays of a question if a text names other weekdays and none of these, and likewise the months. `changed` has
+/// the weekday and the month in which the text was written, which it rarely contains. They do not count for repeated
+/// days (`Fridays`). Folded.
+pub(super) fn differing(tokenizer: &Tokenizer, question: &str, text: &str, changed: &str) -> Vec<String> {
+    if !tokenizer.is_english() {
+        return Vec::new();
+    }
+    let question = words(tokenizer, question);
+    if question.iter().any(|word| EXCLUSIONS.contains(&word.folded.as_str())) {
+        return Vec::new();
+    }
+    let asked = |calendar: &Calendar| -> Vec<(usize, String)> {
+        let bounds =
+            |at: usize| before(&question, at).is_some_and(|word| BOUNDS.contains(&word.folded.as_str()));
+        let found = calendar.found(&question);
+        if found.iter().any(|(at, _)| bounds(*at)) { Vec::new() } else { named(&question, &found) }
+    };
+    let asked: Vec<(&Calendar, Vec<(usize, String)>)> = CALENDARS
+        .iter()
+        .map(|calendar| (calendar, asked(calendar)))
+        .filter(|(_, found)| !found.is_empty())
+        .collect();
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let (text, changed) = (words(tokenizer, text), words(tokenizer, changed));
+    let mut differing = Vec::new();
+    for (calendar, asked) in asked {
+        if calendar.differs(&asked, &text, &changed) {
+            differing.extend(asked.into_iter().map(|(_, spelling)| spelling));
+        }
+    }
+    differing
+}
+
+/// The numbers of days or months with their spellings in a text, each once.
+fn named(words: &[Word], found: &[(usize, usize)]) -> Vec<(usize, String)> {
+    let mut named: Vec<(usize, String)> = Vec::new();
+    for (at, number) in found {
+        let spelling =
+            words.get(*at).map(|word| without_possessive(&word.folded).to_owned()).unwrap_or_default();
+        if named.iter().all(|(other, _)| other != number) {
+            named.push((*number, spelling));
+        }
+    }
+    named
+}
+
+impl Calendar {
+    /// The words of a text that name a day or month of the calendar: their places, and the numbers of the names.
+    fn found(&self, words: &[Word]) -> Vec<(usize, usize)> {
+        let of_word = |(at, word): (usize, &Word)| {
+            let number = position(self.names, without_possessive(&word.folded))?;
+            let is_meant = || {
+                word.is_name && !word.begins_sentence
+                    || before(words, at).is_some_and(|word| BEFORE_MONTHS.contains(&word.folded.as_str()))
+            };
+            let is_ambiguous = matches!(word.folded.as_str(), "may" | "march");
+            (!is_ambiguous || is_meant()).then_some((at, number))
+        };
+        words.iter().enumerate().filter_map(of_word).collect()
+    }
+
+    /// Whether a text names other days than the given ones and none of these.
+    fn differs(&self, asked: &[(usize, String)], text: &[Word], changed: &[Word]) -> bool {
+        let found = self.found(text);
+        let is_any = |word: &Word| self.any.contains(&word.folded.as_str());
+        // In `Monday to Friday` and in `Monday – Friday`, the days between are meant, too. A list without `and` looks
+        // the same.
+        let is_range = |pair: &[(usize, usize)]| match pair {
+            [(first, _), (second, _)] => match text.get(first + 1..*second).unwrap_or_default() {
+                [] => true,
+                [word] if RANGES.contains(&word.folded.as_str()) => true,
+                [word] => {
+                    word.folded == "and" && before(text, *first).is_some_and(|word| word.folded == "between")
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        let has = |(number, spelling): &(usize, String)| {
+            let is_repeated = spelling.ends_with('s');
+            text.iter().any(|word| self.is_name(*number, word) || self.is_number(*number, word))
+                || !is_repeated && changed.iter().any(|word| self.is_name(*number, word))
+        };
+        !found.is_empty()
+            && !text.iter().any(is_any)
+            && !found.windows(2).any(is_range)
+            && !(self.names.len() == WEEKDAYS.len() && has_date(text))
+            && !asked.iter().any(has)
+    }
+
+    /// Whether a word is the name with a number, its plural or an abbreviation of it.
+    fn is_name(&self, number: usize, word: &Word) -> bool {
+        let word = without_possessive(&word.folded);
+        let is_abbreviation = |name: &&str| word.len() >= MIN_ABBREVIATION && name.starts_with(word);
+        position(self.names, word) == Some(number) || self.names.get(number).is_some_and(is_abbreviation)
+    }
+
+    /// Whether a word is the number of a month in a date (`2026-05-01`).
+    fn is_number(&self, number: usize, word: &Word) -> bool {
+        self.names.len() == MONTHS.len() && word.folded == format!("{:02}", number + 1)
+    }
+}
+
+/// Whether a text contains a date in digits (`2026-05-01`), which may be any weekday.
+fn has_date(text: &[Word]) -> bool {
+    let has_digits = |word: &Word, count: usize| {
+        word.folded.len() == count && word.folded.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    text.windows(3).any(|date| match date {
+        [year, month, day] => {
+            has_digits(year, 4) && has_digits(month, 2) && has_digits(day, 2) && month.adjoins && day.adjoins
+        }
+        _ => false,
+    })
+}
+
+/// The word before a place.
+fn before(words: &[Word], at: usize) -> Option<&Word> {
+    words.get(at.checked_sub(1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check_changed(question: &str, text: &str, changed: &str, expected: &[&str]) {
+        let tokenizer = Tokenizer::new("english").unwrap();
+        assert_eq!(
+            differing(&tokenizer, question, text, changed),
+            expected,
+            "{question} | {text} | {changed}"
+        );
+    }
+
+    fn check(question: &str, text: &str, expected: &[&str]) {
+        check_changed(question, text, "", expected);
+    }
+
+    const PARKING: &str = "On Tuesdays, visitors park behind the church in Lisbon.";
+
+    #[test]
+    fn another_weekday_or_month_is_another_subject() {
+        check("where do the visitors park in lisbon on Fridays?", PARKING, &["fridays"]);
+        check("where do the visitors park on friday or saturday?", PARKING, &["friday", "saturday"]);
+        check("what was Friday's dinner?", "Tuesday's dinner was soup.", &["friday"]);
+        check("when does the crane rest on Tuesday?", "The crane rests on Monday and Friday.", &["tuesday"]);
+        check("what did Ann plant in June?", "Ann planted beans in April.", &["june"]);
+        check("what did Ann plant in may?", "Ann planted beans in March.", &["may"]);
+        check(
+            "what did Ann plant on a Friday in June?",
+            "On Monday in April, Ann planted beans.",
+            &["friday", "june"],
+        );
+        check(
+            "what did Ann plant on a Friday in June?",
+            "On Monday in June, Ann planted beans.",
+            &["friday"],
+        );
+    }
+
+    #[test]
+    fn a_text_that_may_mean_the_day_does_not_contradict_it() {
+        for (question, text) in [
+            ("where do the visitors park on Tuesday?", PARKING),
+            ("where do the visitors park?", PARKING),
+            ("where do the visitors park on Fridays?", "Visitors park behind the church."),
+            ("where do the visitors park on Friday or Tuesday?", PARKING),
+            ("is the office open on Wednesday?", "The office is open from Monday to Friday."),
+            ("is the office open on Wednesday?", "The office is open Monday–Friday."),
+            ("is the office open on Wednesday?", "The office is open between Monday and Friday."),
+            ("is the office open on Saturday?", "The office is open at weekends, and on Monday."),
+            ("is the office open on Friday?", "Open Tue and Fri. On Monday we repair."),
+            ("what broke on Friday?", "2026-05-01: the crane broke. It was repaired on Tuesday."),
+            ("what happened in May?", "2026-05-01: the crane broke. It was repaired in June."),
+            ("what happened in September?", "On 3 Sept. the crane broke. It was repaired in October."),
+            // Bounds of a time, and exclusions.
+            ("has Ann paid since March?", "Ann paid in April."),
+            ("what was moved from Friday?", "The dinner is on Tuesday now."),
+            ("who works on a day except Friday?", "Bob works on Tuesday."),
+            // Words that are also names of months.
+            ("when may I park behind the church?", "Visitors park there in June."),
+            ("May I park behind the church?", "Visitors park there in June."),
+            ("what did Ann plant in June?", "Ann may march on. She planted beans."),
+        ] {
+            check(question, text, &[]);
+        }
+    }
+
+    #[test]
+    fn the_day_on_which_a_text_was_written_counts_unless_days_are_repeated() {
+        let text = "We fixed the crane. See you on Monday.";
+        check_changed("what did Ann fix on Friday?", text, " Friday May Friday May", &[]);
+        check_changed("what did Ann fix on Friday?", text, " Sunday May Sunday May", &["friday"]);
+        check_changed("what does Ann fix on Fridays?", text, " Friday May Friday May", &["fridays"]);
+        check_changed("what did Ann fix in May?", "The crane. Due in June.", " Friday May Friday May", &[]);
+    }
+
+    #[test]
+    fn other_languages_have_other_names() {
+        let tokenizer = Tokenizer::new("german").unwrap();
+        assert_eq!(differing(&tokenizer, "on Fridays?", PARKING, ""), [""; 0]);
+    }
+
+    poc_laws::laws! {
+        #[test]
+        fn a_text_never_differs_from_itself(
+            text in "((on|in|the|Monday|fridays|May|march|June|2026|visitors|park)[ .,-]){0,12}"
+        ) {
+            let tokenizer = Tokenizer::new("english").unwrap();
+            prop_assert_eq!(differing(&tokenizer, &text, &text, ""), Vec::<String>::new());
+        }
+    }
+}
