@@ -206,6 +206,7 @@ fn each_gate_is_measured_on_the_questions_of_a_set() {
     for of in gates {
         assert_eq!((&of["questions"], &of["foreign_questions"]), (&json!(2), &json!(1)), "{of}");
         assert_eq!(of["foreign"]["strong"], json!(0.0), "{of}");
+        assert!(of["other_subject"].is_u64() && of["removed_other_subject"].is_u64(), "{of}");
         let strong = |kind: &str| of[kind]["strong"].as_f64().unwrap();
         assert!(strong("removed") <= strong("answerable"), "{of}");
     }
