@@ -113,14 +113,17 @@ impl Calendar {
         // In `Monday to Friday` and in `Monday – Friday`, the days between are meant, too. A list without `and` looks
         // the same.
         let is_range = |pair: &[(usize, usize)]| match pair {
-            [(first, _), (second, _)] => match text.get(first + 1..*second).unwrap_or_default() {
-                [] => true,
-                [word] if RANGES.contains(&word.folded.as_str()) => true,
-                [word] => {
-                    word.folded == "and" && before(text, *first).is_some_and(|word| word.folded == "between")
+            [(first, day), (second, other)] if day != other => {
+                match text.get(first + 1..*second).unwrap_or_default() {
+                    [] => true,
+                    [word] if RANGES.contains(&word.folded.as_str()) => true,
+                    [word] => {
+                        word.folded == "and"
+                            && before(text, *first).is_some_and(|word| word.folded == "between")
+                    }
+                    _ => false,
                 }
-                _ => false,
-            },
+            }
             _ => false,
         };
         let has = |(number, spelling): &(usize, String)| {
