@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 
 /// Recall notes for a text: heavy notes near it in meaning, and notes linked to those because they were
 /// written or recalled together. Recalling teaches the memory: recalled notes gain weight, and notes recalled
-/// together are linked. A daemon stores this once a minute.
+/// together are linked. A daemon stores this within ten minutes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recall {
@@ -49,7 +49,7 @@ pub(crate) struct Recall {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RecallOutput {
     results: Vec<RecallRow>,
-    /// Whether the memory learns from this recall. It is stored within a minute, and lost if the process is killed
+    /// Whether the memory learns from this recall. It is stored within ten minutes, and lost if the process is killed
     /// before.
     learned: bool,
     /// Why learning failed.

@@ -27,6 +27,10 @@ const PLAIN: [u8; 3] = [0x83, 0x84, 0x85];
 /// records, whose names, keys and times repeat.
 const COMPRESSION_MIN_BYTES: usize = 2048;
 
+/// Like [`COMPRESSION_MIN_BYTES`], for a transaction that writes weights and edges only. Even the eight weights of one
+/// recall become a third as long, because little but their ids and weights differs.
+const USE_COMPRESSION_MIN_BYTES: usize = 512;
+
 /// Why a transaction was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
@@ -167,13 +171,20 @@ impl LoggedTransaction {
         self.cause.op == STATE_OP
     }
 
+    /// Whether it writes weights and edges only, as a recall does.
+    fn is_use(&self) -> bool {
+        let is_use = |write: &Write| matches!(write.table, Table::Activity | Table::Edges | Table::EdgesIn);
+        self.writes.iter().all(is_use)
+    }
+
     /// Encodes the transaction as MessagePack with named fields, compressed if that is shorter.
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
         let mut plain = Vec::with_capacity(self.writes.iter().map(Write::encoded_length).sum());
         rmp_serde::encode::write_named(&mut plain, self)
             .map_err(|error| EncodingError::new("a transaction", error))?;
         // A transaction that is too long for the log is rejected, even if it would compress well.
-        if !(COMPRESSION_MIN_BYTES..=MAX_RECORD).contains(&plain.len()) {
+        let min = if self.is_use() { USE_COMPRESSION_MIN_BYTES } else { COMPRESSION_MIN_BYTES };
+        if !(min..=MAX_RECORD).contains(&plain.len()) {
             return Ok(plain);
         }
         let frame = zstd::bulk::compress(&plain, ZSTD_LEVEL)
@@ -339,6 +350,30 @@ mod tests {
         let bytes = txn.encode().unwrap();
         assert!(!bytes.windows(6).any(|bytes| bytes == b"tenant"));
         assert_eq!(LoggedTransaction::decode(&bytes).unwrap(), txn);
+    }
+
+    /// A recall of a quiet time changes eight weights.
+    #[test]
+    fn a_transaction_of_a_few_weights_is_compressed_and_a_short_note_is_not() {
+        let write = |table: Table, number: u8| Write {
+            table,
+            key: (0..16).map(|byte: u8| number.wrapping_mul(37).wrapping_add(byte)).collect(),
+            before: Some(vec![number; 20]),
+            after: Some(vec![number + 1; 20]),
+        };
+        let encoded = |table: Table| {
+            let writes = (0..8).map(|number| write(table, number)).collect();
+            let cause = Cause::new(Timestamp(7), "manual", "test");
+            let txn = LoggedTransaction { seq: 1, tenant: Tenant::default(), cause, base: None, writes };
+            let bytes = txn.encode().unwrap();
+            assert_eq!(LoggedTransaction::decode(&bytes).unwrap(), txn);
+            (bytes, rmp_serde::to_vec_named(&txn).unwrap())
+        };
+        let (bytes, plain) = encoded(Table::Activity);
+        assert_eq!(bytes[0], COMPRESSED_MARK);
+        assert!(bytes.len() < plain.len() / 2, "{} of {}", bytes.len(), plain.len());
+        let (bytes, plain) = encoded(Table::Nodes);
+        assert_eq!(bytes, plain);
     }
 
     #[test]

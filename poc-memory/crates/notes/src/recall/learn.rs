@@ -77,6 +77,11 @@ impl RecallUpdateBatch {
         }
     }
 
+    /// The number of recalls.
+    pub(super) fn recall_count(&self) -> usize {
+        self.recalls
+    }
+
     /// The number of different pairs.
     pub(super) fn pair_count(&self) -> usize {
         self.pairs.len()

@@ -12,7 +12,7 @@ mod tests;
 
 pub use expand::PathHop;
 pub use learn::{RecallUpdate, RecallUpdateBatch, RetrievedPair, learn};
-pub use pending::{PendingUpdates, flush, record};
+pub use pending::{PendingUpdates, flush, pending_recalls, record};
 
 use super::{Memory, weight};
 use expand::{Expansion, Start};

@@ -1,8 +1,8 @@
 //! Updates by recalls that are not stored yet.
 //!
 //! A recall writes nothing by itself. The updates of a tenant and an actor are collected in memory, and
-//! become one transaction a minute in a daemon, or one at the end of a process without a daemon. Notes and
-//! pairs that were recalled several times are then written once. What is pending is lost if the process is
+//! become one transaction every few minutes in a daemon, or one at the end of a process without a daemon. Notes
+//! and pairs that were recalled several times are then written once. What is pending is lost if the process is
 //! killed.
 
 use super::learn::{RecallUpdate, RecallUpdateBatch, learn};
@@ -33,6 +33,11 @@ pub fn record(memory: &Memory, actor: &str, update: &RecallUpdate) -> Result<()>
     }
     let pairs = put(memory, actor, |updates| updates.add(update));
     if pairs < MAX_PENDING_PAIRS { Ok(()) } else { flush(memory) }
+}
+
+/// The number of recalls whose updates are not stored yet.
+pub fn pending_recalls(memory: &Memory) -> usize {
+    memory.pending_updates.by_actor.lock().values().map(|(_, updates)| updates.recall_count()).sum()
 }
 
 /// Adds to the updates of a tenant and an actor. Returns how many pairs they have then.

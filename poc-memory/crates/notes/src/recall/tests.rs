@@ -355,6 +355,34 @@ fn recalls_of_a_minute_are_one_short_log_record() {
     assert!(reported.iter().all(|&bytes| bytes <= 200), "bytes a recall: {reported:?}");
 }
 
+/// The bytes of the log that recalls take which are stored together.
+fn stored_bytes(memory: &TestMemory, recalls: &[Vec<i8>]) -> u64 {
+    let before = memory.store.sizes().unwrap().log;
+    for parts in recalls {
+        record(memory, "manual", &ask(memory, parts, 8, 2, 300).update).unwrap();
+    }
+    flush(memory).unwrap();
+    memory.clock.advance(Span::HOUR);
+    memory.store.sizes().unwrap().log - before
+}
+
+/// A recall that is alone in its transaction, as without a daemon, and the recalls of ten quiet minutes.
+#[test]
+fn few_recalls_are_short_log_records_too() {
+    let memory = many();
+    let rng = SeededRng::new(6);
+    let subject = || -> Vec<i8> { (0..12).map(|_| (rng.next_u64() % 255) as i8).collect() };
+    for _ in 0..3 {
+        let bytes = stored_bytes(&memory, &[subject()]);
+        assert!(bytes <= 650, "a recall: {bytes} bytes");
+        let (first, second) = (subject(), subject());
+        let recalls: Vec<Vec<i8>> =
+            (0..10).map(|number| if number % 2 == 0 { first.clone() } else { second.clone() }).collect();
+        let bytes = stored_bytes(&memory, &recalls);
+        assert!(bytes <= 2000, "ten recalls: {bytes} bytes");
+    }
+}
+
 #[test]
 fn the_weakest_learned_edges_are_dropped() {
     let memory = TestMemory::new();
