@@ -4,12 +4,9 @@
 use crate::state::DaemonState;
 use crate::throttle::{Poll, Throttle};
 use poc_notes::{Memory, samples};
-use poc_store::{CHECKPOINT_MIN_CHANGES, Store};
+use poc_store::{CHECKPOINT_MIN_CHANGES, CHECKPOINT_URGENT_CHANGES, Store};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// After this many times [`CHECKPOINT_MIN_CHANGES`] changes, a checkpoint no longer waits until the store is quiet.
-const URGENT: usize = 50;
 
 /// Writes due checkpoints until the daemon stops.
 pub(crate) async fn run(state: Arc<DaemonState>) {
@@ -52,7 +49,7 @@ fn poll(memory: &Memory) -> Poll {
         generation: store.view().seq as i64,
         // An index that is still being built cannot be saved yet.
         done: unsaved < CHECKPOINT_MIN_CHANGES && !is_unfinished || !store.is_settled(),
-        urgent: unsaved >= URGENT * CHECKPOINT_MIN_CHANGES,
+        urgent: unsaved >= CHECKPOINT_URGENT_CHANGES,
     }
 }
 

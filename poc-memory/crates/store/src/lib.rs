@@ -83,7 +83,7 @@ pub use derived_index::{DerivedIndex, LoadedIndex, NoteDigests, TenantSource};
 pub use disk::FileId;
 pub use empty_store::{delete_empty_store, is_empty_store};
 pub use index_entries::LostNote;
-pub use index_workers::CHECKPOINT_MIN_CHANGES;
+pub use index_workers::{CHECKPOINT_MIN_CHANGES, CHECKPOINT_URGENT_CHANGES};
 pub use loaded_tenants::LoadedTenants;
 pub use log::{
     LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,
