@@ -48,13 +48,15 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
     let grace = state.memory.config.daemon.shutdown_grace.std();
     // An async block, because its timer starts only when it is first polled.
     let wait = async |duration| tokio::time::sleep(duration).await;
-    run_until(state, wait(grace), wait(CANCEL_TIMEOUT)).await;
+    run_until(state, None, wait(grace), wait(CANCEL_TIMEOUT)).await;
 }
 
 /// Like [`run`], with the waits of the shutdown as arguments: how long runs may continue, and how long they may take to
-/// end after they are cancelled. The wait for a future begins when it is first polled.
+/// end after they are cancelled. The wait for a future begins when it is first polled. `first` is used as the first
+/// heartbeat instead of one that is started.
 async fn run_until(
     state: Arc<DaemonState>,
+    first: Option<ScheduleHeartbeat>,
     grace: impl Future<Output = ()>,
     cancelled: impl Future<Output = ()>,
 ) {
@@ -65,7 +67,11 @@ async fn run_until(
     }
     recover(&state).await;
     let mut recovered = Instant::now();
-    let Some(mut heartbeat) = ScheduleHeartbeat::start(&state).await else {
+    let first = match first {
+        None => ScheduleHeartbeat::start(&state).await,
+        first => first,
+    };
+    let Some(mut heartbeat) = first else {
         state.stop();
         return;
     };
