@@ -101,7 +101,11 @@ PROMISES = [
     Promise(
         "R10",
         "A run can be undone",
-        ["tests::undo::undo_after_run_is_identity", "tests::undo::undo_skips_and_reports_notes_changed_since"],
+        [
+            "tests::undo::undo_after_run_is_identity",
+            "tests::undo::undo_keeps_later_edits_and_reports_conflicts",
+            "tests::undo::undo_skips_and_reports_notes_changed_since",
+        ],
         {},
         {"PROPTEST_CASES": "1000"},
     ),

@@ -7,11 +7,12 @@ use crate::model::Request;
 use crate::review::{approve, reject};
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::{undo, undo_change};
-use poc_graph::error::Code;
+use poc_graph::error::{self, Code};
 use poc_graph::time::Span;
+use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use poc_notes::undo::{UndoItem, UndoReport};
 use poc_notes::{rename, weight};
-use poc_store::Transaction;
+use poc_store::{Records as _, Transaction};
 use poc_store::testing::{count_by_scan, counts_of_view};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -443,8 +444,141 @@ fn reply() -> impl Strategy<Value = Value> {
     )
 }
 
+/// What a person changes after a run, by the numbers of the notes.
+#[derive(Clone, Debug)]
+enum PersonEdit {
+    Text(usize),
+    Weight(usize, f64),
+    Link(usize, usize),
+}
+
+fn person_edit() -> impl Strategy<Value = PersonEdit> {
+    let note = || 0usize..6;
+    prop_oneof![
+        note().prop_map(PersonEdit::Text),
+        (note(), 2.0f64..9.0).prop_map(|(note, value)| PersonEdit::Weight(note, value)),
+        (note(), note())
+            .prop_filter("a link joins two notes", |(from, to)| from != to)
+            .prop_map(|(from, to)| PersonEdit::Link(from, to)),
+    ]
+}
+
+/// The record that an edit changes: a note, its activity, or a link. `None` if there is none.
+type EditedRecord = (Option<Node>, Option<Activity>, Option<Edge>);
+
+impl PersonEdit {
+    fn apply(&self, world: &World, ids: &[NodeId]) {
+        let memory = &world.memory;
+        let (now, config) = (memory.now(), &memory.config.weight);
+        let changed = memory.store.transact(memory.cause("manual", "insert"), |tx| match *self {
+            PersonEdit::Text(note) => {
+                let mut node = tx.node(ids[note])?.unwrap();
+                node.body.push_str(" A person adds this.");
+                node.content_hash = node.hash();
+                node.version += 1;
+                tx.put_node(&node)
+            }
+            PersonEdit::Weight(note, value) => {
+                weight::change(tx, ids[note], weight::WeightChange::To(value), config, now).map(drop)
+            }
+            PersonEdit::Link(from, to) => tx.put_edge(&Edge {
+                src: ids[from],
+                dst: ids[to],
+                kind: EdgeKind::Link,
+                strength: 0.9,
+                created: now,
+                touched: now,
+                provenance: "manual".into(),
+                reason: "a person says so".into(),
+            }),
+        });
+        changed.unwrap();
+    }
+
+    fn record(&self, world: &World, ids: &[NodeId]) -> EditedRecord {
+        let store = &world.memory.store;
+        match *self {
+            PersonEdit::Text(note) => (store.node(ids[note]).unwrap(), None, None),
+            PersonEdit::Weight(note, _) => (None, store.activity(ids[note]).unwrap(), None),
+            PersonEdit::Link(from, to) => {
+                (None, None, store.edge(ids[from], EdgeKind::Link, ids[to]).unwrap())
+            }
+        }
+    }
+
+    fn put_back(&self, tx: &mut Transaction<'_>, ids: &[NodeId], record: &EditedRecord) -> error::Result<()> {
+        match (self, record) {
+            (PersonEdit::Text(_), (Some(node), ..)) => tx.put_node(node),
+            (PersonEdit::Weight(note, _), (_, Some(activity), _)) => tx.put_activity(ids[*note], activity),
+            (PersonEdit::Link(..), (.., Some(edge))) => tx.put_edge(edge),
+            (PersonEdit::Link(from, to), _) => {
+                let (src, dst) = (ids[*from], ids[*to]);
+                match tx.edge(src, EdgeKind::Link, dst)? {
+                    Some(_) => tx.delete_edge(src, EdgeKind::Link, dst),
+                    None => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a note replaces another one or is replaced. A note takes over the weight of the one that it replaces, and the
+/// undo subtracts that from any later weight.
+fn is_in_succession(world: &World, id: NodeId) -> bool {
+    world.memory.store.edges(id).unwrap().iter().any(|edge| edge.kind == EdgeKind::Supersedes)
+}
+
 poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    /// What a person changed after a run stays. If that conflicts with nothing, the run is undone exactly; otherwise the
+    /// actions that stay are listed with the reason.
+    #[test]
+    fn undo_keeps_later_edits_and_reports_conflicts(reply in reply(), edits in prop::collection::vec(person_edit(), 1..4)) {
+        let (world, definition) = world(6);
+        let ids: Vec<NodeId> = (0..6).map(|number| world.memory.find(&format!("note-{number}")).unwrap().id).collect();
+        let graph = world.graph();
+        let records = |edits: &[PersonEdit]| -> Vec<EditedRecord> {
+            edits.iter().map(|edit| edit.record(&world, &ids)).collect()
+        };
+        let all_before: Vec<(PersonEdit, EditedRecord)> = edits.iter().cloned().zip(records(&edits)).collect();
+        let run = world.run(&definition, &ScriptedModel::replying(reply));
+        if run.applied_actions().next().is_none() {
+            return Ok(());
+        }
+        let kept = |edit: &PersonEdit| !matches!(edit, PersonEdit::Weight(note, _) if is_in_succession(&world, ids[*note]));
+        let (edits, before): (Vec<PersonEdit>, Vec<EditedRecord>) =
+            all_before.into_iter().filter(|(edit, _)| kept(edit)).unzip();
+        let after_run = records(&edits);
+        edits.iter().for_each(|edit| edit.apply(&world, &ids));
+        let edited = records(&edits);
+
+        let items = undo(&world.memory, &run, &[]).unwrap().items;
+        prop_assert_eq!(items.len(), run.applied_actions().count());
+        let refused = items.iter().filter(|item| item.refused.is_some()).count();
+        let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
+        prop_assert_eq!(row.applied_actions().filter(|action| !action.is_undone()).count(), refused, "{:?}", items);
+
+        // The undo may change when an agent replays a note next, but not its weight.
+        for ((node, activity, link), (own_node, own_activity, own_link)) in records(&edits).iter().zip(&edited) {
+            prop_assert_eq!((node, link), (own_node, own_link));
+            let weight = |activity: &Option<Activity>| activity.as_ref().map(|activity| activity.weight);
+            prop_assert_eq!(weight(activity), weight(own_activity));
+        }
+        // Notes and links that both the run and the person changed are conflicts.
+        let of_run = before.iter().zip(&after_run).filter(|(before, after)| (&before.0, &before.2) != (&after.0, &after.2));
+        prop_assert!(refused > 0 || of_run.count() == 0, "{:?}", items);
+        if refused == 0 {
+            let put_back = |tx: &mut Transaction<'_>| {
+                edits.iter().zip(&before).try_for_each(|(edit, record)| edit.put_back(tx, &ids, record))
+            };
+            world.memory.store.transact(world.memory.cause("manual", "insert"), put_back).unwrap();
+            prop_assert_eq!(world.graph(), graph);
+        }
+        let store = &world.memory.store;
+        prop_assert_eq!(counts_of_view(&store.view()), count_by_scan(store));
+    }
+
     #[test]
     fn undo_after_run_is_identity(reply in reply()) {
         let (world, definition) = world(6);
