@@ -13,6 +13,9 @@ const GROWN: u64 = 3;
 /// Minimum size in bytes of files that are compacted automatically.
 const COMPACTION_MIN_BYTES: u64 = 32 << 20;
 
+/// Size in bytes from which a log may be too large if all history is kept.
+const LARGE_LOG_BYTES: u64 = 100 << 20;
+
 /// The time before which the settings delete history; `None` when everything is kept.
 pub fn horizon(keep: HistoryRetention, now: Timestamp) -> Option<Timestamp> {
     match keep {
@@ -31,6 +34,12 @@ pub fn compact(
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<Compaction> {
     memory.store.compact(horizon(keep, memory.now()), callbacks)
+}
+
+/// Whether a log of all history is large: at least 100 MiB, and more than three times as large as the records. Such a log
+/// is never compacted automatically, because only a person may decide to delete history.
+pub fn is_log_large(log: u64, records: u64) -> bool {
+    log >= LARGE_LOG_BYTES && log > GROWN * records
 }
 
 /// Whether a compaction is worth its cost: the log (if history is bounded) or the files of the records are three times

@@ -7,11 +7,11 @@ use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
 use crate::ops::{self, SharedLogOutput, plural, size};
 use poc_config::paths::Paths;
-use poc_config::{Config, TenantSchema};
+use poc_config::{Config, HistoryRetention, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::json;
-use poc_notes::{answer_status, erasure, stats, verification};
+use poc_notes::{answer_status, compaction, erasure, stats, verification};
 use poc_store::{DAMAGED_HINT, QuarantinePart, Store, quarantine_parts};
 use serde_json::Value;
 use std::path::Path;
@@ -70,6 +70,7 @@ pub(super) fn check(
             let recovered = connection.recovered().into_iter();
             results.extend(recovered.map(|note| CheckResult::new(CHECK, CheckState::Warning, note)));
             results.extend(read(&counts, &config.tenant_schema));
+            results.extend(check_history(&counts, config.history.keep));
             Some(connection)
         }
         Err(error) => {
@@ -138,6 +139,23 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
     results.extend(tenants.iter().filter_map(|(name, count)| check_tenant(name, *count, schema)));
     results.extend(tenants.iter().filter_map(|(name, count)| check_name(name, *count)));
     results
+}
+
+/// A note if history takes most of the space and the settings do not bound it.
+fn check_history(counts: &Value, keep: HistoryRetention) -> Option<CheckResult> {
+    let number = |name: &str| counts.get(name).and_then(Value::as_u64);
+    let (log, records) = (number("log_bytes")?, number("record_bytes")?);
+    if keep != HistoryRetention::All || !compaction::is_log_large(log, records) {
+        return None;
+    }
+    let message = format!(
+        "the log has {} and the records have {}: most of the space is history, which `[history] keep = \"all\"` keeps",
+        size(log),
+        size(records)
+    );
+    let hint = "if you do not need all of it, `poc-memory compact --keep 90d` deletes what is older, and \
+                `keep = \"90d\"` under `[history]` does so from now on";
+    Some(CheckResult::new(CHECK, CheckState::Note, message).hint(hint))
 }
 
 /// A warning if the name of a tenant is lost.
@@ -247,4 +265,28 @@ fn check_quarantine(store: &Path, is_copy: bool) -> Vec<CheckResult> {
         results.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
     }
     results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::time::Span;
+
+    #[test]
+    fn a_large_history_is_pointed_out_if_nothing_bounds_it() {
+        let check = |log: u64, records: u64, keep| {
+            let counts = serde_json::json!({"log_bytes": log << 20, "record_bytes": records << 20});
+            check_history(&counts, keep)
+        };
+        let (all, bounded) = (HistoryRetention::All, HistoryRetention::For(Span::DAY));
+        insta::assert_snapshot!(CheckResult::lines(check(400, 120, all).as_slice()), @r#"
+        note     store     the log has 400.0 MiB and the records have 120.0 MiB: most of the space is history, which `[history] keep = "all"` keeps
+                           hint: if you do not need all of it, `poc-memory compact --keep 90d` deletes what is older, and `keep = "90d"` under `[history]` does so from now on
+        "#);
+        assert_eq!(check(360, 120, all), None, "three times as large");
+        assert_eq!(check(99, 1, all), None, "small");
+        assert_eq!(check(400, 120, bounded), None, "the daemon compacts it");
+        // The sizes are missing in an answer for one tenant.
+        assert_eq!(check_history(&Value::Null, all), None);
+    }
 }
