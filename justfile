@@ -88,6 +88,7 @@ scale:
 # Fuzz the parsers with libFuzzer on stable Rust: every target of fuzz/fuzz_targets, or one, each with RUNS inputs
 # (needs `cargo install cargo-fuzz` and a C++ compiler). An input that fails is written to fuzz/artifacts, and
 # `cargo fuzz run -s none TARGET FILE` runs it again. Options of libFuzzer may follow: `just fuzz pipeline -1 -max_total_time=600`.
+# `just fuzz 'import:*'` runs each format of imports on its own, `just fuzz import:csv` one of them.
 fuzz TARGET="*" RUNS="1000000" *OPTIONS:
     bash fuzz/run.sh '{{TARGET}}' {{RUNS}} {{OPTIONS}}
 

@@ -1,4 +1,5 @@
-//! A file of a format that import reads: the first line names the format.
+//! A file of a format that import reads. The first line names the format, unless the variable `POC_FUZZ_FORMAT` does: then
+//! every input is of that format.
 
 #![no_main]
 
@@ -23,4 +24,11 @@ static FUZZED: LazyLock<Fuzzed> = LazyLock::new(|| {
     Fuzzed::default()
 });
 
-fuzz_target!(|bytes: &[u8]| FUZZED.import(bytes));
+static FORMAT: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("POC_FUZZ_FORMAT").ok());
+
+fuzz_target!(|bytes: &[u8]| {
+    match FORMAT.as_deref() {
+        None => FUZZED.import(bytes),
+        Some(format) => FUZZED.import_as(format, bytes),
+    }
+});

@@ -36,10 +36,23 @@ impl Default for Fuzzed {
 }
 
 impl Fuzzed {
-    /// Reads a file of the format that the first line names, up to the notes that would be stored.
+    /// Reads a file of the format that the first line names, up to the notes that would be stored. Other inputs are
+    /// ignored.
     pub fn import(&self, bytes: &[u8]) {
-        let Some((format, bytes)) = split_name(bytes) else { return };
-        let Some(format) = FORMATS.iter().find(|known| known.name() == format) else { return };
+        let named = split_name(bytes).filter(|(name, _)| FORMATS.iter().any(|known| known.name() == *name));
+        if let Some((format, bytes)) = named {
+            self.import_as(format, bytes);
+        }
+    }
+
+    /// Reads a file of a format, up to the notes that would be stored.
+    ///
+    /// # Panics
+    /// If there is no such format.
+    pub fn import_as(&self, format: &str, bytes: &[u8]) {
+        let Some(format) = FORMATS.iter().find(|known| known.name() == format) else {
+            panic!("there is no format `{format}`");
+        };
         std::fs::write(&self.file, bytes).unwrap();
         let options = ImportOptions::default();
         let mut import = Import::new(&self.memory, "import:notes", &options, &|_, _| {});
