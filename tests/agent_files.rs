@@ -64,6 +64,8 @@ fn a_new_agent_is_valid_and_overwrites_nothing() {
     assert_eq!(world.json_with_status(&["agent", "new", "linker"], 1)["error"]["code"], "conflict");
 }
 
+/// A file counts as deleted after two seconds, so a limit of three would measure the machine. The tests of `debounce` in
+/// the daemon check the times of the scans, and all files are gone after one of them.
 #[test]
 fn a_thousand_files_that_are_deleted_at_once_take_effect() {
     let mut world = World::new();
