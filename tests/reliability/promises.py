@@ -165,7 +165,14 @@ PROMISES = [
     Promise(
         "R15",
         "Other users and foreign pages do not reach the memory",
-        ["only_its_owner_may_use_the_socket", "origin_guard::", "rest::token::", "sessions::", "page::a_"],
+        [
+            "only_its_owner_may_use_the_socket",
+            "another_user_is_refused_at_the_socket",
+            "origin_guard::",
+            "rest::token::",
+            "sessions::",
+            "page::a_",
+        ],
     ),
     Promise(
         "R16",

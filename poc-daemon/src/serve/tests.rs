@@ -144,6 +144,51 @@ fn only_its_owner_may_use_the_socket() {
     assert_eq!(mode(server.paths.socket()), 0o600);
 }
 
+/// The socket and its folder let everybody in, so that only the check of the user is left.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_user_is_refused_at_the_socket() {
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("not run: only root can connect as another user");
+        return;
+    }
+    let server = TestServer::new();
+    let socket = server.paths.socket();
+    let folder = socket.parent().unwrap();
+    let open = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    // It shows that the other user could connect, since it checks nobody.
+    let control = folder.join("control.sock");
+    let _unchecked = std::os::unix::net::UnixListener::bind(&control).unwrap();
+    open(folder, 0o755);
+    open(&control, 0o666);
+    open(&socket, 0o666);
+    // Linux has the user of each thread. The thread ends with this scope.
+    let (reachable, answer) = std::thread::scope(|scope| {
+        let other_user = scope.spawn(|| {
+            let nobody = rustix::process::Uid::from_raw(NOBODY);
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            if UnixStream::connect(&control).is_err() {
+                return (false, None);
+            }
+            let mut stream = UnixStream::connect(&socket).unwrap();
+            // The server may have closed the connection already.
+            let _ = wire::write(&mut stream, &Frame::Hello { hello: Hello::current() }, LIMIT);
+            (true, receive(&mut stream))
+        });
+        other_user.join().unwrap()
+    });
+    if !reachable {
+        eprintln!("not run: another user cannot reach `{}`", folder.display());
+        return;
+    }
+    assert_eq!(answer, None);
+    // Its owner is still served.
+    server.greeted();
+}
+
 #[test]
 fn answers_carry_the_id_of_their_request() {
     let server = TestServer::new();
