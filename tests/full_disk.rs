@@ -1,12 +1,14 @@
 //! A disk that is full, read-only or limited: writes fail, reads continue, and writing resumes automatically.
 
-use crate::support::World;
 use crate::support::export::keys;
 use crate::support::http::{Http, ON};
 use crate::support::incompressible;
-use crate::support::world::{WAIT_LIMIT, refused_without_temporary_folder};
+use crate::support::world::refused_without_temporary_folder;
+use crate::support::{Deadline, WAIT_LIMIT, World};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
 /// A world on a small filesystem, or a message that this cannot be tested here.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
@@ -221,6 +223,27 @@ fn insert_and_delete(world: &World, number: u64) -> Vec<String> {
     keys
 }
 
+/// Searches and exports through the daemon until the sender is dropped. Every answer is a success, and has the notes that
+/// were acknowledged before the question. Counts the rounds, and those that the answers call read-only.
+fn read(
+    world: &World,
+    acknowledged: &Mutex<BTreeSet<String>>,
+    ended: mpsc::Receiver<()>,
+    reads: &AtomicUsize,
+    reads_of_a_full_disk: &AtomicUsize,
+) {
+    while ended.try_recv() == Err(mpsc::TryRecvError::Empty) {
+        let found = world.json(&["search", "first"]);
+        assert!(found["results"].as_array().unwrap().iter().any(|hit| hit["key"] == "first"), "{found}");
+        let before = acknowledged.lock().unwrap().clone();
+        check(world, &before);
+        reads.fetch_add(1, Ordering::SeqCst);
+        if found["degraded"].to_string().contains("read-only for now: ") {
+            reads_of_a_full_disk.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
 #[test]
 #[ignore = "fills eight disks, which takes minutes; `just reliability full R4` runs it"]
 fn however_a_disk_fills_every_read_is_answered_and_writing_goes_on() {
@@ -239,21 +262,38 @@ fn however_a_disk_fills_every_read_is_answered_and_writing_goes_on() {
         world.start_daemon();
         // It has space for the reserve, the same amount again, and the pending records.
         world.shell("head -c 24000000 /dev/zero > ballast");
-        let mut acknowledged: BTreeSet<String> = insert(&world, "first", 2000).into_iter().collect();
-        let full = (0..3000).find(|&number| {
-            acknowledged.extend(step(&world, number));
-            assert_eq!(world.json(&["get", "first"])["key"], "first", "{way}");
-            is_read_only(&world.json(&["stats"]))
+        let acknowledged: Mutex<BTreeSet<String>> = Mutex::default();
+        let add = |keys: Vec<String>| acknowledged.lock().unwrap().extend(keys);
+        add(insert(&world, "first", 2000));
+        let (reads, reads_of_a_full_disk) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        // The reader ends when the sender is dropped, also if this thread fails.
+        let (running, ended) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| read(&world, &acknowledged, ended, &reads, &reads_of_a_full_disk));
+            let full = (0..3000).find(|&number| {
+                add(step(&world, number));
+                assert_eq!(world.json(&["get", "first"])["key"], "first", "{way}");
+                is_read_only(&world.json(&["stats"]))
+            });
+            assert!(full.is_some(), "{way}: the disk did not become full");
+            assert!(reads.load(Ordering::SeqCst) > 0, "{way}: nothing was read while it filled");
+            // Records that are merged later would leave space for a write.
+            world.shell("head -c 80000000 /dev/zero > rest");
+            let deadline = Deadline::after(WAIT_LIMIT);
+            while reads_of_a_full_disk.load(Ordering::SeqCst) < 3 {
+                deadline.wait(|| format!("{way}: the full disk is not read"));
+            }
+            let pid = world.daemon_pid();
+            world.shell("rm ballast rest");
+            world.until(WAIT_LIMIT, &["stats"], |stats| degraded(stats).is_empty());
+            add(insert(&world, "after", 2000));
+            assert!(acknowledged.lock().unwrap().contains("after"), "{way}");
+            assert_eq!(world.json(&["daemon", "status"])["pid"], pid, "{way}");
+            drop(running);
+            reader.join().unwrap();
         });
-        assert!(full.is_some(), "{way}: the disk did not become full");
-        check(&world, &acknowledged);
-        let pid = world.daemon_pid();
-        world.shell("rm ballast");
-        world.until(WAIT_LIMIT, &["stats"], |stats| degraded(stats).is_empty());
-        acknowledged.extend(insert(&world, "after", 2000));
-        assert!(acknowledged.contains("after"), "{way}");
-        assert_eq!(world.json(&["daemon", "status"])["pid"], pid, "{way}");
         world.stop_daemon();
+        let acknowledged = acknowledged.into_inner().unwrap();
         check(&world, &acknowledged);
     }
 }
