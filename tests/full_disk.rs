@@ -3,12 +3,14 @@
 use crate::support::export::keys;
 use crate::support::http::{Http, ON};
 use crate::support::incompressible;
-use crate::support::world::refused_without_temporary_folder;
-use crate::support::{Deadline, WAIT_LIMIT, World};
+use crate::support::world::{files_below, refused_without_temporary_folder};
+use crate::support::{Deadline, WAIT_LIMIT, World, number_in};
+use poc_graph::rng::SeededRng;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 /// A world on a small filesystem, or a message that this cannot be tested here.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
@@ -375,6 +377,122 @@ fn an_error_of_the_system_refuses_one_write_and_no_read() {
         assert_eq!(world.json(&["stats"])["nodes"], acknowledged.len());
         assert!(!world.home().join("store/quarantine").exists(), "{error}");
     }
+}
+
+/// What is known of the notes: the texts that each may have, where `None` is no note.
+type KnownTexts = BTreeMap<String, Vec<Option<String>>>;
+
+/// Checks that an export has each note with a text that it may have, and no other notes. Ends the doubt about writes whose
+/// outcome was not known.
+fn check_texts(world: &World, known: &mut KnownTexts, faults: &str) {
+    let exported = world.run(&["export"]);
+    assert_eq!(exported.status, 0, "{faults}: {}", exported.stderr);
+    let records = exported.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let texts: BTreeMap<String, String> = records
+        .filter_map(|record| Some((record["key"].as_str()?.to_owned(), record["body"].as_str()?.to_owned())))
+        .collect();
+    for (key, possible) in known.iter_mut() {
+        let text = texts.get(key).cloned();
+        assert!(possible.contains(&text), "{faults}: `{key}` is {text:?} and not one of {possible:?}");
+        *possible = vec![text];
+    }
+    for key in texts.keys() {
+        assert!(known.contains_key(key), "{faults}: `{key}` was never written");
+    }
+}
+
+/// A random insert, change or deletion. If it is acknowledged, the note has the new text; if the store refuses it, the
+/// former one; after any other error, one of both. Returns whether it was acknowledged.
+fn write_at_random(world: &World, rng: &SeededRng, number: u64, known: &mut KnownTexts) -> bool {
+    let key = format!("note-{}", rng.below(0, 8));
+    let body = format!("Ships at anchor, {number}");
+    let is_deletion = rng.below(0, 4) == 0;
+    let ran = if is_deletion {
+        world.run(&["delete", &key])
+    } else {
+        world.run(&["insert", "--update", "--key", &key, "--title", &key, "--body", &body])
+    };
+    let new = (!is_deletion).then_some(body);
+    let possible = known.entry(key).or_insert_with(|| vec![None]);
+    // A deletion that finds no note also says that there is none.
+    if ran.status == 0 || is_deletion && ran.stderr.contains("there is no note") && possible.contains(&new) {
+        *possible = vec![new];
+        return true;
+    }
+    if !ran.stderr.contains("the store accepts no writes: ") && !possible.contains(&new) {
+        possible.push(new);
+    }
+    false
+}
+
+/// Random system calls of the daemon fail with random errors: writes to the files of the store, and syncs, renames,
+/// deletions and cuts of any file. Each daemon gets one kind of error, and the next one has another.
+#[test]
+#[ignore = "makes a thousand system calls fail, which takes long; `just reliability full R4` runs it"]
+fn random_errors_of_the_system_acknowledge_nothing_falsely() {
+    const CALLS: [&str; 6] = [
+        "write,pwrite64,writev",
+        "fdatasync",
+        "fsync",
+        "?rename,renameat,renameat2",
+        "?unlink,unlinkat",
+        "ftruncate",
+    ];
+    const ERRORS: [&str; 3] = ["EIO", "ENOSPC", "EDQUOT"];
+    let wanted: usize = number_in("POC_MEMORY_DISK_ERRORS", 20);
+    let rng = SeededRng::new(number_in("POC_MEMORY_SEED", 1));
+    let (mut injected, mut starts, mut refused) = (0, 0, 0);
+    while injected < wanted {
+        starts += 1;
+        assert!(starts <= 4 * wanted + 20, "{injected} errors in {starts} starts");
+        let mut world = World::new();
+        // Derived files are saved often.
+        world.write("config.toml", "[daemon]\ncheckpoint-quiet = \"20ms\"\n");
+        let mut known = KnownTexts::new();
+        known.insert("first".to_owned(), vec![Some("Ships in the harbour".to_owned())]);
+        world.json(&["insert", "--key", "first", "--title", "First", "--body", "Ships in the harbour"]);
+        world.start_daemon();
+        for number in 0..4 {
+            write_at_random(&world, &rng, number, &mut known);
+        }
+        let (calls, error) = (CALLS[rng.below(0, CALLS.len())], ERRORS[rng.below(0, ERRORS.len())]);
+        // Each thread counts its own calls.
+        let faults = format!("inject={calls}:error={error}:when={}+{}", rng.below(1, 8), rng.below(5, 12));
+        let trace = format!("trace={calls}");
+        let mut options = vec!["-o", "trace", "-e", trace.as_str(), "-e", faults.as_str()];
+        // Other writes are those to sockets and between threads, which are not part of a disk.
+        let store: Vec<String> =
+            files_below(&world.home().join("store")).iter().map(|file| file.display().to_string()).collect();
+        if calls.starts_with("write") {
+            options.extend(store.iter().flat_map(|file| ["-P", file.as_str()]));
+        }
+        let Some(strace) = world.attach_strace(&options) else { return };
+        for number in 4..20 {
+            if !write_at_random(&world, &rng, number, &mut known) {
+                refused += 1;
+                // The next write may be accepted again.
+                let resumes = Deadline::after(Duration::from_secs(2));
+                while is_read_only(&world.json(&["stats"])) && resumes.pause() {}
+            }
+            assert_eq!(world.json(&["get", "first"])["key"], "first", "{faults}");
+            let found = world.json(&["search", "harbour"]);
+            assert!(!found["results"].as_array().unwrap().is_empty(), "{faults}: {found}");
+        }
+        drop(strace);
+        let trace = std::fs::read_to_string(world.home().join("trace")).unwrap();
+        injected += trace.matches("(INJECTED)").count();
+        // Without errors, writing resumes in the same process.
+        let pid = world.daemon_pid();
+        world.until(WAIT_LIMIT, &["stats"], |stats| !is_read_only(stats));
+        check_texts(&world, &mut known, &faults);
+        world.json(&["insert", "--key", "after", "--title", "After", "--body", "Room again"]);
+        known.insert("after".to_owned(), vec![Some("Room again".to_owned())]);
+        assert_eq!(world.json(&["daemon", "status"])["pid"], pid, "{faults}");
+        world.stop_daemon();
+        check_texts(&world, &mut known, &faults);
+        assert!(!world.home().join("store/quarantine").exists(), "{faults}");
+    }
+    println!("{injected} errors in {starts} starts, {refused} writes refused");
 }
 
 /// The signal for files that are too long would end the process.

@@ -38,8 +38,8 @@ PROMISES = [
         "A disk that fails or is full stops writes and not reads, and acknowledges nothing falsely",
         ["tests::full_disk::", "full_disk::", "engine::sled::tests::a_failing_disk_is_not_damage"],
         {"PROPTEST_CASES": "96"},
-        {"PROPTEST_CASES": "1000"},
-        ["full_disk::however_a_disk_fills"],
+        {"PROPTEST_CASES": "1000", "POC_MEMORY_DISK_ERRORS": "1000"},
+        ["full_disk::however_a_disk_fills", "full_disk::random_errors_of_the_system"],
     ),
     Promise(
         "R5",

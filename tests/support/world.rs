@@ -68,6 +68,19 @@ impl Drop for SmallDisk {
     }
 }
 
+/// `strace`, attached to a daemon. Dropping it ends the trace, and the daemon runs on.
+pub(crate) struct Strace {
+    child: Child,
+}
+
+impl Drop for Strace {
+    fn drop(&mut self) {
+        // Unlike a kill, this lets it leave the daemon between two system calls.
+        Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().ok();
+        self.child.wait().ok();
+    }
+}
+
 /// The exit status and output of a command.
 #[derive(Debug)]
 pub(crate) struct CommandResult {
@@ -246,6 +259,36 @@ impl World {
             .current_dir(self.home());
         self.start(command);
         true
+    }
+
+    /// Attaches `strace` with options to the running daemon. `None`, with a message, where it is not installed or may not
+    /// attach.
+    #[expect(clippy::print_stderr, reason = "a test that is not run says so")]
+    pub(crate) fn attach_strace(&self, options: &[&str]) -> Option<Strace> {
+        let pid = self.daemon_pid().to_string();
+        let child = Command::new("strace")
+            .args(["-f", "-p", &pid])
+            .args(options)
+            .current_dir(self.home())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn();
+        let Ok(mut child) = child else {
+            eprintln!("not run: strace is not installed");
+            return None;
+        };
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let strace = Strace { child };
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        // It also reports every new thread, and would block or end if nobody read that.
+        std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(drop));
+        if !line.contains(" attached") {
+            eprintln!("not run: strace may not attach to the daemon: {line}");
+            return None;
+        }
+        Some(strace)
     }
 
     /// Stops the daemon, and returns what was traced when all of it is there.
