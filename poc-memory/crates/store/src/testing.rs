@@ -9,8 +9,10 @@
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
 
+mod file_contents;
 mod memory_log;
 
+pub use file_contents::any_content;
 pub use memory_log::{LogFault, MemoryLog, MemoryLogWriter};
 
 use super::Store;

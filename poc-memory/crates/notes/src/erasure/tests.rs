@@ -4,17 +4,17 @@ use super::*;
 use crate::delete;
 use crate::testing::TestMemory;
 use poc_config::Config;
-use poc_store::testing::{MemoryLog, segment_contains};
+use poc_store::testing::{MemoryLog, any_content};
 use std::sync::Arc;
 
 const SECRET: &str = "Zanzibarquetzal";
 
-/// The files that contain the text. In long transactions of the log, it is compressed.
+/// The files that contain the text. In long transactions of the log and in records, it is compressed.
 fn files_with_it(folder: &Path) -> Vec<PathBuf> {
     let mut found = backup::files_below(folder).unwrap();
     found.retain(|file| {
         let bytes = fs::read(file).unwrap();
-        String::from_utf8_lossy(&bytes).contains(SECRET) || segment_contains(&bytes, SECRET.as_bytes())
+        any_content(&bytes, |bytes| String::from_utf8_lossy(bytes).contains(SECRET))
     });
     found
 }
