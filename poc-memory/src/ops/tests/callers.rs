@@ -196,14 +196,9 @@ fn a_note_has_a_bounded_number_of_keywords() {
     asked(&memory, Principal::Person, "insert", json!({"title": "x", "keywords": many.get(..1000)})).unwrap();
 }
 
-#[test]
-fn an_interrupted_request_stops() {
-    use poc_graph::cancellation::{self, CancellationToken};
-    let memory = filled();
-    let token = CancellationToken::default();
-    token.cancel();
-    let seq = memory.store.view().seq;
-    for (op, request) in [
+/// Requests that a cancellation stops in a small memory.
+fn interruptible() -> Vec<(&'static str, Value)> {
+    vec![
         ("retrieve", json!({"text": "splits"})),
         ("search", json!({"text": "splits"})),
         ("search", json!({"pipeline": ["all | spread | diverse | limit:5"]})),
@@ -213,18 +208,90 @@ fn an_interrupted_request_stops() {
         ("duplicates", json!({})),
         ("insert", json!({"notes": [{"title": "a"}, {"title": "b"}]})),
         ("import", json!({"from": {"text": "# A file\n\nIts text.\n"}})),
+        ("export", json!({})),
+        ("verify", json!({})),
         ("list", json!({})),
         ("tags", json!({})),
+        ("stats", json!({})),
         ("stats", json!({"since": "1h"})),
         ("changes", json!({})),
+        // The history is searched for the note that had the key.
+        ("history", json!({"node": "gone"})),
         ("backlinks", json!({"node": "journal"})),
         ("classify", json!({"text": "splits"})),
+        ("view", json!({})),
+        ("pipeline explain", json!({"pipelines": ["all | spread | limit:5"], "run": true})),
+        ("eval-live", json!({})),
         ("consolidate", json!({})),
-    ] {
-        let error = cancellation::scope(&token, || asked(&memory, Principal::Person, op, request.clone()))
-            .unwrap_err();
+        ("forget", json!({"before": "0s", "recent": true})),
+    ]
+}
+
+/// Why a cancellation does not stop an op, or not in this memory. `None` for the ops of [`interruptible`].
+fn uninterruptible(op: &str) -> Option<&'static str> {
+    Some(match op {
+        "get"
+        | "delete"
+        | "write"
+        | "link"
+        | "weight"
+        | "reinforce"
+        | "demote"
+        | "rename"
+        | "supersede"
+        | "visit"
+        | "doctor quarantine restore" => "it reads or changes what it names, not the whole memory",
+        "mark" | "undo" => "it is one transaction, which is not left half done",
+        "calibrate" => "it checks for each note, but this memory has too few for it",
+        "night" | "agent undo" => "it checks for each run, but this memory has none",
+        "agent history" | "agent inspect" | "agent diff" | "agent review" | "agent apply"
+        | "agent reject" | "agent reopen" | "agent pause" | "agent resume" => {
+            "it reads the rows of runs, whose number is limited"
+        }
+        "agent list" | "agent show" | "agent explain" | "agent check" | "agent test" | "agent new"
+        | "agent save" | "agent reload" | "agent schema" => "it reads agents, of which this process has none",
+        "pipeline check" | "pipeline complete" | "pipeline list" => "it parses texts of limited length",
+        "hook" => "it always succeeds: an error is an empty answer",
+        "profile remote bind"
+        | "profile remote status"
+        | "profile remote detach"
+        | "vault add"
+        | "vault list"
+        | "vault status"
+        | "vault sync"
+        | "vault write-back"
+        | "vault remove" => "it needs a remote or a vault",
+        "page" | "daemon status" | "daemon check" | "daemon stop" => "it needs a daemon",
+        _ => return None,
+    })
+}
+
+/// Every op of the table is stopped, or there is a reason why it is not.
+#[test]
+fn an_interrupted_request_stops() {
+    use poc_graph::cancellation::{self, CancellationToken};
+    let memory = filled();
+    let person = |op: &str, request: Value| asked(&memory, Principal::Person, op, request);
+    person("insert", json!({"key": "gone", "title": "Gone", "body": "It was deleted."})).unwrap();
+    person("delete", json!({"node": "gone"})).unwrap();
+    person("write", json!({"text": "A message about anything."})).unwrap();
+    person("reinforce", json!({"node": "btree", "for": "what does a split write?"})).unwrap();
+    memory.clock.advance(Span::HOUR);
+    let token = CancellationToken::default();
+    token.cancel();
+    let seq = memory.store.view().seq;
+    let requests = interruptible();
+    for op in OPS {
+        let is_stopped = requests.iter().any(|(name, _)| *name == op.name);
+        // A stopping daemon lets these finish within its grace.
+        let has_reason = op.uses_shutdown_grace || uninterruptible(op.name).is_some();
+        assert!(is_stopped || has_reason, "`{}` needs a request or a reason", op.name);
+        assert!(!is_stopped || uninterruptible(op.name).is_none(), "`{}` is stopped", op.name);
+    }
+    for (op, request) in requests {
+        let error = cancellation::scope(&token, || person(op, request.clone())).unwrap_err();
         assert!(error.message.starts_with("the request was cancelled"), "{op}: {error}");
-        asked(&memory, Principal::Person, op, request).unwrap();
+        person(op, request).unwrap_or_else(|error| panic!("{op}: {error}"));
     }
     assert!(memory.store.view().seq > seq, "without cancellation, they write");
 }
