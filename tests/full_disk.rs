@@ -492,7 +492,7 @@ fn random_errors_of_the_system_acknowledge_nothing_falsely() {
         check_texts(&world, &mut known, &faults);
         assert!(!world.home().join("store/quarantine").exists(), "{faults}");
     }
-    println!("{injected} errors in {starts} starts, {refused} writes refused");
+    println!("figure: {injected} errors in {starts} starts, {refused} writes refused");
 }
 
 /// The signal for files that are too long would end the process.
