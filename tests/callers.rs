@@ -153,12 +153,12 @@ fn a_header_names_the_change_that_an_answer_must_include() {
 }
 
 /// Each of 256 clients reads a note, adds a line and writes it back, if nobody else has changed it since. At first, all of
-/// them have the same version and write at the same time. Those that are refused repeat it, eight of them at a time:
+/// them have the same version and write at the same time. Those that are refused repeat it, four of them at a time:
 /// otherwise the number of conflicts would grow with the square of the number of clients.
 #[test]
 fn none_of_256_simultaneous_changes_is_lost() {
     const WRITERS: usize = 256;
-    const AT_A_TIME: usize = 8;
+    const AT_A_TIME: usize = 4;
     let mut world = World::new();
     // No connection is closed to make room for that of a command.
     world.write("config.toml", "[daemon]\nmax-connections = 300\n");
