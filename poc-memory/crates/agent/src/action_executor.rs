@@ -8,7 +8,7 @@ use poc_graph::{EdgeKind, NodeId, State, Trust, Visit, VisitOutcome, plural, pro
 use poc_notes::insert::{self, PreparedNote};
 use poc_notes::link::{self, Link, LinkOutcome};
 use poc_notes::{Draft, Memory, derivation, rename, succession, supersede, weight};
-use poc_rank::lookalike::{WordProfile, restates};
+use poc_rank::lookalike::{WordProfile, have_same_words};
 use poc_rank::max_link_strength::max_link_strength;
 use poc_store::Transaction;
 use std::cell::RefCell;
@@ -62,8 +62,8 @@ pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<O
     Ok(Some(PreparedInsert { note, similar }))
 }
 
-/// The derived notes among the stored notes nearest to a new one. A note with nearly the same words is one of the
-/// nearest, so that a bounded number is enough.
+/// The derived notes among the stored notes nearest to a new one. A note with the same words is one of the nearest, so
+/// that a bounded number is enough.
 fn similar_derived_notes(memory: &Memory, note: &PreparedNote) -> Result<Vec<NodeId>> {
     let view = memory.store.view();
     let is_readable = |id| view.find(id).is_some_and(|ix| may_be_read(&view, ix));
@@ -222,7 +222,7 @@ impl ActionExecutor<'_> {
 
     /// Why a new note may not be derived from its sources: one of them has nearly the same text, already has
     /// the maximum number of derived notes, or has a derived note with nearly the same text; or one of the `similar`
-    /// notes, which were derived from any notes, or one that was just inserted says the same.
+    /// notes, which were derived from any notes, or one that was just inserted has the same words.
     fn refuse_derived(
         &self,
         tx: &Transaction<'_>,
@@ -262,8 +262,8 @@ impl ActionExecutor<'_> {
         for &id in similar.iter().chain(self.inserted.borrow().iter()) {
             // A stale note may no longer be true, so it does not keep out a new one.
             let Some(other) = tx.node(id)?.filter(|node| node.state == State::Active) else { continue };
-            if restates(&text, &other.text()) {
-                let why = format!("`{}`, derived from another note, has nearly the same text", other.key);
+            if have_same_words(&text, &other.text()) {
+                let why = format!("`{}`, derived from another note, has the same words", other.key);
                 return Ok(Some(present(&why)));
             }
         }

@@ -3,7 +3,7 @@
 use super::action::Action;
 use super::action_executor::{self, ActionExecutor, PreparedInsert};
 use super::action_group::{self, ActionEffect, ActionStep, position};
-use super::definition::{Definition, Mode};
+use super::definition::{ActionKind, Definition, Mode};
 use super::ledger::{self, ActionState, LinkEnds, NodeVersion, Run, Status};
 use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, RefusalReason};
 use super::preview;
@@ -196,7 +196,8 @@ impl RejectedProposals {
                 if action.state != ActionState::Rejected {
                     continue;
                 }
-                rejected.by_summary.entry(action.summary.clone()).or_insert(at);
+                let summary = without_amount(action.kind, &action.summary).to_owned();
+                rejected.by_summary.entry(summary).or_insert(at);
                 if let Some(ends) = run.link(index) {
                     rejected.by_link.entry(ends.undirected()).or_insert(at);
                 }
@@ -206,10 +207,21 @@ impl RejectedProposals {
     }
 
     /// The newest run that proposed the same action, and when it ended. Links are the same in either direction and
-    /// with any strength.
+    /// with any strength, and changes of a weight are if they raise or lower it by any amount.
     fn find(&self, summary: &str, action: &PermittedAction) -> Option<(RunId, Timestamp)> {
+        let kind = matches!(action, PermittedAction::Weigh { .. }).then_some(ActionKind::Weight);
+        let summary = without_amount(kind, summary);
         let of_link = action.link().and_then(|ends| self.by_link.get(&ends.undirected()));
         of_link.into_iter().chain(self.by_summary.get(summary)).max_by_key(|(_, ended)| *ended).copied()
+    }
+}
+
+/// The summary of an action; that of a change of a weight without the amount, which becomes smaller from day to day when
+/// the weight decays toward the lowest that agents set.
+fn without_amount(kind: Option<ActionKind>, summary: &str) -> &str {
+    match kind {
+        Some(ActionKind::Weight) => summary.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'),
+        _ => summary,
     }
 }
 

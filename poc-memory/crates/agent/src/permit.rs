@@ -211,11 +211,11 @@ impl<'a> Permit<'a> {
             return Err(RefusalReason::AlreadyPresent.because("the reply changes this weight twice"));
         }
         if -action.delta > max_decrease(node.weight, max) {
-            if node.weight > NEW_NOTE_WEIGHT {
-                let why = format!("use or a person has raised the weight of {}", node.name);
-                return Err(RefusalReason::OverLimit.because(why));
-            }
-            let why = format!("the weight of {} is as low as agents may make it", node.name);
+            // Not a mistake of the model: the prompt does not tell it this limit.
+            let (lowest, name, weight) = ((NEW_NOTE_WEIGHT - max).max(0.0), &node.name, node.weight);
+            let why = format!(
+                "agents lower no weight above {NEW_NOTE_WEIGHT} or to below {lowest:.2}; {name} has {weight:.2}"
+            );
             return Err(RefusalReason::AlreadyPresent.because(why));
         }
         Ok(PermittedAction::Weigh { node: node.node.id, delta: action.delta })
@@ -421,7 +421,7 @@ impl<'a> Permit<'a> {
 
 /// How far an agent may lower a weight, in steps of a thousandth, which texts show: to `max_delta` below the weight of
 /// a new note, however many runs lower it. `recall` would otherwise lose sight of notes that a model lowers every night.
-/// A weight above that of a new note was raised by use or by a person, and is not lowered.
+/// A weight above that of a new note is not lowered, because use or somebody has raised it.
 fn max_decrease(weight: f64, max_delta: f64) -> f64 {
     if weight > NEW_NOTE_WEIGHT {
         return 0.0;

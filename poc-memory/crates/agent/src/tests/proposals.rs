@@ -143,6 +143,25 @@ fn a_rejected_proposal_is_not_made_again_until_its_notes_change() {
 }
 
 #[test]
+fn a_rejected_decrease_of_a_weight_is_not_proposed_again_with_another_amount() {
+    let (world, definition) = proposer();
+    let propose = || {
+        let options = RunOptions { force: true, ..RunOptions::default() };
+        let lower = json!({"notes": "", "weight": [{"reason": "", "node": "N1", "delta": -0.2}]});
+        let model = ScriptedModel::replying(lower);
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap()
+    };
+    let run = propose();
+    assert_eq!(states(&run), [ActionState::Proposed]);
+    reject(&world.memory, run.id, &[], "no").unwrap();
+    // The weight decays, so that less of the decrease is permitted.
+    world.clock.advance(Span::DAY);
+    let again = propose();
+    assert_ne!(again.actions[0].summary, run.actions[0].summary);
+    assert_eq!(again.actions[0].refusal_code.as_deref(), Some("rejected-before"), "{again:#?}");
+}
+
+#[test]
 fn a_rejected_proposal_can_be_reopened_and_applied() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
