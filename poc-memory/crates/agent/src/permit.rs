@@ -214,7 +214,7 @@ impl<'a> Permit<'a> {
             // Not a mistake of the model: the prompt does not tell it this limit.
             let (lowest, name, weight) = ((NEW_NOTE_WEIGHT - max).max(0.0), &node.name, node.weight);
             let why = format!(
-                "agents lower no weight above {NEW_NOTE_WEIGHT} or to below {lowest:.2}; {name} has {weight:.2}"
+                "agents lower no weight above {NEW_NOTE_WEIGHT} or below {lowest:.2}; {name} has {weight:.2}"
             );
             return Err(RefusalReason::AlreadyPresent.because(why));
         }
