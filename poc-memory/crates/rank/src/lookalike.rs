@@ -137,8 +137,9 @@ pub fn are_lookalikes(a: &str, b: &str) -> bool {
     WordProfile::of(a).is_lookalike_of(&WordProfile::of(b))
 }
 
-/// Whether two texts have the same identifiers and words in the same order; case and punctuation are ignored. A single
-/// other word, such as "not", may reverse the meaning of a text, and so may another order of names.
+/// Whether two texts have the same identifiers and words in the same order; the case of words and the punctuation of
+/// sentences are ignored. A single other word, such as "not", may reverse the meaning of a text, and so may another order
+/// of names or the sign of a number.
 pub fn have_same_words(a: &str, b: &str) -> bool {
     words_in_order(a).eq(words_in_order(b))
 }
@@ -146,7 +147,12 @@ pub fn have_same_words(a: &str, b: &str) -> bool {
 /// The identifiers of a text, and its plain words in lower case.
 fn words_in_order(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let word = |token| if is_identifier(token) { Cow::Borrowed(token) } else { lower(token) };
-    tokens(text).filter(|token| !token.is_empty()).map(word)
+    let tokens = text.split_whitespace().map(|token| token.trim_matches(is_sentence_mark));
+    tokens.filter(|token| !token.is_empty()).map(word)
+}
+
+fn is_sentence_mark(c: char) -> bool {
+    ".,;:!?\"'`()[]*_“”‘’„…".contains(c)
 }
 
 fn lower(word: &str) -> Cow<'_, str> {
@@ -231,6 +237,7 @@ mod tests {
             assert_eq!(have_same_words(&text, fact), expected, "{text}");
         }
         assert!(!have_same_words("It is INC-90037", "It is INC-90041"));
+        assert!(!have_same_words("It has 5 degrees", "It has -5 degrees"));
     }
 
     poc_laws::laws! {
