@@ -10,7 +10,8 @@ export const MOST_CHANGES = 1000;
 
 /** How many notes were changed together with a note's change; null if that was too long ago to be listed. */
 export async function changedTogether({ seq, actor, op }) {
-  const { changes } = await read("/v1/changes", { limit: MOST_CHANGES });
+  // What `recall` learned is listed only on request.
+  const { changes } = await read("/v1/changes", { limit: MOST_CHANGES, all: op === "recall" || null });
   // A change that was made in parts has the number of its last part. The newest change comes first.
   const whole = changes.findLast((change) => change.seq >= seq);
   return whole?.actor === actor && whole.op === op ? whole.count ?? whole.nodes.length : null;

@@ -34,8 +34,8 @@ const OTHER_MODELS: [&str; 14] = [
     "image",
     "sora",
     "moderation",
-    "search",
-    "research",
+    "-search",
+    "-research",
     "codex",
 ];
 
