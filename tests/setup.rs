@@ -261,13 +261,16 @@ fn setup_finds_a_model_of_lm_studio() {
     let user = User::new();
     let model = MockModel::serve(|asked| match asked.line.as_str() {
         "GET /v1/models" => Answer::ok(
-            json!({"data": [{"id": "text-embedding-nomic"}, {"id": "qwen3-4b"}, {"id": "a-mini"}]}),
+            json!({"data": [{"id": "text-embedding-nomic"}, {"id": "nousresearch/hermes"}, {"id": "a-mini"}]}),
         ),
         _ => Answer::chat("{\"notes\": \"\"}"),
     });
     user.world.write("config.toml", &provider_settings("lm-studio", &format!("{}/v1", model.url())));
     let output = user.ok(&["setup", "model", "--yes"]);
-    assert!(output.contains("chosen     lm-studio/qwen3-4b") && output.contains("measured   "), "{output}");
+    assert!(
+        output.contains("chosen     lm-studio/nousresearch/hermes") && output.contains("measured   "),
+        "{output}"
+    );
     assert!(model.requests().iter().all(|asked| asked.header("authorization").is_none()));
 }
 
