@@ -218,8 +218,8 @@ impl SharedLog for PostgresLog {
         };
         listener.limit_calls(self.location.time_limit());
         let head = listener.wait(after, timeout, &self.writer, &self.name);
+        self.notifier.set_alone(&self.location, head.is_ok() && !listener.has_peers());
         let head = head.map_err(|error| failure(&self.location, &error))?;
-        self.notifier.set_alone(&self.location, !listener.has_peers());
         *kept = Some(listener);
         Ok(head)
     }
