@@ -108,6 +108,15 @@ fn measure(home: &Path, count: usize, report: &mut Report) {
         versions.push(seconds);
     }
     assistant.check_log();
+    for (name, prompts) in
+        [("known prompts without their note", missed), ("unknown prompts with notes", noise)]
+    {
+        let line = Measurement::amount(name, count, f64::from(prompts), "");
+        report.add(line.note(format!("of {}", PROMPTS / 2)));
+    }
+    // Otherwise the times would be those of other answers than the names of the rows say.
+    assert!(missed as usize <= PROMPTS / 20, "{missed} known prompts got no note about their subject");
+    assert!(noise as usize <= PROMPTS / 20, "{noise} prompts about nothing got notes");
     let all: Vec<f64> = with_notes.iter().chain(&without_notes).copied().collect();
     let mut add = |name: &str, times: &[f64], is_required: bool| {
         for (label, share, max) in [("p50", 0.5, MAX_P50), ("p99", 0.99, MAX_P99)] {
@@ -122,15 +131,6 @@ fn measure(home: &Path, count: usize, report: &mut Report) {
     add("prompt, notes added", &with_notes, false);
     add("prompt, nothing added", &without_notes, false);
     add("session-start", &starts, false);
-    for (name, prompts) in
-        [("known prompts without their note", missed), ("unknown prompts with notes", noise)]
-    {
-        let line = Measurement::amount(name, count, f64::from(prompts), "");
-        report.add(line.note(format!("of {}", PROMPTS / 2)));
-    }
-    // Otherwise the times would be those of other answers than the names of the rows say.
-    assert!(missed as usize <= PROMPTS / 20, "{missed} known prompts got no note about their subject");
-    assert!(noise as usize <= PROMPTS / 20, "{noise} prompts about nothing got notes");
 }
 
 /// The prompts: alternately about a turn and about nothing.
