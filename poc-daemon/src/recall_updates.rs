@@ -9,7 +9,7 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// At so many recalls, their updates are stored at the next interval. Alone, a recall takes three times the space that
-/// it takes together with nine others.
+/// it takes together with nine others about the same subjects.
 const MANY: usize = 10;
 
 /// After so many intervals, updates are stored however few they are. What is pending is lost if the daemon is killed.

@@ -37,6 +37,8 @@ pub(super) fn child(folder: &Path) {
     let view = memory.store.view();
     let ids: Vec<NodeId> = (0..view.slots()).filter_map(|ix| view.id(ix)).collect();
     let rng = SeededRng::new(u64::from(std::process::id()));
+    // A checkpoint does not save an index that is still reading what the last round has left in the log.
+    memory.store.settle();
     load(&memory, &ids, &rng, CHECKPOINT_MIN_CHANGES);
     memory.store.checkpoint().unwrap();
     load(&memory, &ids, &rng, CHECKPOINT_URGENT_CHANGES);
