@@ -1,4 +1,4 @@
-//! Frames: the words around a place in a sentence, as in `who operates … in the north yard?`.
+//! Frames: the words around a place in a sentence, as in `operates … in the north yard`.
 //!
 //! A note on the crane in the north yard contains every word of a question about the ferry in the north yard except one.
 //! A paraphrase often lacks a word, too, but it seldom repeats the words around it. If a sentence of the note has all
@@ -12,83 +12,34 @@ use poc_graph::time::calendar_names::is_day_or_month;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// The prepositions after which a noun follows. `to` is none of them, because a verb often follows it.
-const PREPOSITIONS: [&str; 17] = [
-    "about", "across", "around", "as", "at", "between", "by", "during", "for", "from", "in", "into", "near",
-    "of", "on", "under", "with",
-];
+/// The prepositions after which a noun without an article is compared. After others, nouns often say different things
+/// about the same subject (`for Bob` and `for dinner`).
+const PREPOSITIONS: [&str; 9] = ["about", "across", "at", "in", "into", "near", "of", "on", "under"];
 
-/// The auxiliaries of questions after which the subject follows. Forms of `be` are none of them, because an adjective
-/// or a noun often follows the subject.
-const AUXILIARIES: [&str; 13] =
-    ["do", "does", "did", "will", "would", "can", "could", "should", "has", "have", "had", "may", "might"];
+/// The auxiliaries of questions after which a name may follow. Forms of `be` are none of them, because an adjective or a
+/// noun often follows the name; `do` and `have` are none, because a plural follows them.
+const AUXILIARIES: [&str; 11] =
+    ["does", "did", "will", "would", "can", "could", "should", "has", "had", "may", "might"];
 
 /// The words after which the question names the kind of answer (`which port`). A note rarely contains it.
 const QUESTION_WORDS: [&str; 4] = ["what", "which", "how", "whose"];
 
-/// The number of other words that question and sentence must share. With one, `repair the roof` would differ from
-/// `repair the ceiling`.
-const MIN_SHARED: usize = 2;
+/// Nouns that may mean the same as another noun (`machine` and `crane`), and times, which stand in the same place as
+/// something else (`in winter` and `in Lisbon`). Singular.
+const VAGUE: &str = "\
+thing item app application service server system tool machine device vehicle program software project place area person \
+people man woman guy company team time day week month year weekend weekday workday holiday morning afternoon evening \
+night noon spring summer autumn fall winter";
+
+/// The number of other words that question and sentence must share. With fewer, many notes would differ only in a
+/// synonym, as `Ann bought the sofa` does from `did Ann buy the couch`.
+const MIN_SHARED: usize = 3;
 
 /// The maximum number of words in a place.
 const MAX_IN_PLACE: usize = 3;
 
-/// The maximum number of words on one side of a place that are compared.
-const MAX_CONTEXT: usize = 6;
-
 /// The maximum number of words of a question. Longer texts are prompts, which no sentence repeats.
 const MAX_WORDS: usize = 64;
-
-/// One side of a place: the words that adjoin it, nearest first, up to the first content word.
-#[derive(Default)]
-struct Context<'a> {
-    words: Vec<&'a Word>,
-    /// Whether the last word is a content word.
-    is_anchored: bool,
-}
-
-impl<'a> Context<'a> {
-    fn before(words: &'a [Word], place: &Range<usize>) -> Context<'a> {
-        let mut context = Context::default();
-        for at in (0..place.start).rev().take(MAX_CONTEXT) {
-            let adjoins = words.get(at + 1).is_some_and(|next| next.adjoins);
-            let Some(word) = words.get(at).filter(|_| adjoins && !context.is_anchored) else { break };
-            context.push(word);
-        }
-        context
-    }
-
-    fn after(words: &'a [Word], place: &Range<usize>) -> Context<'a> {
-        let mut context = Context::default();
-        for word in words.iter().skip(place.end).take(MAX_CONTEXT) {
-            if !word.adjoins || context.is_anchored {
-                break;
-            }
-            context.push(word);
-        }
-        context
-    }
-
-    fn push(&mut self, word: &'a Word) {
-        self.words.push(word);
-        self.is_anchored = word.is_part();
-    }
-
-    /// The number of nearest words that another context has, too.
-    fn shared(&self, other: &Context<'_>) -> usize {
-        let pairs = self.words.iter().zip(&other.words);
-        pairs.take_while(|(word, other)| !word.term.is_empty() && word.term == other.term).count()
-    }
-
-    /// Whether another context has all words of this one, including a content word.
-    fn is_in(&self, other: &Context<'_>) -> bool {
-        self.is_anchored && self.shared(other) == self.words.len()
-    }
-
-    fn nearest(&self) -> Option<&'a Word> {
-        self.words.first().copied()
-    }
-}
 
 /// The words of a question (`ferry`) that a text lacks if one of its sentences has all other words and something else in
 /// the same place (`crane`). The place is a noun phrase or its end, or the subject of the question. The words are folded
@@ -98,19 +49,18 @@ pub(super) fn differing(tokenizer: &Tokenizer, question: &str, text: &str) -> Op
         return None;
     }
     let question = words(tokenizer, question);
-    if question.len() > MAX_WORDS {
+    let parts = question.iter().filter(|word| word.is_part()).count();
+    if parts <= MIN_SHARED || question.len() > MAX_WORDS {
         return None;
     }
     let text = words(tokenizer, text);
     let (place, shared) = missing(&question, &text)?;
-    let wanted = question.get(place.clone())?;
-    let question_terms: FxHashSet<&str> = question.iter().map(|word| word.term.as_str()).collect();
-    let has_other = |sentence: &[Word]| {
+    let frame = Frame::around(&question, &place)?;
+    let differs = text.chunk_by(|_, next| !next.begins_sentence).any(|sentence| {
         let has = |term: &&str| sentence.iter().any(|word| word.term == **term);
-        shared.iter().all(has) && is_filled_otherwise(&question, &place, sentence, &question_terms)
-    };
-    let differs = text.chunk_by(|_, next| !next.begins_sentence).any(has_other);
-    differs.then(|| spelled(wanted))
+        shared.iter().all(has) && frame.has_other_words(sentence, &question)
+    });
+    differs.then(|| spelled(frame.wanted))
 }
 
 /// The place of the content words of a question that a text lacks, and the terms of the others. `None` if nothing is
@@ -144,61 +94,112 @@ fn missing<'a>(question: &'a [Word], text: &[Word]) -> Option<(Range<usize>, FxH
     (is_noun && words.iter().all(|word| !word.folded.contains('\''))).then_some((place, shared))
 }
 
+/// Also `what's`.
 fn is_question_word(word: &Word) -> bool {
-    QUESTION_WORDS.contains(&word.folded.as_str())
+    QUESTION_WORDS.iter().any(|asked| word.folded.split('\'').next() == Some(*asked))
 }
 
-/// Whether a sentence has words that the question lacks in the place of the question.
-fn is_filled_otherwise(
-    question: &[Word],
-    place: &Range<usize>,
-    sentence: &[Word],
-    question_terms: &FxHashSet<&str>,
-) -> bool {
-    let wanted = question.get(place.clone()).unwrap_or_default();
-    let (before, after) = (Context::before(question, place), Context::after(question, place));
-    let preposition_or_determiner =
-        |word: &Word| word.is_determiner || PREPOSITIONS.contains(&word.folded.as_str());
-    // `what is the price of the crane` asks for a property, which has many names.
-    let is_property = !before.is_anchored && after.nearest().is_some_and(|word| word.folded == "of");
-    let in_noun_phrase = before.nearest().is_some_and(preposition_or_determiner) && !is_property;
-    let is_subject = before.nearest().is_some_and(|word| AUXILIARIES.contains(&word.folded.as_str()))
-        && after.nearest().is_some_and(Word::is_part);
-    if !in_noun_phrase && !is_subject {
-        return false;
+/// A place in a question, with the words around it up to the nearest content word on each side.
+struct Frame<'a> {
+    before: &'a [Word],
+    wanted: &'a [Word],
+    after: &'a [Word],
+    /// Whether the place is the subject, before its verb. Otherwise it is a noun phrase or its end.
+    is_subject: bool,
+}
+
+impl<'a> Frame<'a> {
+    /// `None` if other words in the place would not show that something else is meant.
+    fn around(question: &'a [Word], place: &Range<usize>) -> Option<Frame<'a>> {
+        let wanted = question.get(place.clone()).filter(|wanted| !is_vague(wanted))?;
+        let begin = question.get(..=place.start)?.iter().rposition(|word| !word.adjoins)?;
+        let before = question.get(begin..place.start)?;
+        let nearest = before.last()?;
+        let tail = question.get(place.end..)?;
+        let adjoining = tail.get(..tail.iter().position(|word| !word.adjoins).unwrap_or(tail.len()))?;
+        let after = match adjoining.iter().position(Word::is_part) {
+            Some(at) => adjoining.get(..=at)?,
+            None if adjoining.is_empty() => adjoining,
+            None => return None,
+        };
+        if AUXILIARIES.contains(&nearest.folded.as_str()) && after.len() == 1 {
+            return Some(Frame { before: &[], wanted, after, is_subject: true });
+        }
+        let is_preposition = |word: &Word| PREPOSITIONS.contains(&word.folded.as_str());
+        if !nearest.is_determiner && !is_preposition(nearest) {
+            return None;
+        }
+        // `where … in the city` and `when … in the dark` may be answered by other words in the same place.
+        let asks_where_or_when =
+            question.iter().any(|word| word.folded.starts_with("where") || word.folded.starts_with("when"));
+        let after_determiner = before.iter().rev().find(|word| !word.is_determiner);
+        if asks_where_or_when && after_determiner.is_some_and(is_preposition) {
+            return None;
+        }
+        let before = match before.iter().rposition(Word::is_part) {
+            Some(at) => before.get(at..)?,
+            // `what is the price of the crane` asks for a property, which has many names.
+            None if before.iter().any(asks_for_kind) || after.first().is_none_or(begins_property) => {
+                return None;
+            }
+            None => std::slice::from_ref(nearest),
+        };
+        Some(Frame { before, wanted, after, is_subject: false })
     }
-    let is_other = |filler: &[Word]| {
-        filler.iter().all(|word| word.is_part() && !question_terms.contains(word.term.as_str()))
-            && filler.iter().skip(1).all(|word| word.adjoins)
+
+    /// Whether a sentence has words that the question lacks in the place.
+    fn has_other_words(&self, sentence: &[Word], question: &[Word]) -> bool {
+        (1..=MAX_IN_PLACE).any(|count| {
+            sentence.windows(self.before.len() + count + self.after.len()).any(|found| {
+                let (before, rest) = found.split_at(self.before.len());
+                let (filler, after) = rest.split_at(count);
+                are_equal(self.before, before)
+                    && are_equal(self.after, after)
+                    && found.iter().skip(1).all(|word| word.adjoins)
+                    && self.is_other(filler, question)
+            })
+        })
+    }
+
+    fn is_other(&self, filler: &[Word], question: &[Word]) -> bool {
+        let is_new = |word: &Word| word.is_part() && question.iter().all(|asked| asked.term != word.term);
+        // A plural before the verb is often another word for the same people.
+        let is_name = || matches!(filler, [word] if word.is_name && !word.folded.ends_with('s'));
+        filler.iter().all(is_new)
             && filler.last().is_some_and(|head| !head.is_after_noun())
-            && !is_same_name(wanted, filler)
-    };
-    (0..sentence.len()).flat_map(|start| (1..=MAX_IN_PLACE).map(move |count| start..start + count)).any(
-        |found| {
-            let Some(filler) = sentence.get(found.clone()) else { return false };
-            if !is_other(filler) {
-                return false;
-            }
-            let (left, right) = (Context::before(sentence, &found), Context::after(sentence, &found));
-            if in_noun_phrase {
-                let adjoins_same =
-                    before.shared(&left) > 0 && (after.words.is_empty() || after.shared(&right) > 0);
-                return adjoins_same && (before.is_in(&left) || after.is_in(&right));
-            }
-            // The subject stands before its verb. Two plurals are often two words for the same people.
-            filler.len() == 1 && after.shared(&right) > 0 && !(is_plural(wanted) && is_plural(filler))
-        },
-    )
+            && !is_vague(filler)
+            && !is_same_name(self.wanted, filler)
+            && (!self.is_subject || is_name())
+    }
 }
 
-/// Whether one is a misspelling of the other. Names and numbers must be exact.
+fn are_equal(words: &[Word], others: &[Word]) -> bool {
+    words.iter().zip(others).all(|(word, other)| !word.term.is_empty() && word.term == other.term)
+}
+
+/// Whether a word at the beginning of a question asks what the noun after it is (`who is the`).
+fn asks_for_kind(word: &Word) -> bool {
+    word.folded.starts_with("who") || is_question_word(word)
+}
+
+fn begins_property(word: &Word) -> bool {
+    matches!(word.folded.as_str(), "of" | "for")
+}
+
+/// Whether a noun phrase ends with a noun that may mean many things, a time or a number.
+fn is_vague(words: &[Word]) -> bool {
+    words.last().is_some_and(|head| {
+        let singular = head.folded.strip_suffix('s').unwrap_or(&head.folded);
+        VAGUE.split_ascii_whitespace().any(|noun| noun == singular)
+            || is_day_or_month(&head.folded)
+            || head.folded.starts_with(|first: char| first.is_ascii_digit())
+    })
+}
+
+/// Whether one is a misspelling of the other. Names must be exact.
 fn is_same_name(wanted: &[Word], filler: &[Word]) -> bool {
     let is_plain = wanted.iter().all(|word| !word.is_name);
     is_plain && similar::closest(&spelled(wanted), filler.iter().map(|word| word.folded.as_str())).is_some()
-}
-
-fn is_plural(words: &[Word]) -> bool {
-    words.last().is_some_and(|head| head.folded.ends_with('s'))
 }
 
 fn spelled(words: &[Word]) -> String {
@@ -223,11 +224,11 @@ mod tests {
         check("who operates the ferry in the north yard?", CRANE, Some("ferry"));
         check("who operates the lathe in the north yard?", CRANE, Some("lathe"));
         check("who operates the cargo ferry in the north yard?", CRANE, Some("cargo ferry"));
-        check("the ferry in the north yard", CRANE, Some("ferry"));
+        check("is the ferry in the north yard operational?", CRANE, Some("ferry"));
         check("who in the north yard operates the ferry?", CRANE, Some("ferry"));
         check(
-            "who operates the crane in lisbon?",
-            "Marta operates the crane in Porto on workdays.",
+            "who operates the north crane in lisbon?",
+            "Marta operates the north crane in Porto on workdays.",
             Some("lisbon"),
         );
         check("does Ann park in Lisbon on workdays?", "Ann parks in Porto on workdays.", Some("lisbon"));
@@ -239,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn another_subject_of_the_same_verb_is_another_subject() {
+    fn another_name_before_the_same_verb_is_another_subject() {
         check("when did jonas operate the crane in the north yard?", CRANE, Some("jonas"));
-        check("does jonas operate the crane?", CRANE, Some("jonas"));
-        check("does uncle jonas operate the crane?", CRANE, Some("uncle jonas"));
+        check("does uncle jonas operate the crane in the yard?", CRANE, Some("uncle jonas"));
         // A pronoun may mean the asked-for person, and an article belongs to a description of the person.
-        check("does jonas operate the crane?", "She operates the crane.", None);
-        check("does the welder operate the crane?", CRANE, None);
-        check("do visitors operate the crane?", "Guests operate the crane.", None);
+        check("does jonas operate the crane in the yard?", "She operates the crane in the yard.", None);
+        check("does the welder operate the crane in the yard?", CRANE, None);
+        check("can visitors operate the crane in the yard?", "Guests operate the crane in the yard.", None);
+        check("why do builds fail on the main branch?", "CI fails on the main branch.", None);
     }
 
     #[test]
@@ -256,8 +257,12 @@ mod tests {
             ("who runs the crane in the north yard?", CRANE),
             ("where is Marta employed?", "Marta works at the harbour in Lisbon."),
             ("where did Ann buy the lamp for the hall?", "Ann purchased the lamp for the hall in Porto."),
+            ("where did Ann buy the couch?", "Ann bought the sofa in Porto."),
             ("which machine does Marta operate in the north yard?", CRANE),
             ("who is in charge of the machine that lifts containers?", CRANE),
+            ("who operates the machine in the north yard?", CRANE),
+            ("what's the code for the gate in the yard?", "The PIN for the gate in the yard is on paper."),
+            ("who is the boss at the harbour in Lisbon?", "The manager at the harbour in Lisbon is Bob."),
             (
                 "what is the price of the crane in the north yard?",
                 "The cost of the crane in the north yard is 5.",
@@ -266,8 +271,13 @@ mod tests {
             ("what did Ann cook for the guests?", "For the guests, Ann made dumplings."),
             ("who looks after the crane in the yard to the north?", CRANE),
             ("who takes care of the children on workdays?", "On workdays, Bob looks after the children."),
-            ("when did Ann bake a desert with lemon?", "Ann: I baked a dessert with lemon."),
-            ("is the crane in the north yard operational?", CRANE),
+            ("when did Ann bake the desert with lemon for Bob?", "Ann baked the dessert with lemon for Bob."),
+            ("how much did Ann pay for the trip to Porto?", "Ann paid 400 for the journey to Porto."),
+            // Other words in the place answer the question, or are about something else.
+            ("where did Ann leave the red car in the city?", "Ann left the red car in the garage."),
+            ("who operates the north crane in winter?", "Marta operates the north crane in Porto."),
+            ("who operates the north crane in lisbon?", "Marta operates the north crane in March."),
+            ("who bakes the lemon cake for bob?", "Ann bakes the lemon cake for breakfast."),
         ] {
             check(question, text, None);
         }
@@ -283,7 +293,7 @@ mod tests {
         );
         // The note has the word elsewhere, or a form of it.
         check("who operates the ferry in the north yard?", &format!("{CRANE} Bob runs the ferries."), None);
-        check("who operates the ferry?", CRANE, None);
+        check("who operates the ferry in the yard?", CRANE, None);
         check("", CRANE, None);
         check("who operates the ferry in the north yard?", "", None);
         let long = format!("who operates the ferry in the north yard? {}", "north ".repeat(MAX_WORDS));
