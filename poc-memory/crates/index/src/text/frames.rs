@@ -261,8 +261,8 @@ mod tests {
             ("which machine does Marta operate in the north yard?", CRANE),
             ("who is in charge of the machine that lifts containers?", CRANE),
             ("who operates the machine in the north yard?", CRANE),
-            ("what's the code for the gate in the yard?", "The PIN for the gate in the yard is on paper."),
-            ("who is the boss at the harbour in Lisbon?", "The manager at the harbour in Lisbon is Bob."),
+            ("what's the code for the gate in the north yard?", "The PIN for the gate in the north yard is 4."),
+            ("who is the boss at the stone pier in Lisbon?", "The manager at the stone pier in Lisbon is Bob."),
             (
                 "what is the price of the crane in the north yard?",
                 "The cost of the crane in the north yard is 5.",
@@ -272,9 +272,9 @@ mod tests {
             ("who looks after the crane in the yard to the north?", CRANE),
             ("who takes care of the children on workdays?", "On workdays, Bob looks after the children."),
             ("when did Ann bake the desert with lemon for Bob?", "Ann baked the dessert with lemon for Bob."),
-            ("how much did Ann pay for the trip to Porto?", "Ann paid 400 for the journey to Porto."),
+            ("how much did Ann pay for the trip to Porto?", "Ann had to pay 400 for the journey to Porto."),
             // Other words in the place answer the question, or are about something else.
-            ("where did Ann leave the red car in the city?", "Ann left the red car in the garage."),
+            ("where did Ann put the red car in the city?", "Ann put the red car in the garage."),
             ("who operates the north crane in winter?", "Marta operates the north crane in Porto."),
             ("who operates the north crane in lisbon?", "Marta operates the north crane in March."),
             ("who bakes the lemon cake for bob?", "Ann bakes the lemon cake for breakfast."),

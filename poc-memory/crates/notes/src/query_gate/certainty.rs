@@ -158,13 +158,12 @@ fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<Stri
     }
     let mut others = words.differing_compounds(text, &known);
     others.extend(words.differing_dates(text, known.get(..written).unwrap_or_default(), &changed));
-    let place = words.differing_place(text, &known);
-    let known = MentionIndex::folded_words(&known);
+    let known_words = MentionIndex::folded_words(&known);
     let has_digit = |word: &String| word.chars().any(|c| c.is_ascii_digit());
     let (mut numbers, mut names): (Vec<String>, Vec<String>) =
         MentionIndex::names_and_numbers(text).into_iter().partition(has_digit);
     for wanted in [&mut names, &mut numbers] {
-        if wanted.iter().any(|word| known.contains(word)) {
+        if wanted.iter().any(|word| known_words.contains(word)) {
             wanted.clear();
         }
     }
@@ -172,7 +171,7 @@ fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<Stri
     names.append(&mut others);
     // The words in a place are often a part of what was found before, such as `mail` of `mail worker`.
     if names.is_empty() {
-        names.extend(place);
+        names.extend(words.differing_place(text, &known));
     }
     names
 }
