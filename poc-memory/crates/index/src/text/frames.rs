@@ -22,10 +22,10 @@ const AUXILIARIES: [&str; 11] =
     ["does", "did", "will", "would", "can", "could", "should", "has", "had", "may", "might"];
 
 /// The words after which the question names the kind of answer (`which port`). A note rarely contains it.
-const QUESTION_WORDS: [&str; 4] = ["what", "which", "how", "whose"];
+const QUESTION_WORDS: [&str; 3] = ["what", "which", "whose"];
 
-/// Nouns that may mean the same as another noun (`machine` and `crane`), and times, which stand in the same place as
-/// something else (`in winter` and `in Lisbon`). Singular.
+/// Nouns that may mean the same as another noun (`machine` and `crane`), and times, which occur in the same place
+/// as other nouns (`in winter` and `in Lisbon`). Singular.
 const VAGUE: &str = "\
 thing item app application service server system tool machine device vehicle program software project place area person \
 people man woman guy company team time day week month year weekend weekday workday holiday morning afternoon evening \
@@ -50,7 +50,8 @@ pub(super) fn differing(tokenizer: &Tokenizer, question: &str, text: &str) -> Op
     }
     let question = words(tokenizer, question);
     let parts = question.iter().filter(|word| word.is_part()).count();
-    if parts <= MIN_SHARED || question.len() > MAX_WORDS {
+    // Notes that explain something often have synonyms of the words in a question `how` or `why`.
+    if parts <= MIN_SHARED || question.len() > MAX_WORDS || asks(&question, &["how", "why"]) {
         return None;
     }
     let text = words(tokenizer, text);
@@ -94,9 +95,18 @@ fn missing<'a>(question: &'a [Word], text: &[Word]) -> Option<(Range<usize>, FxH
     (is_noun && words.iter().all(|word| !word.folded.contains('\''))).then_some((place, shared))
 }
 
-/// Also `what's`.
 fn is_question_word(word: &Word) -> bool {
-    QUESTION_WORDS.iter().any(|asked| word.folded.split('\'').next() == Some(*asked))
+    is_one_of(word, &QUESTION_WORDS)
+}
+
+/// Whether words ask with one of the given words.
+fn asks(words: &[Word], with: &[&str]) -> bool {
+    words.iter().any(|word| is_one_of(word, with))
+}
+
+/// Also if it is contracted (`what's`).
+fn is_one_of(word: &Word, words: &[&str]) -> bool {
+    words.iter().any(|other| word.folded.split('\'').next() == Some(*other))
 }
 
 /// A place in a question, with the words around it up to the nearest content word on each side.
@@ -130,16 +140,15 @@ impl<'a> Frame<'a> {
             return None;
         }
         // `where … in the city` and `when … in the dark` may be answered by other words in the same place.
-        let asks_where_or_when =
-            question.iter().any(|word| word.folded.starts_with("where") || word.folded.starts_with("when"));
-        let after_determiner = before.iter().rev().find(|word| !word.is_determiner);
-        if asks_where_or_when && after_determiner.is_some_and(is_preposition) {
+        let before_phrase = before.iter().rev().find(|word| !word.is_determiner);
+        if before_phrase.is_some_and(is_preposition) && asks(question, &["where", "when"]) {
             return None;
         }
         let before = match before.iter().rposition(Word::is_part) {
             Some(at) => before.get(at..)?,
-            // `what is the price of the crane` asks for a property, which has many names.
-            None if before.iter().any(asks_for_kind) || after.first().is_none_or(begins_property) => {
+            // `who is the boss at the pier` and `is the price of the crane` name a kind or a property, which have many
+            // names.
+            None if asks(before, &["what", "which", "who"]) || after.first().is_none_or(begins_property) => {
                 return None;
             }
             None => std::slice::from_ref(nearest),
@@ -175,11 +184,6 @@ impl<'a> Frame<'a> {
 
 fn are_equal(words: &[Word], others: &[Word]) -> bool {
     words.iter().zip(others).all(|(word, other)| !word.term.is_empty() && word.term == other.term)
-}
-
-/// Whether a word at the beginning of a question asks what the noun after it is (`who is the`).
-fn asks_for_kind(word: &Word) -> bool {
-    word.folded.starts_with("who") || is_question_word(word)
 }
 
 fn begins_property(word: &Word) -> bool {
@@ -247,7 +251,6 @@ mod tests {
         check("does jonas operate the crane in the yard?", "She operates the crane in the yard.", None);
         check("does the welder operate the crane in the yard?", CRANE, None);
         check("can visitors operate the crane in the yard?", "Guests operate the crane in the yard.", None);
-        check("why do builds fail on the main branch?", "CI fails on the main branch.", None);
     }
 
     #[test]
@@ -271,6 +274,8 @@ mod tests {
             ("what did Ann cook for the guests?", "For the guests, Ann made dumplings."),
             ("who looks after the crane in the yard to the north?", CRANE),
             ("who takes care of the children on workdays?", "On workdays, Bob looks after the children."),
+            ("why does login fail on the main branch?", "Authentication fails on the main branch."),
+            ("how does the crane get the order from the yard?", "The crane gets the task from the yard."),
             ("when did Ann bake the desert with lemon for Bob?", "Ann baked the dessert with lemon for Bob."),
             ("how much did Ann pay for the trip to Porto?", "Ann had to pay 400 for the journey to Porto."),
             // Other words in the place answer the question, or are about something else.
