@@ -75,9 +75,9 @@ pub(crate) struct QueryOutput {
     unheld: Vec<String>,
     /// The names in the question if the matching note contains none of them, the numbers if it contains none of
     /// those, pairs of words (`mail worker`) of which the note joins one with another word (`invoice worker`), weekdays
-    /// and months if the note only has others, and words in whose place a sentence of the note has others (`the ferry`
-    /// and `the crane` in the same sentence), case-folded. They prevent the verdict STRONG, because the note may be about
-    /// another person, place, number, time or thing.
+    /// and months if the note only has others, and words in whose place a sentence of the note has others (`ferry`
+    /// where it has `crane`), case-folded. They prevent the verdict STRONG, because the note may be about another person,
+    /// place, number, time or thing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
     /// For a miss: the nearest notes, unverified.

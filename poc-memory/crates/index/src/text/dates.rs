@@ -3,6 +3,7 @@
 //! Words and vectors hardly tell one weekday from another. English only, like the names that are compared.
 
 use super::compounds::{Word, words};
+use super::frames::MAX_WORDS;
 use super::tokens::{Tokenizer, without_possessive};
 use poc_graph::time::calendar_names::{MONTHS, WEEKDAYS, is_day_or_month, position};
 
@@ -61,7 +62,8 @@ pub(super) fn differing(tokenizer: &Tokenizer, question: &str, text: &str, chang
         return Vec::new();
     }
     let question = words(tokenizer, question);
-    if question.iter().any(|word| EXCLUSIONS.contains(&word.folded.as_str())) {
+    let excludes = |word: &Word| EXCLUSIONS.contains(&word.folded.as_str());
+    if question.len() > MAX_WORDS || question.iter().any(excludes) {
         return Vec::new();
     }
     let asked = |calendar: &Calendar| -> Vec<(usize, String)> {
@@ -284,6 +286,13 @@ mod tests {
         check_changed("what did Ann fix on Friday?", text, " Sunday May Sunday May", &["friday"]);
         check_changed("what does Ann fix on Fridays?", text, " Friday May Friday May", &["fridays"]);
         check_changed("what did Ann fix in May?", "Ann has a fix due in June.", " Friday May Friday May", &[]);
+    }
+
+    #[test]
+    fn long_prompts_are_not_compared() {
+        let prompt = |count| format!("{} where do the visitors park on Fridays?", "please ".repeat(count));
+        check(&prompt(1), PARKING, &["fridays"]);
+        check(&prompt(MAX_WORDS), PARKING, &[]);
     }
 
     #[test]

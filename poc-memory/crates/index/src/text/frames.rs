@@ -39,7 +39,7 @@ const MIN_SHARED: usize = 3;
 const MAX_IN_PLACE: usize = 3;
 
 /// The maximum number of words of a question. Longer texts are prompts, which no sentence repeats.
-const MAX_WORDS: usize = 64;
+pub(super) const MAX_WORDS: usize = 64;
 
 /// The words of a question (`ferry`) that a text lacks if one of its sentences has all other words and something else in
 /// the same place (`crane`). The place is a noun phrase or its end, or the subject of the question. The words are folded
