@@ -17,8 +17,20 @@ const EXCLUSIONS: [&str; 5] = ["except", "besides", "unless", "instead", "rather
 
 /// Words of a note that may mean any weekday.
 const ANY_WEEKDAY: [&str; 14] = [
-    "day", "days", "daily", "everyday", "week", "weekly", "weekday", "weekdays", "weekend", "weekends", "today",
-    "tomorrow", "tonight", "yesterday",
+    "day",
+    "days",
+    "daily",
+    "everyday",
+    "week",
+    "weekly",
+    "weekday",
+    "weekdays",
+    "weekend",
+    "weekends",
+    "today",
+    "tomorrow",
+    "tonight",
+    "yesterday",
 ];
 
 /// Words of a note that may mean any month.
@@ -193,12 +205,17 @@ fn has_date(text: &[Word]) -> bool {
         }
         _ => false,
     });
-    has_month_and_day || text.windows(3).any(|date| match date {
-        [year, month, day] => {
-            has_digits(year, 4) && has_digits(month, 2) && has_digits(day, 2) && month.adjoins && day.adjoins
-        }
-        _ => false,
-    })
+    has_month_and_day
+        || text.windows(3).any(|date| match date {
+            [year, month, day] => {
+                has_digits(year, 4)
+                    && has_digits(month, 2)
+                    && has_digits(day, 2)
+                    && month.adjoins
+                    && day.adjoins
+            }
+            _ => false,
+        })
 }
 
 /// The word before a place.
@@ -285,7 +302,12 @@ mod tests {
         check_changed("what did Ann fix on Friday?", text, " Friday May Friday May", &[]);
         check_changed("what did Ann fix on Friday?", text, " Sunday May Sunday May", &["friday"]);
         check_changed("what does Ann fix on Fridays?", text, " Friday May Friday May", &["fridays"]);
-        check_changed("what did Ann fix in May?", "Ann has a fix due in June.", " Friday May Friday May", &[]);
+        check_changed(
+            "what did Ann fix in May?",
+            "Ann has a fix due in June.",
+            " Friday May Friday May",
+            &[],
+        );
     }
 
     #[test]

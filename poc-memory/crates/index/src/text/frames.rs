@@ -264,8 +264,14 @@ mod tests {
             ("which machine does Marta operate in the north yard?", CRANE),
             ("who is in charge of the machine that lifts containers?", CRANE),
             ("who operates the machine in the north yard?", CRANE),
-            ("what's the code for the gate in the north yard?", "The PIN for the gate in the north yard is 4."),
-            ("who is the boss at the stone pier in Lisbon?", "The manager at the stone pier in Lisbon is Bob."),
+            (
+                "what's the code for the gate in the north yard?",
+                "The PIN for the gate in the north yard is 4.",
+            ),
+            (
+                "who is the boss at the stone pier in Lisbon?",
+                "The manager at the stone pier in Lisbon is Bob.",
+            ),
             (
                 "what is the price of the crane in the north yard?",
                 "The cost of the crane in the north yard is 5.",
