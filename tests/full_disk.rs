@@ -281,7 +281,8 @@ fn however_a_disk_fills_every_read_is_answered_and_writing_goes_on() {
             assert!(reads.load(Ordering::SeqCst) > 0, "{way}: nothing was read while it filled");
             // Records that are merged later would leave space for a write.
             world.shell("head -c 80000000 /dev/zero > rest");
-            let deadline = Deadline::after(WAIT_LIMIT);
+            // Each round exports what is on the disk, which takes seconds where other tests run.
+            let deadline = Deadline::after(4 * WAIT_LIMIT);
             while reads_of_a_full_disk.load(Ordering::SeqCst) < 3 {
                 deadline.wait(|| format!("{way}: the full disk is not read"));
             }

@@ -280,14 +280,16 @@ impl World {
         };
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let strace = Strace { child };
-        let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
+        let mut messages = String::new();
+        // Other messages may come first, such as those about links in paths.
+        while !messages.contains(" attached") {
+            if stderr.read_line(&mut messages).unwrap() == 0 {
+                eprintln!("not run: strace may not attach to the daemon: {messages}");
+                return None;
+            }
+        }
         // It also reports every new thread, and would block or end if nobody read that.
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(drop));
-        if !line.contains(" attached") {
-            eprintln!("not run: strace may not attach to the daemon: {line}");
-            return None;
-        }
         Some(strace)
     }
 

@@ -10,15 +10,30 @@ const MAX_BYTES: usize = 65 << 20;
 /// The shortest LZ4 block that is searched, in bytes uncompressed.
 const MIN_BYTES: usize = 16;
 
+/// Zeros are skipped in parts of this length: the reserve of a store has 4 MiB of them.
+const ZEROS: [u8; 4096] = [0; 4096];
+
 /// Whether the bytes of a file satisfy a condition, as they are or as the contents of a Zstandard frame or an LZ4 block
 /// that begins anywhere in them: a transaction of the log, or a block of records in a table or in sled.
 pub fn any_content(file: &[u8], satisfies: impl Fn(&[u8]) -> bool) -> bool {
-    satisfies(file)
-        || (0..file.len()).any(|at| {
-            let rest = &file[at..];
-            let content = if rest.starts_with(&ZSTD_MAGIC) { zstd_frame(rest) } else { lz4_block(rest) };
-            content.is_some_and(|content| satisfies(&content))
-        })
+    if satisfies(file) {
+        return true;
+    }
+    let mut at = 0;
+    while at < file.len() {
+        let rest = &file[at..];
+        if at.is_multiple_of(ZEROS.len()) && rest.starts_with(&ZEROS) {
+            // The length of a block may begin with up to three zeros.
+            at += ZEROS.len() - 3;
+            continue;
+        }
+        let content = if rest.starts_with(&ZSTD_MAGIC) { zstd_frame(rest) } else { lz4_block(rest) };
+        if content.is_some_and(|content| satisfies(&content)) {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }
 
 fn zstd_frame(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -88,7 +103,14 @@ mod tests {
             let file = [b"header".as_slice(), &compressed, b"The guard of the gate"].concat();
             assert!(any_content(&file, is_text));
             assert!(!any_content(&file[..6 + compressed.len() / 2], is_text));
+            let behind_zeros = [vec![0_u8; 3 * ZEROS.len()], compressed].concat();
+            assert!(any_content(&behind_zeros, is_text));
         }
+        // The length of this block begins with zeros, which end a part that is skipped.
+        let zeros = vec![0_u8; 1 << 16];
+        let block = lz4_flex::block::compress_prepend_size(&zeros);
+        let file = [vec![0_u8; ZEROS.len() - 2], block].concat();
+        assert!(any_content(&file, |bytes| bytes == zeros));
         assert!(any_content(text.as_bytes(), is_text) && !any_content(b"The guard", is_text));
     }
 }
