@@ -186,11 +186,11 @@ fn none_of_256_simultaneous_changes_is_lost() {
         clients.push((client, note));
     }
     let all_ready = Barrier::new(WRITERS);
-    let lanes: Vec<Mutex<()>> = (0..AT_A_TIME).map(|_| Mutex::new(())).collect();
+    let groups: Vec<Mutex<()>> = (0..AT_A_TIME).map(|_| Mutex::new(())).collect();
     let first = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for (number, (mut client, note)) in clients.into_iter().enumerate() {
-            let (all_ready, lanes, first) = (&all_ready, &lanes, &first);
+            let (all_ready, groups, first) = (&all_ready, &groups, &first);
             let (read, write) = (&read, &write);
             scope.spawn(move || {
                 all_ready.wait();
@@ -198,7 +198,7 @@ fn none_of_256_simultaneous_changes_is_lost() {
                     first.fetch_add(1, Ordering::SeqCst);
                     return;
                 }
-                let _lane = lanes[number % AT_A_TIME].lock().unwrap();
+                let _turn = groups[number % AT_A_TIME].lock().unwrap();
                 loop {
                     let note = read(&mut client);
                     if write(&mut client, &note, number) {

@@ -383,8 +383,8 @@ fn an_error_of_the_system_refuses_one_write_and_no_read() {
 /// What is known of the notes: the texts that each may have, where `None` is no note.
 type KnownTexts = BTreeMap<String, Vec<Option<String>>>;
 
-/// Checks that an export has each note with a text that it may have, and no other notes. Ends the doubt about writes whose
-/// outcome was not known.
+/// Checks that an export has each note with a text that it may have, and no other notes. The texts that it has are then
+/// the only possible ones.
 fn check_texts(world: &World, known: &mut KnownTexts, faults: &str) {
     let exported = world.run(&["export"]);
     assert_eq!(exported.status, 0, "{faults}: {}", exported.stderr);
