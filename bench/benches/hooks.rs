@@ -154,10 +154,10 @@ impl Prompts<'_> {
     }
 }
 
-/// Prompts of words that notes contain, but no note contains all of them.
+/// Prompts of words that no note contains.
 fn unknown_prompts() -> Vec<String> {
     let writer = Writer::new(SEED + 1);
-    let word = || writer.note().title.split(' ').nth(1).unwrap().to_owned();
+    let word = || format!("{}xq", writer.note().title.split(' ').nth(1).unwrap());
     let prompt = |_| format!("how do the {}, the {} and the {} fit together?", word(), word(), word());
     (0..PROMPTS.div_ceil(2)).map(prompt).collect()
 }
