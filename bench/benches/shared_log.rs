@@ -2,9 +2,9 @@
 //! same server.
 //!
 //! Stores over one log insert small records with 1, 8 and 32 clients in all. The peer commits the same bytes with an
-//! `INSERT` of as many rows as the store's groups have on average, on one connection. A second peer has the same number
-//! of clients and no store: each client hands its bytes to a thread that inserts all waiting ones together, and waits
-//! for its answer. The bench then measures the time from a commit of one store until another store shows it, compared
+//! `INSERT` of as many rows as the store's groups have on average, on one connection. A second peer has no
+//! store: as many clients as write to one store hand their bytes to a thread, which inserts all waiting ones together,
+//! and wait for its answer. The bench then measures the time from a commit of one store until another store shows it, compared
 //! with `NOTIFY` and the receipt of the notification, and how fast a new store follows. Finally, it measures how long a
 //! new memory takes to begin with a snapshot until it is complete, compared with copying the bytes of the snapshot,
 //! including its derived files, into a file.

@@ -189,9 +189,11 @@ fn is_about(sentence: &[Word], question: &[Word]) -> bool {
     shared.count() >= MIN_SHARED.min(wanted.count())
 }
 
-/// Whether a text contains a date (`2026-05-01`, `May 1`), which may be any weekday.
+/// Whether a text contains a date (`2026-05-01`, `May 1`, `3 Sept`), which may be any weekday.
 fn has_date(text: &[Word]) -> bool {
-    let is_month = |word: &Word| position(&MONTHS, &word.folded).is_some();
+    let is_month = |word: &Word| {
+        word.folded.len() >= MIN_ABBREVIATION && MONTHS.iter().any(|name| name.starts_with(&word.folded))
+    };
     let is_day = |word: &Word| {
         let number = word.folded.trim_end_matches(char::is_alphabetic);
         (1..=2).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -277,6 +279,7 @@ mod tests {
             ("is the office open on Friday?", "Open Tue and Fri. On Monday, the office is open late."),
             ("what broke on Friday?", "2026-05-01: the crane broke. The pump broke on Tuesday."),
             ("what broke on Friday?", "On May 1, the crane broke, and on Tuesday the pump."),
+            ("what broke on Friday?", "On 3 Sept the crane broke. The pump broke on Tuesday."),
             ("what broke in May?", "2026-05-01: the crane broke. The pump broke in June."),
             ("what broke in September?", "On 3 Sept. the crane broke. The pump broke in October."),
             // A schedule, and a sentence about something else.

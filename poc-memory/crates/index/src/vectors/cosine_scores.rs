@@ -59,7 +59,7 @@ impl AllCosines {
         AllCosines { cosines, sums }
     }
 
-    /// The cosines of the notes of a set. The cost is proportional to its size.
+    /// The cosines of the notes of a set. Only their vectors are compared.
     fn of_notes(rows: &Rows, query: &QuantizedVector, notes: &FxHashSet<NodeId>) -> AllCosines {
         let mut cosines = vec![f64::NEG_INFINITY; rows.slots().len()];
         let mut sums = Moments::default();
