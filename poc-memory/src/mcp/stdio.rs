@@ -121,7 +121,10 @@ fn refusal(line: &[u8]) -> Option<JsonRpcError> {
     }
     let error = serde_json::from_slice::<UniqueFields>(line).err()?;
     let not_json = || {
-        let error = ErrorData::parse_error(format!("the line is not JSON: {error}; each line must be one message"), None);
+        let error = ErrorData::parse_error(
+            format!("the line is not JSON: {error}; each line must be one message"),
+            None,
+        );
         JsonRpcError::new(None, error)
     };
     Some(repeated_field::refusal(line).unwrap_or_else(not_json))
