@@ -162,7 +162,7 @@ impl Calendar {
         (1..=MAX_NAMED).contains(&count)
             && !text.iter().any(is_any)
             && !found.windows(2).any(is_range)
-            && !(self.names.len() == WEEKDAYS.len() && has_date(text))
+            && (self.names.len() != WEEKDAYS.len() || !has_date(text))
             && !asked.iter().any(has)
     }
 
