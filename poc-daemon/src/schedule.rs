@@ -48,17 +48,13 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
     let grace = state.memory.config.daemon.shutdown_grace.std();
     // An async block, because its timer starts only when it is first polled.
     let wait = async |duration| tokio::time::sleep(duration).await;
-    let timeout = heartbeat::period(&state) + TOLERANCE;
-    run_until(state, None, timeout, wait(grace), wait(CANCEL_TIMEOUT)).await;
+    run_until(state, wait(grace), wait(CANCEL_TIMEOUT)).await;
 }
 
 /// Like [`run`], with the waits of the shutdown as arguments: how long runs may continue, and how long they may take to
-/// end after they are cancelled. The wait for a future begins when it is first polled. `first` is used as the first
-/// heartbeat instead of one that is started, and `timeout` is how long the loop waits for a heartbeat.
+/// end after they are cancelled. The wait for a future begins when it is first polled.
 async fn run_until(
     state: Arc<DaemonState>,
-    first: Option<ScheduleHeartbeat>,
-    timeout: Duration,
     grace: impl Future<Output = ()>,
     cancelled: impl Future<Output = ()>,
 ) {
@@ -69,15 +65,11 @@ async fn run_until(
     }
     recover(&state).await;
     let mut recovered = Instant::now();
-    let first = match first {
-        None => ScheduleHeartbeat::start(&state).await,
-        first => first,
-    };
-    let Some(mut heartbeat) = first else {
+    let Some(mut heartbeat) = ScheduleHeartbeat::start(&state).await else {
         state.stop();
         return;
     };
-    let mut silent = 0;
+    let (period, mut silent) = (heartbeat::period(&state) + TOLERANCE, 0);
     let idle_tenants = load_idle_tenants(&state).await;
     let mut runs = Runs::new(&state, idle_tenants.clone());
     let scheduler = Arc::new(Mutex::new(Scheduler::default()));
@@ -87,7 +79,7 @@ async fn run_until(
             agent = runs.ended() => agent.into_iter().for_each(|agent| scheduler.lock().slot_ended(&agent)),
             () = state.wake.notified() => silent = 0,
             // tokio's clock is monotonic, so it does not jump.
-            () = tokio::time::sleep(timeout) => silent += 1,
+            () = tokio::time::sleep(period) => silent += 1,
         }
         if silent >= LOST_AFTER {
             silent = 0;

@@ -30,12 +30,6 @@ impl ScheduleHeartbeat {
         }
     }
 
-    /// A heartbeat that does not beat.
-    #[cfg(test)]
-    pub(super) fn missing() -> ScheduleHeartbeat {
-        ScheduleHeartbeat(None)
-    }
-
     /// Stops the heartbeat.
     pub(super) async fn stop(&mut self) {
         let Some(scheduler) = &mut self.0 else { return };

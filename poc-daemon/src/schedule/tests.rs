@@ -9,7 +9,7 @@ use poc_graph::time::{Clock, ManualClock, Span, Timestamp};
 use poc_memory::ops::{self, Ctx, Principal, Terminal};
 use poc_notes::Memory;
 use serde_json::{Value, json};
-use slow_agent::{agent, count, has_run, runs};
+use slow_agent::{agent, count, runs};
 use std::collections::BTreeSet;
 use std::time::Instant;
 use tokio::runtime::Runtime;
@@ -19,16 +19,11 @@ use tokio::task::JoinHandle;
 /// How long a test waits for something that must happen soon.
 const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a loop without a heartbeat waits for one. The timeout of a daemon is at least 1.6 s.
-const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
-
 /// A memory with a clock that the test sets, and a schedule that runs on it after `start`.
 struct World {
     home: tempfile::TempDir,
     clock: Arc<ManualClock>,
     settings: String,
-    /// Whether the first heartbeat of the schedule does not beat. The loop then waits for [`SHORT_TIMEOUT`].
-    is_heartbeat_missing: bool,
     daemon: Option<Daemon>,
 }
 
@@ -48,8 +43,7 @@ impl World {
         let settings = format!("[embedder]\nkind = \"hash\"\n{}", slow_agent::settings(home.path()));
         // Noon, when no bundled agent is due.
         let noon = Timestamp::parse("2026-03-02T12:00:00Z").unwrap();
-        let clock = Arc::new(ManualClock::new(noon));
-        World { home, clock, settings, is_heartbeat_missing: false, daemon: None }
+        World { home, clock: Arc::new(ManualClock::new(noon)), settings, daemon: None }
     }
 
     fn write(&self, path: &str, text: &str) {
@@ -73,11 +67,7 @@ impl World {
             let _ = drains.send(());
             let _ = graced.await;
         };
-        let (first, timeout) = match self.is_heartbeat_missing {
-            true => (Some(ScheduleHeartbeat::missing()), SHORT_TIMEOUT),
-            false => (None, heartbeat::period(&state) + TOLERANCE),
-        };
-        let schedule = runtime.spawn(run_until(state.clone(), first, timeout, wait, std::future::pending()));
+        let schedule = runtime.spawn(run_until(state.clone(), wait, std::future::pending()));
         self.daemon = Some(Daemon { state, runtime, schedule, draining: Some(draining), grace });
         self.call("insert", json!({"title": "A note", "body": "about page splits"})).unwrap();
     }
@@ -170,39 +160,6 @@ fn every_slot_leaves_one_row() {
     let listed = world.call("agent list", json!({})).unwrap();
     let often = listed["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "often").unwrap();
     assert!(often["next"].is_string() && often["last"].is_string(), "{often:#}");
-    world.stop(|_| {});
-}
-
-/// The heartbeat stops when the clock of the machine jumps. The loop then wakes by its own timeout, which follows no
-/// clock, and runs what is due.
-#[test]
-fn agents_run_when_the_clock_has_jumped_by_days_and_the_heartbeat_is_lost() {
-    let mut world = World::new();
-    world.is_heartbeat_missing = true;
-    world.settings = world.settings.replace("[agents]", "[agents]\nchange-quiet = \"1s\"");
-    world.write("agents/often.toml", &agent("default", "every 1s"));
-    world.write("agents/changes.toml", &agent("default", "on-change"));
-    world.start();
-    world.tick();
-    // The schedule has then seen both agents. Changes before that would count as handled.
-    world.until("often", |history| count(history, "noop") == 1);
-    for jump in 1..=2 {
-        world.clock.advance(Span(3 * Span::DAY.0));
-        let jumped = json!(world.clock.now());
-        let jumped = jumped.as_str().unwrap();
-        let note = json!({"title": format!("Note {jump}"), "body": format!("number {jump}")});
-        world.call("insert", note).unwrap();
-        // Nobody wakes the schedule. The clock goes on slowly, because a change is handled after a quiet period.
-        world.until("changes", |history| {
-            world.clock.advance(Span(10));
-            let mut rows = history["runs"].as_array().unwrap().iter();
-            rows.any(|row| has_run(row) && row["started"].as_str().unwrap() >= jumped)
-        });
-        world.until("often", |history| {
-            world.clock.advance(Span(10));
-            runs(history).first().is_some_and(|run| run.0.as_str() > jumped)
-        });
-    }
     world.stop(|_| {});
 }
 
