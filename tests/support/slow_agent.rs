@@ -42,8 +42,3 @@ pub(crate) fn runs(history: &Value) -> Vec<(String, String, String)> {
 pub(crate) fn count(history: &Value, status: &str) -> usize {
     runs(history).iter().filter(|run| run.1 == status).count()
 }
-
-/// Whether a row of an answer of `agent history` is that of a run that read notes, whether or not it linked any.
-pub(crate) fn has_run(row: &Value) -> bool {
-    matches!(row["status"].as_str(), Some("noop" | "ok"))
-}
