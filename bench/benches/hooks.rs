@@ -12,7 +12,6 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::disallowed_methods,
     clippy::print_stdout,
     reason = "a bench"
 )]
@@ -25,16 +24,13 @@ use poc_bench::processes::{DaemonProcess, command};
 use poc_config::paths::Paths;
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Edge, EdgeKind, Node, NodeId, NodeType};
-use poc_memory::client::Client;
 use poc_notes::Memory;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 const SEED: u64 = 7;
-const FRAME: usize = 1 << 26;
 
 /// Notes that are embedded and stored at once.
 const CHUNK: usize = 1000;
@@ -58,7 +54,10 @@ const MAX_P99: f64 = 0.100;
 fn main() {
     let mut report = Report::new("hooks");
     for count in sizes(&[13_000]) {
-        assert!(count >= 2 * PROMPTS * PROMPTS_PER_SESSION, "too few notes for different prompts");
+        assert!(
+            count >= 2 * PROMPTS * PROMPTS_PER_SESSION,
+            "too few notes for the turns that the prompts are about"
+        );
         let home = tempfile::tempdir_in(folder()).unwrap();
         measure(home.path(), count, &mut report);
     }
@@ -71,10 +70,6 @@ fn measure(home: &Path, count: usize, report: &mut Report) {
     let (seconds, subjects) = timed(|| fill(home, count));
     report.add(Measurement::time("filling it", count, seconds).note(format!("{} turns", subjects.len())));
     let _daemon = DaemonProcess::start(home);
-    let socket = Paths::in_folder(home).socket();
-    while Client::connect(&socket, FRAME, Span::MINUTE).unwrap().is_none() {
-        std::thread::sleep(Duration::from_millis(50));
-    }
     let assistant = Assistant::new(home);
     let prompts = Prompts { subjects: &subjects, unknown: unknown_prompts() };
     for number in 0..WARM_UP {

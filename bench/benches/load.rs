@@ -8,15 +8,12 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::disallowed_methods,
     clippy::print_stdout,
     reason = "a bench"
 )]
 
 use poc_bench::measure::{Measurement, Report, folder, median, percentile, timed};
-use poc_bench::processes::{DaemonProcess, command};
-use poc_config::paths::Paths;
-use poc_graph::time::Span;
+use poc_bench::processes::{DaemonProcess, command, connect};
 use poc_memory::client::Client;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,7 +23,6 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const FRAME: usize = 1 << 26;
 /// The numbers of notes before the start, and of notes that are imported meanwhile.
 const NOTES: usize = 5_000;
 const IMPORTED: usize = 20_000;
@@ -160,14 +156,7 @@ fn main() {
             .success()
     );
     let _daemon = DaemonProcess::start(home);
-    let socket = Paths::in_folder(home).socket();
-    let connected = || Client::connect(&socket, FRAME, Span::MINUTE).unwrap();
-    let mut ask = loop {
-        match connected() {
-            Some(client) => break client,
-            None => std::thread::sleep(Duration::from_millis(50)),
-        }
-    };
+    let mut ask = connect(home).unwrap();
     let status = ask.call("daemon status", json!({}), &|_| {}).unwrap();
     let address = status["rest"].as_str().unwrap().trim_start_matches("http://").to_owned();
     let token = std::fs::read_to_string(home.join("token")).unwrap().trim().to_owned();
@@ -178,7 +167,7 @@ fn main() {
         let running: Vec<_> = (0..clients)
             .map(|number| {
                 let connection = if number % 2 == 0 {
-                    Connection::Socket(connected().unwrap())
+                    Connection::Socket(connect(home).unwrap())
                 } else {
                     let stream = BufReader::new(TcpStream::connect(&address).unwrap());
                     Connection::Rest { stream, token: token.clone() }

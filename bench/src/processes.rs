@@ -1,16 +1,37 @@
 //! The programs of the same build, run as processes.
 
+use poc_config::paths::Paths;
+use poc_graph::time::Span;
+use poc_memory::client::Client;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// The maximum size in bytes of a frame on the socket.
+const FRAME: usize = 1 << 26;
+
+/// Time between two attempts to connect to a daemon that starts.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A running daemon. It is killed when the value is dropped.
 pub struct DaemonProcess(Child);
 
 impl DaemonProcess {
-    /// Starts the daemon of the memory in a folder. It may need a while until it answers.
+    /// Starts the daemon of the memory in a folder, and waits until it accepts connections.
+    #[allow(clippy::disallowed_methods, reason = "another process gives no event to wait for")]
     pub fn start(home: &Path) -> DaemonProcess {
-        DaemonProcess(command("poc-daemon", home).spawn().unwrap())
+        let daemon = DaemonProcess(command("poc-daemon", home).spawn().unwrap());
+        while connect(home).is_none() {
+            thread::sleep(PAUSE);
+        }
+        daemon
     }
+}
+
+/// A connection to the daemon of the memory in a folder; `None` if no daemon listens.
+pub fn connect(home: &Path) -> Option<Client> {
+    Client::connect(&Paths::in_folder(home).socket(), FRAME, Span::MINUTE).unwrap()
 }
 
 impl Drop for DaemonProcess {

@@ -10,7 +10,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 
 /// At so many recalls, their updates are stored at the next interval. Alone, a recall takes three times the space that
 /// it takes together with nine others about the same subjects.
-const MANY: usize = 10;
+const DUE_RECALLS: usize = 10;
 
 /// After so many intervals, updates are stored however few they are. What is pending is lost if the daemon is killed.
 const MAX_INTERVALS: u32 = 10;
@@ -35,7 +35,7 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
 /// pending recalls since they were last stored.
 fn is_due(recalls: usize, waited: &mut u32) -> bool {
     *waited = if recalls == 0 { 0 } else { *waited + 1 };
-    let due = recalls >= MANY || *waited >= MAX_INTERVALS;
+    let due = recalls >= DUE_RECALLS || *waited >= MAX_INTERVALS;
     if due {
         *waited = 0;
     }

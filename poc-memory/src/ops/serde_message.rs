@@ -23,30 +23,46 @@ pub(super) fn in_json_terms(message: &str) -> String {
 pub(super) fn type_hint(message: &str) -> Option<String> {
     let is_type = ["invalid type: ", "invalid value: "].iter().any(|start| message.starts_with(start));
     let (_, expected) = message.rsplit_once(", expected ").filter(|_| is_type)?;
-    let example = match expected {
-        "a whole number from 0 up" => "5",
-        "a whole number" => "-5",
-        "a number" => "0.5",
-        "a string" => "\"text\"",
-        "a list" => "[\"text\", \"text\"]",
-        "an object" => "{\"name\": \"value\"}",
-        ANY_OTHER => return None,
-        other => return Some(format!("give {other}")),
-    };
-    Some(format!("give {expected}, such as `{example}`"))
+    if expected == ANY_OTHER {
+        return None;
+    }
+    let example = TYPES.iter().find(|kind| kind.term == expected).and_then(|kind| kind.example);
+    let such_as = example.map(|example| format!(", such as `{example}`")).unwrap_or_default();
+    Some(format!("give {expected}{such_as}"))
 }
+
+/// A type of values.
+struct JsonType {
+    /// What serde calls it.
+    names: &'static [&'static str],
+    /// What a caller of an op calls it.
+    term: &'static str,
+    /// A value, unless the term already shows the values.
+    example: Option<&'static str>,
+}
+
+const TYPES: [JsonType; 7] = [
+    JsonType {
+        names: &["usize", "u8", "u16", "u32", "u64"],
+        term: "a whole number from 0 up",
+        example: Some("5"),
+    },
+    JsonType { names: &["isize", "i8", "i16", "i32", "i64"], term: "a whole number", example: Some("-5") },
+    JsonType { names: &["f32", "f64"], term: "a number", example: Some("0.5") },
+    JsonType { names: &["a boolean"], term: "`true` or `false`", example: None },
+    JsonType { names: &["a string"], term: "a string", example: Some("\"text\"") },
+    JsonType { names: &["a sequence"], term: "a list", example: Some("[\"text\", \"text\"]") },
+    JsonType { names: &["a map"], term: "an object", example: Some("{\"name\": \"value\"}") },
+];
 
 /// The term for types that have none in JSON.
 const ANY_OTHER: &str = "a value of another kind";
 
 fn json_term(expected: &str) -> &str {
+    if let Some(kind) = TYPES.iter().find(|kind| kind.names.contains(&expected)) {
+        return kind.term;
+    }
     match expected {
-        "usize" | "u8" | "u16" | "u32" | "u64" => "a whole number from 0 up",
-        "isize" | "i8" | "i16" | "i32" | "i64" => "a whole number",
-        "f32" | "f64" => "a number",
-        "a boolean" => "`true` or `false`",
-        "a sequence" => "a list",
-        "a map" => "an object",
         "struct" | "unit" | "unit struct" | "option" => ANY_OTHER,
         record if record.starts_with("struct ") || record.starts_with("tuple ") => {
             "an object with the fields of the schema"

@@ -89,7 +89,7 @@ fn may_be_suggested(cause: &Cause) -> bool {
     changes::is_listed(cause) && !LEFT_OUT.contains(&cause.op.as_str())
 }
 
-/// The latest changes that are not undone, among the last `within` transactions.
+/// The latest changes that are not undone and can be undone, among the last `within` transactions.
 fn latest_in_effect(
     ctx: &Ctx<'_>,
     count: usize,
@@ -103,8 +103,12 @@ fn latest_in_effect(
         let numbers = (first..=last).rev().take(within);
         let latest = history::latest_among(ctx.memory, numbers, max, None, is_wanted)?;
         let is_complete = latest.len() < max;
-        let in_effect: Vec<RecentChange> =
-            latest.into_iter().filter(|change| !change.undone).take(count).collect();
+        let mut in_effect = Vec::new();
+        for change in latest {
+            if in_effect.len() < count && !change.undone && !is_final(ctx, &change)? {
+                in_effect.push(change);
+            }
+        }
         if is_complete || in_effect.len() == count {
             return Ok(in_effect);
         }
@@ -112,24 +116,18 @@ fn latest_in_effect(
     }
 }
 
+/// Whether a change is the undo of a run that cannot be undone.
+fn is_final(ctx: &Ctx<'_>, change: &RecentChange) -> Result<bool> {
+    match change.cause.run.filter(|_| change.cause.op == AgentUndo::NAME) {
+        Some(run) => Ok(!poc_agent::undo::can_undo_undo(ctx.memory, run, change.seq)?),
+        None => Ok(false),
+    }
+}
+
 /// The number of the last change that a person made by hand and that is not undone.
 fn last_change(ctx: &Ctx<'_>) -> Result<String> {
-    let mut count = 1;
-    loop {
-        let latest = latest_in_effect(ctx, count, usize::MAX, &is_by_hand)?;
-        for RecentChange { seq, cause, .. } in &latest {
-            let is_final = match cause.run.filter(|_| cause.op == AgentUndo::NAME) {
-                Some(run) => !poc_agent::undo::can_undo_undo(ctx.memory, run, *seq)?,
-                None => false,
-            };
-            if !is_final {
-                return Ok(seq.to_string());
-            }
-        }
-        if latest.len() < count {
-            break;
-        }
-        count *= 8;
+    if let Some(last) = latest_in_effect(ctx, 1, usize::MAX, &is_by_hand)?.first() {
+        return Ok(last.seq.to_string());
     }
     if history::latest(ctx.memory, 1, None, &changes::is_listed)?.is_empty() {
         let since = ctx.memory.store.history_base().map(|base| base.at);

@@ -30,7 +30,7 @@ pub(super) struct ActionExecutor<'a> {
 /// The new node of an action, prepared outside of transactions.
 pub(super) struct PreparedInsert {
     note: PreparedNote,
-    /// The stored derived notes that are most similar to it.
+    /// The stored derived notes that are most similar to it; empty unless the action is an `insert`.
     similar: Vec<NodeId>,
 }
 

@@ -93,8 +93,8 @@ impl BatchReport {
 #[derive(Clone, Debug, Default)]
 struct ReadNotes {
     visited: HashSet<NodeId>,
-    /// Nodes that a run did not visit, because its prompt had no room for all of their pairs, each with a node that the
-    /// run showed beside it.
+    /// Nodes that a run read without visiting them, because its prompt had no room for all of their pairs, each with a
+    /// node that the run visited.
     pairs: HashSet<(NodeId, NodeId)>,
 }
 

@@ -40,8 +40,14 @@ pub(crate) struct VaultWalk {
 }
 
 impl VaultWalk {
-    /// Walks a folder that has no pipe or device in place of an ignore file, see [`special_ignore_file`].
-    pub(crate) fn of(root: &Path) -> VaultWalk {
+    /// Walks a folder.
+    ///
+    /// # Errors
+    /// The pipe or device that the folder itself has in place of an ignore file.
+    pub(crate) fn of(root: &Path) -> Result<VaultWalk, PathBuf> {
+        if let Some(file) = special_ignore_file(root) {
+            return Err(file);
+        }
         let templates = template_folders(root);
         let owned_root = root.to_owned();
         let special_files = Arc::new(Mutex::new(Vec::<PathBuf>::new()));
@@ -61,7 +67,7 @@ impl VaultWalk {
                 !is_left_out
             })
             .build();
-        VaultWalk { walk, special_files }
+        Ok(VaultWalk { walk, special_files })
     }
 
     /// The pipes and devices that subfolders have in place of an ignore file, as far as the walk has come. It does not
@@ -91,7 +97,7 @@ pub(crate) fn path_of(error: &ignore::Error) -> Option<&Path> {
 
 /// The ignore file of a folder that is a pipe or a device. The walk would open it and wait for a writer, or read it
 /// without end.
-pub(crate) fn special_ignore_file(folder: &Path) -> Option<PathBuf> {
+fn special_ignore_file(folder: &Path) -> Option<PathBuf> {
     let is_special = |file: &PathBuf| {
         std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
     };

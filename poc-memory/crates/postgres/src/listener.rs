@@ -51,13 +51,28 @@ impl Listener {
         removed.map_err(to_error)?;
         // It is announced after it has subscribed and before it notifies the others, so that of two processes that
         // start at the same time, each learns of the other one.
-        announce(&mut client, store, head, writer, name).map_err(to_error)?;
-        let announced = Some(Instant::now());
-        let has_peers = has_live_peers(&mut client, store, writer).map_err(to_error)?;
-        let greeting = format!("listening {:032x}", u128::from_be_bytes(*writer));
-        supported(client.execute(NOTIFY, &[&channel, &greeting]), location)?;
-        let poll = location.poll();
-        Ok(Listener { client, store, head: 0, poll, polled: None, announced, has_peers, greeting })
+        let (poll, greeting) = (location.poll(), format!("listening {:032x}", u128::from_be_bytes(*writer)));
+        let mut listener = Listener {
+            client,
+            store,
+            head: 0,
+            poll,
+            polled: None,
+            announced: None,
+            has_peers: true,
+            greeting,
+        };
+        listener.announce(head, writer, name).map_err(to_error)?;
+        supported(listener.client.execute(NOTIFY, &[&channel, &listener.greeting]), location)?;
+        Ok(listener)
+    }
+
+    /// Announces this writer, which has read record `head`, and looks for others.
+    fn announce(&mut self, head: u64, writer: &WriterId, name: &str) -> Result<(), DatabaseError> {
+        announce(&mut self.client, self.store, head, writer, name)?;
+        self.announced = Some(Instant::now());
+        self.has_peers = has_live_peers(&mut self.client, self.store, writer)?;
+        Ok(())
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -84,9 +99,7 @@ impl Listener {
     ) -> Result<u64, DatabaseError> {
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
         if is_due(self.announced, PEER_HEARTBEAT) {
-            announce(&mut self.client, self.store, after, writer, name)?;
-            self.announced = Some(Instant::now());
-            self.has_peers = has_live_peers(&mut self.client, self.store, writer)?;
+            self.announce(after, writer, name)?;
         }
         if is_due(self.polled, self.poll) {
             self.head = self.head.max(store_row::head(&mut self.client, self.store)?);

@@ -172,7 +172,7 @@ impl LoggedTransaction {
     }
 
     /// Whether it writes weights and edges only, as a recall does.
-    fn is_use(&self) -> bool {
+    fn writes_only_use(&self) -> bool {
         let is_use = |write: &Write| matches!(write.table, Table::Activity | Table::Edges | Table::EdgesIn);
         self.writes.iter().all(is_use)
     }
@@ -183,7 +183,7 @@ impl LoggedTransaction {
         rmp_serde::encode::write_named(&mut plain, self)
             .map_err(|error| EncodingError::new("a transaction", error))?;
         // A transaction that is too long for the log is rejected, even if it would compress well.
-        let min = if self.is_use() { USE_COMPRESSION_MIN_BYTES } else { COMPRESSION_MIN_BYTES };
+        let min = if self.writes_only_use() { USE_COMPRESSION_MIN_BYTES } else { COMPRESSION_MIN_BYTES };
         if !(min..=MAX_RECORD).contains(&plain.len()) {
             return Ok(plain);
         }

@@ -47,24 +47,35 @@ fn query_does_not_match_another_ticket_number() {
     assert_eq!((&known["key"], &known["unheld"]), (&"INC-90039".into(), &Value::Null));
 }
 
+/// Checks that the note with a key answers a question for certain.
+fn assert_answered(memory: &Memory, question: &str, key: &str) {
+    let known = json(memory, &format!("query '{question}'"));
+    assert_eq!(
+        (&known["hit"], &known["key"], &known["missing"]),
+        (&"STRONG".into(), &key.into(), &Value::Null),
+        "{question}: {known}"
+    );
+}
+
+/// Checks that a question is not answered for certain, because its best note lacks these words.
+fn assert_other_subject(memory: &Memory, question: &str, missing: &str) {
+    let other = json(memory, &format!("query '{question}'"));
+    assert_ne!(other["hit"], "STRONG", "{question}: {other}");
+    assert_eq!(other["missing"], serde_json::json!([missing]), "{question}: {other}");
+}
+
 #[test]
 fn query_is_not_certain_about_another_subject_of_the_same_kind() {
     let memory = TestMemory::new();
     json(&memory, "insert --key invoices -b 'The invoice worker listens on port 7443.'");
     json(&memory, "insert --key owner -b 'Ann owns the search index and reviews changes to it.'");
     json(&memory, "insert --key mail -b 'Mail is sent at night.'");
-    let asked = |question: &str| json(&memory, &format!("query '{question}'"));
     for (question, key) in [
         ("which port does the invoice worker listen on?", "invoices"),
         ("what is the port of the worker for invoices?", "invoices"),
         ("who owns the search index?", "owner"),
     ] {
-        let known = asked(question);
-        assert_eq!(
-            (&known["hit"], &known["key"], &known["missing"]),
-            (&"STRONG".into(), &key.into(), &Value::Null),
-            "{question}: {known}"
-        );
+        assert_answered(&memory, question, key);
     }
     // The notes contain the word `mail`, but not `upload` and `queue`.
     for (question, missing) in [
@@ -73,9 +84,7 @@ fn query_is_not_certain_about_another_subject_of_the_same_kind() {
         ("which port does the invoice queue listen on?", "invoice queue"),
         ("who owns the mail index and reviews changes to it?", "mail index"),
     ] {
-        let other = asked(question);
-        assert_ne!(other["hit"], "STRONG", "{question}: {other}");
-        assert_eq!(other["missing"], serde_json::json!([missing]), "{question}: {other}");
+        assert_other_subject(&memory, question, missing);
     }
     let shown = text_output(&memory, "query 'who owns the mail index and reviews changes to it?'");
     assert!(shown.contains("`owner` does not contain `mail index`"), "{shown}");
@@ -87,18 +96,12 @@ fn query_is_not_certain_about_another_word_in_the_same_place_or_another_day() {
     json(&memory, "insert --key crane -b 'Marta operates the crane in the north yard.'");
     json(&memory, "insert --key parking -b 'On Tuesdays, the visitors park behind the church in Lisbon.'");
     json(&memory, "insert --key soup -b 'Ann cooks soup for the guests.'");
-    let asked = |question: &str| json(&memory, &format!("query '{question}'"));
     for (question, key) in [
         ("who operates the crane in the north yard?", "crane"),
         ("when did marta operate the crane in the north yard?", "crane"),
         ("where do the visitors park in lisbon on tuesdays?", "parking"),
     ] {
-        let known = asked(question);
-        assert_eq!(
-            (&known["hit"], &known["key"], &known["missing"]),
-            (&"STRONG".into(), &key.into(), &Value::Null),
-            "{question}: {known}"
-        );
+        assert_answered(&memory, question, key);
     }
     for (question, missing) in [
         ("who operates the ferry in the north yard?", "ferry"),
@@ -106,9 +109,7 @@ fn query_is_not_certain_about_another_word_in_the_same_place_or_another_day() {
         ("when did jonas operate the crane in the north yard?", "jonas"),
         ("where do the visitors park in lisbon on Fridays?", "fridays"),
     ] {
-        let other = asked(question);
-        assert_ne!(other["hit"], "STRONG", "{question}: {other}");
-        assert_eq!(other["missing"], serde_json::json!([missing]), "{question}: {other}");
+        assert_other_subject(&memory, question, missing);
     }
 }
 

@@ -272,11 +272,8 @@ impl FolderScan {
     fn add_vault(&mut self, root: &Path) -> io::Result<()> {
         let not_regular =
             |file: &Path| io::Error::other(format!("`{}` is not a regular file", file.display()));
-        if let Some(file) = vault_walk::special_ignore_file(root) {
-            return Err(not_regular(&file));
-        }
+        let mut walk = VaultWalk::of(root).map_err(|file| not_regular(&file))?;
         let relative = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
-        let mut walk = VaultWalk::of(root);
         for entry in &mut walk {
             match entry {
                 Ok(entry) => match entry.file_type() {

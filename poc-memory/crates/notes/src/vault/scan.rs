@@ -3,7 +3,7 @@
 //! Symbolic links to folders are not followed, and links to files are followed only within the vault.
 
 use crate::import::references::NOTE_EXTENSIONS;
-use crate::vault_walk::{VaultWalk, path_of, special_ignore_file};
+use crate::vault_walk::{VaultWalk, path_of};
 use ignore::DirEntry;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -73,10 +73,7 @@ impl VaultScan {
                 "nothing was changed; mount or restore the folder, or unbind it with `poc-memory vault remove`",
             ));
         }
-        if let Some(file) = special_ignore_file(root) {
-            return Err(special_file_error(&file));
-        }
-        let mut walk = VaultWalk::of(root);
+        let mut walk = VaultWalk::of(root).map_err(|file| special_file_error(&file))?;
         let mut scan = VaultScan::default();
         for entry in &mut walk {
             match entry {
