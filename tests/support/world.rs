@@ -15,6 +15,9 @@ pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(30);
 /// A temporary home and, once started, its daemon. Dropping it kills the daemon.
 pub(crate) struct World {
     home: TempDir,
+    // It has nothing but the home. A daemon watches the folder of its home, and watching the folder of all temporary
+    // files is slow: the kernel visits every name that was ever looked up in it.
+    _parent: TempDir,
     daemon: Option<Child>,
     // The embedder, unless the settings name it.
     embedder: Option<&'static str>,
@@ -101,8 +104,9 @@ impl World {
     }
 
     fn with_embedder(embedder: Option<&'static str>) -> World {
-        let home = tempfile::tempdir().unwrap();
-        World { home, daemon: None, embedder, disk: None, environment: Vec::new() }
+        let parent = tempfile::tempdir().unwrap();
+        let home = tempfile::tempdir_in(parent.path()).unwrap();
+        World { home, _parent: parent, daemon: None, embedder, disk: None, environment: Vec::new() }
     }
 
     /// A world whose programs see the time of day shifted by what the file `clock` in the home says, such as `+2h`;

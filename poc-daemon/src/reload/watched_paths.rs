@@ -178,17 +178,24 @@ mod tests {
         assert!(watched.concerns(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
     }
 
+    /// A temporary folder, and the paths of a profile in it. Its parent is watched, too, and the folder of all temporary
+    /// files would be slow to watch.
+    fn profile() -> (tempfile::TempDir, Paths) {
+        let parent = tempfile::tempdir().unwrap();
+        let home = parent.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        (parent, Paths::in_folder(&home))
+    }
+
     #[test]
     fn folders_and_their_parents_are_watched() {
-        let home = tempfile::tempdir().unwrap();
-        let paths = Paths::in_folder(home.path());
+        let (parent, paths) = profile();
         for folder in [paths.agents(), paths.prompts()] {
             std::fs::create_dir(folder).unwrap();
         }
         let mut watcher = notify::recommended_watcher(|_| {}).unwrap();
         let watched = WatchedPaths::of(&paths);
-        assert!(watched.folders.contains(&home.path().parent().unwrap().to_owned()));
-        for folder in [home.path().to_owned(), paths.agents(), paths.prompts()] {
+        for folder in [parent.path().to_owned(), parent.path().join("home"), paths.agents(), paths.prompts()] {
             assert!(watched.folders.contains(&folder));
         }
         // Watching twice, or without one of the folders, is not an error.
@@ -221,8 +228,7 @@ mod tests {
     #[test]
     fn replacing_a_link_on_the_way_to_a_file_causes_a_scan() {
         use std::os::unix::fs::symlink;
-        let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let paths = Paths::in_folder(home.path());
+        let ((_parent, paths), away) = (profile(), tempfile::tempdir().unwrap());
         let at = |name: &str| away.path().join(name);
         for release in ["one", "two"] {
             std::fs::create_dir(at(release)).unwrap();
@@ -264,8 +270,7 @@ mod tests {
 
     #[test]
     fn reading_a_file_causes_no_scan() {
-        let home = tempfile::tempdir().unwrap();
-        let paths = Paths::in_folder(home.path());
+        let (_parent, paths) = profile();
         let file = paths.agents().join("linker.toml");
         std::fs::create_dir_all(paths.agents()).unwrap();
         std::fs::write(&file, "x").unwrap();
@@ -284,8 +289,7 @@ mod tests {
     /// Each of 400 saves causes an event, whichever way the editor saves, and the watch survives it.
     #[test]
     fn every_save_causes_a_scan() {
-        let home = tempfile::tempdir().unwrap();
-        let paths = Paths::in_folder(home.path());
+        let (_parent, paths) = profile();
         let (_watcher, events) = watcher(&paths);
         let (file, beside) = (paths.agents().join("linker.toml"), paths.agents().join(".linker.toml.swp"));
         let backup = paths.agents().join("linker.toml~");
