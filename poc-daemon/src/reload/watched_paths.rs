@@ -195,7 +195,8 @@ mod tests {
         }
         let mut watcher = notify::recommended_watcher(|_| {}).unwrap();
         let watched = WatchedPaths::of(&paths);
-        for folder in [parent.path().to_owned(), parent.path().join("home"), paths.agents(), paths.prompts()] {
+        let home = parent.path().join("home");
+        for folder in [parent.path().to_owned(), home, paths.agents(), paths.prompts()] {
             assert!(watched.folders.contains(&folder));
         }
         // Watching twice, or without one of the folders, is not an error.
