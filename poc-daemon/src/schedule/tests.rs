@@ -58,7 +58,7 @@ impl World {
         let settings = Some(("config.toml", self.settings.as_str()));
         let config = Config::layered(settings, std::iter::empty()).unwrap();
         let runtime = pools::runtime(&config).unwrap();
-        let memory = Memory::open(paths, config, self.clock.clone(), Arc::new(SystemRng)).unwrap();
+        let memory = Memory::open_temporary(paths, config, self.clock.clone(), Arc::new(SystemRng)).unwrap();
         let catalog = Catalog::load(&memory).unwrap();
         let state = Arc::new(DaemonState::new(memory, catalog));
         let (grace, graced) = oneshot::channel::<()>();

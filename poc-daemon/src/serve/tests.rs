@@ -51,8 +51,8 @@ impl TestServer {
         config.embedder.kind = "hash".into();
         config.daemon.max_frame_bytes = LIMIT;
         let runtime = pools::runtime(&config).unwrap();
-        let memory =
-            Memory::open(paths.clone(), config, Arc::new(SystemClock), Arc::new(SeededRng::new(1))).unwrap();
+        let (clock, rng) = (Arc::new(SystemClock), Arc::new(SeededRng::new(1)));
+        let memory = Memory::open_temporary(paths.clone(), config, clock, rng).unwrap();
         let mut catalog = Catalog::default();
         if !agents.is_empty() {
             std::fs::create_dir_all(paths.agents()).unwrap();

@@ -149,6 +149,17 @@ pub struct Memory {
     pub(crate) missing_vectors: Arc<Mutex<Option<String>>>,
 }
 
+/// The log of a memory.
+#[derive(Clone)]
+enum LogKind {
+    /// In the folder of the profile.
+    Local,
+    /// In a folder that is deleted when the memory is closed.
+    Temporary,
+    /// Outside. The folder of the profile has a copy.
+    Shared(Arc<dyn SharedLog>),
+}
+
 /// The value of [`Memory::instance`] of a writer of a shared log.
 pub fn instance_of(writer: WriterId) -> String {
     format!("{:032x}", u128::from_be_bytes(writer))
@@ -165,7 +176,18 @@ impl Memory {
                 .hint("leave `log` in `[store]` empty, or use the daemon of that memory")
                 .field("store.log"));
         }
-        Memory::open_with(paths, config, clock, rng, None)
+        Memory::open_with(paths, config, clock, rng, LogKind::Local)
+    }
+
+    /// Opens a memory in a folder that is deleted when the memory is closed. Nothing is synced; see
+    /// [`Store::open_temporary`].
+    pub fn open_temporary(
+        paths: Paths,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        rng: Arc<dyn Rng>,
+    ) -> Result<Memory> {
+        Memory::open_with(paths, config, clock, rng, LogKind::Temporary)
     }
 
     /// Like [`open`](Self::open), with a shared log. The folder of the profile has a local copy of that log.
@@ -176,7 +198,7 @@ impl Memory {
         rng: Arc<dyn Rng>,
         log: Arc<dyn SharedLog>,
     ) -> Result<Memory> {
-        Memory::open_with(paths, config, clock, rng, Some(log))
+        Memory::open_with(paths, config, clock, rng, LogKind::Shared(log))
     }
 
     fn open_with(
@@ -184,7 +206,7 @@ impl Memory {
         config: Config,
         clock: Arc<dyn Clock>,
         rng: Arc<dyn Rng>,
-        log: Option<Arc<dyn SharedLog>>,
+        log: LogKind,
     ) -> Result<Memory> {
         paths.create()?;
         let fingerprint = config.fingerprint();
@@ -194,11 +216,12 @@ impl Memory {
         let indexes = PerTenantIndexes::closed(&directory, &config, embedder.as_ref())?;
         let (name, derived) = (embedder.name(), indexes.for_store());
         let store = match log.clone() {
-            Some(log) => {
+            LogKind::Local => Store::open(&directory, name, derived)?,
+            LogKind::Temporary => Store::open_temporary(&directory, name, derived)?,
+            LogKind::Shared(log) => {
                 let start = copy_start(config.store.begin_with);
                 Store::open_shared(&directory, name, derived, log, start)?
             }
-            None => Store::open(&directory, name, derived)?,
         };
         let Some(settled) = embedder::record_choice(&directory, &store, &choice)? else {
             drop(store);

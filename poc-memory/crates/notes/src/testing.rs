@@ -47,7 +47,7 @@ impl TestMemory {
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
         let paths = Paths::in_folder(&folder.path().join("home"));
         let rng = Arc::new(SeededRng::new(seed));
-        let memory = Memory::open(paths, with_hash_embedder(config), clock.clone(), rng).unwrap();
+        let memory = Memory::open_temporary(paths, with_hash_embedder(config), clock.clone(), rng).unwrap();
         TestMemory { memory, clock, folder }
     }
 
@@ -66,13 +66,13 @@ impl TestMemory {
         let mut scratch = TestMemory::new();
         let directory = scratch.folder.path().join("with-index");
         let embedder = scratch.embedder.name();
-        let store = Store::open(&directory, embedder, Vec::new()).unwrap();
+        let store = Store::open_temporary(&directory, embedder, Vec::new()).unwrap();
         let fill =
             |tx: &mut Transaction<'_>| (1..=notes).try_for_each(|number| tx.put_node(&testing::node(number)));
         store.transact(scratch.cause("manual", "import"), fill).unwrap();
         store.checkpoint().unwrap();
         drop(store);
-        scratch.memory.store = Store::open(&directory, scratch.embedder.name(), vec![index]).unwrap();
+        scratch.memory.store = Store::open_temporary(&directory, embedder, vec![index]).unwrap();
         scratch
     }
 
@@ -81,7 +81,8 @@ impl TestMemory {
         let TestMemory { memory, clock, folder } = self;
         let (paths, config) = (Paths::clone(&memory.paths), Config::clone(&memory.config));
         drop(memory);
-        let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededRng::new(8))).unwrap();
+        let rng = Arc::new(SeededRng::new(8));
+        let memory = Memory::open_temporary(paths, config, clock.clone(), rng).unwrap();
         TestMemory { memory, clock, folder }
     }
 

@@ -125,6 +125,51 @@ impl Disk for SystemDisk {
     }
 }
 
+/// File operations in a temporary folder: nothing is synced, and no space is allocated.
+pub(super) struct UnsyncedDisk;
+
+struct UnsyncedFile(Box<dyn AppendFile>);
+
+impl Disk for UnsyncedDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(UnsyncedFile(SystemDisk.create(path)?)))
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(UnsyncedFile(SystemDisk.append(path)?)))
+    }
+
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+        OpenOptions::new().write(true).open(path)?.set_len(length)
+    }
+
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        OpenOptions::new().write(true).open(path)?.write_all_at(bytes, offset)
+    }
+
+    fn sync_directory(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn allocate(&self, _: &Path, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AppendFile for UnsyncedFile {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        self.0.id()
+    }
+}
+
 fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     match fallocate(&file, FallocateFlags::empty(), 0, bytes) {

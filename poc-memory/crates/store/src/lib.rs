@@ -158,6 +158,18 @@ impl Store {
         Store::open_with(directory, embedder, indexes, open::StoreOptions::default())
     }
 
+    /// Like [`Store::open`], for a folder that is deleted when the store is closed. Writes are acknowledged before they
+    /// are on disk, and do not survive a power failure.
+    pub fn open_temporary(
+        directory: &Path,
+        embedder: &str,
+        indexes: Vec<Arc<dyn DerivedIndex>>,
+    ) -> Result<Store> {
+        let options =
+            open::StoreOptions { disk: Arc::new(disk::UnsyncedDisk), ..open::StoreOptions::default() };
+        Store::open_with(directory, embedder, indexes, options)
+    }
+
     /// Like [`Store::open`], for a store whose folder is a copy of a shared log. `start` determines whether an empty
     /// folder starts with the newest snapshot. A damaged copy is restored from the shared log; if that cannot be reached
     /// or is not shown to be the one that was copied, the store is damaged as for [`Store::open`].

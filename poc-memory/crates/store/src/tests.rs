@@ -1,6 +1,6 @@
 //! Tests of the open store: acknowledged transactions survive every fault.
 
-use super::disk::{AppendFile, Disk, FileId, SystemDisk};
+use super::disk::{AppendFile, Disk, FileId, SystemDisk, UnsyncedDisk};
 use super::engine::Engine;
 use super::engine::lsm::{self, LsmEngine};
 use super::engine::memory::InMemoryEngine;
@@ -15,7 +15,6 @@ use poc_graph::{Activity, Node, NodeId, Visit};
 use poc_graph::{Delta, EdgeKind, State, VisitOutcome};
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -194,13 +193,13 @@ impl Disk for FaultyDisk {
         Ok(Box::new(FaultyFile(SystemDisk.append(path)?, self.0.clone())))
     }
     fn truncate(&self, path: &Path, length: u64) -> std::io::Result<()> {
-        fs::OpenOptions::new().write(true).open(path)?.set_len(length)
+        UnsyncedDisk.truncate(path, length)
     }
     fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
         if self.0.fail_writes.load(Ordering::SeqCst) {
             return Err(std::io::Error::from(std::io::ErrorKind::StorageFull));
         }
-        overwrite_unsynced(path, offset, bytes)?;
+        UnsyncedDisk.overwrite(path, offset, bytes)?;
         self.0.sync()
     }
     fn sync_directory(&self, _: &Path) -> std::io::Result<()> {
@@ -226,9 +225,4 @@ impl AppendFile for FaultyFile {
     fn sync(&mut self) -> std::io::Result<()> {
         self.1.sync()
     }
-}
-
-/// Overwrites bytes of a file from byte `offset` on.
-fn overwrite_unsynced(path: &Path, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
-    fs::OpenOptions::new().write(true).open(path)?.write_all_at(bytes, offset)
 }

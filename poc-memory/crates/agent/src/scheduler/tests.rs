@@ -38,7 +38,7 @@ fn open(home: &std::path::Path, clock: Arc<ManualClock>, opening: u64) -> Memory
     config.agents.keep_rows = 3;
     config.agents.catch_up_spread = Span(0);
     let rng = Arc::new(SeededRng::new(opening));
-    Memory::open(Paths::in_folder(home), config, clock, rng).unwrap()
+    Memory::open_temporary(Paths::in_folder(home), config, clock, rng).unwrap()
 }
 
 fn tick(memory: &Memory) -> Tick {

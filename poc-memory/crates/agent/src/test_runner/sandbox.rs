@@ -51,7 +51,7 @@ impl Sandbox {
         })?;
         let (clock, rng) = (Arc::new(ManualClock::new(now)), Arc::new(SeededRng::new(SEED)));
         let config = Config { store: config.store.local(), ..config.clone() };
-        let memory = Memory::open(Paths::in_folder(folder.path()), config, clock, rng)?;
+        let memory = Memory::open_temporary(Paths::in_folder(folder.path()), config, clock, rng)?;
         if !fixture.keys.is_empty() {
             import_fixture(&memory, fixture, now)?;
         }

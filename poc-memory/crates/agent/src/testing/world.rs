@@ -139,7 +139,7 @@ impl World {
 }
 
 fn open(home: &std::path::Path, config: Config, clock: Arc<ManualClock>) -> Memory {
-    Memory::open(Paths::in_folder(home), config, clock, Arc::new(SeededRng::new(7))).unwrap()
+    Memory::open_temporary(Paths::in_folder(home), config, clock, Arc::new(SeededRng::new(7))).unwrap()
 }
 
 pub fn draft(key: &str, body: &str) -> Draft {

@@ -24,7 +24,7 @@ fn open(folder: &TempDir) -> (Store, Arc<Texts>) {
     let directory = folder.path().join("text");
     let main = TextIndex::closed(&directory, &Config::defaults().unwrap().text).unwrap();
     let texts = Arc::new(PerTenant::new(main, &directory));
-    let store = Store::open(&folder.path().join("store"), "test", vec![texts.clone()]).unwrap();
+    let store = Store::open_temporary(&folder.path().join("store"), "test", vec![texts.clone()]).unwrap();
     store.settle();
     (store, texts)
 }

@@ -140,7 +140,7 @@ pub(super) fn temporary_memory(
         None => paths,
     };
     let config = Config { store: config.store.local(), ..config };
-    let memory = Memory::open(paths, config, clock, Arc::new(SeededRng::new(SEED)))?;
+    let memory = Memory::open_temporary(paths, config, clock, Arc::new(SeededRng::new(SEED)))?;
     Ok((folder, memory))
 }
 

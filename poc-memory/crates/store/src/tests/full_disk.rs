@@ -94,7 +94,7 @@ impl Disk for FailingDisk {
     }
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
         self.0.next()?;
-        fs::OpenOptions::new().write(true).open(path)?.set_len(length)?;
+        UnsyncedDisk.truncate(path, length)?;
         if let Some(dropped) = self.0.dropped.lock().get_mut(path) {
             dropped.retain_mut(|(from, to)| {
                 *to = (*to).min(length);
@@ -111,7 +111,7 @@ impl Disk for FailingDisk {
     }
     fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.0.next()?;
-        overwrite_unsynced(path, offset, bytes)?;
+        UnsyncedDisk.overwrite(path, offset, bytes)?;
         self.0.next()?;
         let end = offset + bytes.len() as u64;
         if let Some(dropped) = self.0.dropped.lock().get_mut(path) {

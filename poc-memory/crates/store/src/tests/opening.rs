@@ -200,3 +200,12 @@ fn records_that_cannot_be_opened_are_reported_and_nothing_is_acknowledged() {
     let error = open_in(&folder, options).err().unwrap();
     insta::assert_snapshot!(error, @"the records cannot be opened: panic: boom");
 }
+
+#[test]
+fn a_temporary_store_opens_again_and_reserves_no_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Store::open_temporary(folder.path(), EMBEDDER, Vec::new()).unwrap();
+    put(&open(), 1);
+    assert_eq!(numbers(&open()), [1]);
+    assert!(!folder.path().join("reserve").exists());
+}

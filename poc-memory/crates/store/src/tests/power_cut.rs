@@ -81,11 +81,11 @@ impl Disk for PoweredDisk {
             .files
             .lock()
             .insert(path.to_owned(), FileExtent { written: length, synced: length, has_synced_entry: true });
-        fs::OpenOptions::new().write(true).open(path)?.set_len(length)
+        UnsyncedDisk.truncate(path, length)
     }
     fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
         self.0.use_power()?;
-        overwrite_unsynced(path, offset, bytes)?;
+        UnsyncedDisk.overwrite(path, offset, bytes)?;
         let mut files = self.0.files.lock();
         let extent = files.get_mut(path).unwrap();
         extent.synced = extent.synced.max(offset + bytes.len() as u64);
