@@ -35,6 +35,7 @@ use poc_graph::error::{Code, Result};
 use poc_store::{
     AppendOutcome, DeletedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId,
 };
+use statements::IS_ALIVE;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store_connection::StoreConnection;
@@ -232,16 +233,16 @@ impl SharedLog for PostgresLog {
         let writer = self.writer;
         self.with(move |connection| {
             let writer = writer.as_slice();
-            let rows = connection.client.query(
+            let statement = format!(
                 "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8, \
                    EXISTS (SELECT 1 FROM poc_memory_store \
                      WHERE id = $1 AND lease_writer = peer.writer AND lease_until >= now()), \
                    EXISTS (SELECT 1 FROM poc_memory_snapshot_claim AS claim \
                      WHERE claim.store = $1 AND claim.writer = peer.writer AND until >= now()) \
                  FROM poc_memory_writer AS peer \
-                 WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute' ORDER BY name",
-                &[&connection.store, &writer],
-            )?;
+                 WHERE store = $1 AND writer <> $2 AND {IS_ALIVE} ORDER BY name"
+            );
+            let rows = connection.client.query(statement.as_str(), &[&connection.store, &writer])?;
             let peer = |row: &Row| {
                 let (writer, seen) = (row.try_get::<_, &[u8]>(0)?, row.try_get::<_, f64>(3)?);
                 Ok(Peer {

@@ -3,7 +3,7 @@
 use crate::database_client::DatabaseClient;
 use crate::error::{DatabaseError, failure, retry_rolled_back, supported};
 use crate::location::LogLocation;
-use crate::statements::NOTIFY;
+use crate::statements::{IS_ALIVE, NOTIFY};
 use crate::store_row;
 use poc_graph::error::Result;
 use poc_store::{PEER_HEARTBEAT, WriterId};
@@ -140,18 +140,15 @@ pub(crate) fn announce(
     Ok(())
 }
 
-/// Whether another writer was seen in the last minute.
+/// Whether another writer may still run.
 ///
 /// This is not part of the statement that announces. Serializable transactions that write their own row and read those
 /// of others would roll each other back, and CockroachDB refuses a `WITH` that inserts and returns nothing.
 fn has_live_peers(client: &mut DatabaseClient, store: i64, writer: &WriterId) -> Result<bool, DatabaseError> {
-    let row = retry_rolled_back(|| {
-        client.query_one(
-            "SELECT EXISTS (SELECT 1 FROM poc_memory_writer \
-               WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute')",
-            &[&store, &writer.as_slice()],
-        )
-    })?;
+    let statement = format!(
+        "SELECT EXISTS (SELECT 1 FROM poc_memory_writer WHERE store = $1 AND writer <> $2 AND {IS_ALIVE})"
+    );
+    let row = retry_rolled_back(|| client.query_one(statement.as_str(), &[&store, &writer.as_slice()]))?;
     Ok(row.try_get(0)?)
 }
 
