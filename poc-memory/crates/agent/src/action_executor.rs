@@ -27,8 +27,8 @@ pub(super) struct ActionExecutor<'a> {
     pub inserted: RefCell<Vec<NodeId>>,
 }
 
-/// The new node of an action, prepared outside of transactions.
-pub(super) struct PreparedInsert {
+/// The new note of an action, prepared outside of transactions.
+pub(super) struct ActionNote {
     note: PreparedNote,
     /// The stored derived notes that are most similar to it; empty unless the action is an `insert`.
     similar: Vec<NodeId>,
@@ -52,14 +52,14 @@ const COMPARED: usize = 32;
 const COMPARED_VECTORS: usize = 2;
 
 /// Prepares and embeds the new node of an action. Called outside of transactions, because embedding is slow.
-pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<PreparedInsert>> {
+pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<ActionNote>> {
     let Some(draft) = permitted.draft() else { return Ok(None) };
     let note = insert::prepare(memory, draft.clone()).map_err(refusal)?;
     let similar = match permitted {
         PermittedAction::Insert { .. } => similar_derived_notes(memory, &note).map_err(refusal)?,
         _ => Vec::new(),
     };
-    Ok(Some(PreparedInsert { note, similar }))
+    Ok(Some(ActionNote { note, similar }))
 }
 
 /// The derived notes among the stored notes nearest to a new one. A note with the same words is one of the nearest, so
@@ -98,7 +98,7 @@ impl ActionExecutor<'_> {
         &self,
         tx: &mut Transaction<'_>,
         permitted: &PermittedAction,
-        note: Option<&PreparedInsert>,
+        note: Option<&ActionNote>,
         relation: SourceRelation,
     ) -> Result<Verdict<Vec<NodeId>>> {
         let note = || note.ok_or_else(|| Error::internal("a new note was not prepared"));
@@ -122,7 +122,7 @@ impl ActionExecutor<'_> {
                 self.revise(tx, &note()?.note, sources, reason)
             }
             PermittedAction::Insert { draft, sources, reason } => {
-                let PreparedInsert { note, similar } = note()?;
+                let ActionNote { note, similar } = note()?;
                 let refusal = match relation {
                     SourceRelation::Derived => self.refuse_derived(tx, draft, sources, similar)?,
                     SourceRelation::Part => None,

@@ -5,7 +5,7 @@
 //! parts are rolled back; otherwise they would duplicate the original note.
 
 use super::action::Action;
-use super::action_executor::{ActionExecutor, PreparedInsert, SourceRelation};
+use super::action_executor::{ActionExecutor, ActionNote, SourceRelation};
 use super::permit::{PermittedAction, Refusal};
 use super::proposal::Proposal;
 use super::selection::Selection;
@@ -24,7 +24,7 @@ pub(super) struct ActionStep<'a> {
     /// The permitted action.
     pub(super) permitted: &'a PermittedAction,
     /// The embedded new note, if the action has one, or the reason why the action cannot run.
-    pub(super) ready: std::result::Result<Option<&'a PreparedInsert>, Refusal>,
+    pub(super) ready: std::result::Result<Option<&'a ActionNote>, Refusal>,
     /// The proposal that the action closes. This is part of the action's writes, so an undo reopens the
     /// proposal.
     pub(super) proposal: Option<&'a Proposal>,

@@ -1,7 +1,7 @@
 //! Applying a reply: actions, replays, visits and the run's row in one transaction.
 
 use super::action::Action;
-use super::action_executor::{self, ActionExecutor, PreparedInsert};
+use super::action_executor::{self, ActionExecutor, ActionNote};
 use super::action_group::{self, ActionEffect, ActionStep, position};
 use super::definition::{ActionKind, Definition, Mode};
 use super::ledger::{self, ActionState, LinkEnds, NodeVersion, Run, Status};
@@ -76,7 +76,7 @@ struct PlannedAction {
     /// Index of the superseding action that this action is a part of.
     part_of: Option<usize>,
     /// The new node, embedded before the transaction.
-    note: Option<PreparedInsert>,
+    note: Option<ActionNote>,
 }
 
 /// Checks every action against the permit and embeds new notes. Also returns the nodes whose actions were all refused

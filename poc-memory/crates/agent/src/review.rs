@@ -1,6 +1,6 @@
 //! Review: a person's decisions about proposals.
 
-use super::action_executor::{self, ActionExecutor, PreparedInsert};
+use super::action_executor::{self, ActionExecutor, ActionNote};
 use super::action_group::{self, ActionOutcome, ActionStep};
 use super::apply;
 use super::judge::Judge;
@@ -30,7 +30,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
     let chosen = select_proposals(memory, run, only)?;
     let memory = &of_tenant(memory, &chosen);
     let view = memory.store.view();
-    let mut ready: Vec<(Proposal, Result<Option<PreparedInsert>, Refusal>)> = Vec::new();
+    let mut ready: Vec<(Proposal, Result<Option<ActionNote>, Refusal>)> = Vec::new();
     for mut proposal in chosen {
         proposal.permitted = as_renaming(memory, proposal.with_current_trust(&view))?;
         let note = action_executor::prepare(memory, &proposal.permitted);
@@ -86,7 +86,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
 }
 
 /// The step that applies a proposal and closes it.
-fn step<'a>(proposal: &'a Proposal, note: Result<Option<&'a PreparedInsert>, Refusal>) -> ActionStep<'a> {
+fn step<'a>(proposal: &'a Proposal, note: Result<Option<&'a ActionNote>, Refusal>) -> ActionStep<'a> {
     ActionStep {
         index: usize::from(proposal.index),
         part_of: proposal.part_of.map(usize::from),
