@@ -6,6 +6,7 @@
 
 use super::blocks::is_reference;
 use super::{DetectedSecret, entropy};
+use memchr::{memchr2_iter, memchr3, memmem};
 
 /// Parts of names whose value is a password.
 const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pwd", "passwort"];
@@ -32,6 +33,8 @@ const SENTENCE_ENTROPY: f64 = 3.0;
 const SENTENCE_DIGITS: usize = 4;
 const KEY_MIN: usize = 16;
 const PASSWORD_MIN: usize = 6;
+/// What is between a name and a key in a sentence.
+const SENTENCE_SEPARATOR: &str = " is ";
 /// Maximum length of a value in bytes.
 const VALUE_MAX: usize = 512;
 /// Maximum length of a name in bytes.
@@ -41,8 +44,7 @@ const NAME_MAX: usize = 60;
 pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
     let bytes = text.as_bytes();
     let mut secrets = Vec::new();
-    for (at, _) in text.match_indices(['=', ':']) {
-        let Some(is_password) = names_secret(text.get(..at).unwrap_or_default()) else { continue };
+    for at in memchr2_iter(b'=', b':', bytes) {
         // `:=`, `=>`, `==` and `::`, then spaces.
         let mut start = at + 1;
         if matches!(bytes.get(start), Some(b'=' | b'>')) {
@@ -53,14 +55,21 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
         }
         let rest = text.get(start..).unwrap_or_default();
         let (start, value, quoted) = value(rest, start);
-        let found = if is_password { is_password_value(value, quoted) } else { is_key(value) };
-        if found && !is_reference(value) {
-            let kind = if is_password { "password" } else { "assigned-secret" };
-            secrets.push(DetectedSecret { kind, at: start..start + value.len() });
+        let (may_be_password, may_be_key) = (is_password_value(value, quoted), is_key(value));
+        // Most values are neither, and names are compared with many words.
+        let may_be_secret = may_be_password || may_be_key;
+        if !may_be_secret || is_reference(value) {
+            continue;
         }
+        let kind = match names_secret(text.get(..at).unwrap_or_default()) {
+            Some(true) if may_be_password => "password",
+            Some(false) if may_be_key => "assigned-secret",
+            _ => continue,
+        };
+        secrets.push(DetectedSecret { kind, at: start..start + value.len() });
     }
-    for (at, separator) in text.match_indices(" is ") {
-        let start = at + separator.len();
+    for at in memmem::find_iter(bytes, SENTENCE_SEPARATOR) {
+        let start = at + SENTENCE_SEPARATOR.len();
         let (start, value, _) = value(text.get(start..).unwrap_or_default(), start);
         let ends_with_key = || {
             let names = last_names(text.get(..at).unwrap_or_default());
@@ -125,9 +134,9 @@ fn value(rest: &str, start: usize) -> (usize, &str, bool) {
         Some(inner) if inner.starts_with('"') => (inner, start + 1),
         _ => (rest, start),
     };
-    if let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
+    if let Some(quote) = rest.bytes().next().filter(|byte| matches!(byte, b'"' | b'\'' | b'`')) {
         let inner = rest.get(1..).unwrap_or_default();
-        let end = inner.find([quote, '\n', '\\']).unwrap_or(0).min(VALUE_MAX);
+        let end = memchr3(quote, b'\n', b'\\', inner.as_bytes()).unwrap_or(0).min(VALUE_MAX);
         return (start + 1, inner.get(..end).unwrap_or_default(), true);
     }
     let ends =
@@ -162,13 +171,15 @@ fn is_key(value: &str) -> bool {
 /// words of a sentence after `password:` are not.
 fn is_password_value(value: &str, quoted: bool) -> bool {
     let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
-    let is_code = value.contains(['(', '[', '{'])
-        || value.split('.').all(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-            && value.contains('.');
+    let is_code = || {
+        value.contains(['(', '[', '{'])
+            || value.split('.').all(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+                && value.contains('.')
+    };
     value.len() >= PASSWORD_MIN
         && !value.contains(' ')
         && has(u8::is_ascii_alphabetic)
         && (has(u8::is_ascii_digit)
             || has(u8::is_ascii_punctuation) && (quoted || !value.contains(['_', '-', '/'])))
-        && (quoted || !is_code)
+        && (quoted || !is_code())
 }

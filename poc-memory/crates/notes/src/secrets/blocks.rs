@@ -2,6 +2,7 @@
 //! Telegram bots.
 
 use super::{DetectedSecret, PLACEHOLDER, entropy};
+use memchr::memmem;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -147,7 +148,7 @@ fn http_credentials(text: &str, secrets: &mut Vec<DetectedSecret>) {
 /// `telegram-bot-api-token`).
 fn telegram_tokens(text: &str, secrets: &mut Vec<DetectedSecret>) {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    for (at, _) in text.match_indices(":A") {
+    for at in memmem::find_iter(text.as_bytes(), ":A") {
         let before = text.get(..at).unwrap_or_default();
         let digits = before.bytes().rev().take(17).take_while(u8::is_ascii_digit).count();
         let start = at - digits;
@@ -176,5 +177,5 @@ pub(super) fn is_reference(value: &str) -> bool {
 
 /// The position of the first occurrence of a pattern at or after `from`.
 fn find_from(text: &str, pattern: &str, from: usize) -> Option<usize> {
-    text.get(from..)?.find(pattern).map(|at| from + at)
+    memmem::find(text.as_bytes().get(from..)?, pattern.as_bytes()).map(|at| from + at)
 }

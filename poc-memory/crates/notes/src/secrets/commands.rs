@@ -2,6 +2,7 @@
 
 use super::DetectedSecret;
 use super::blocks::is_reference;
+use memchr::memmem;
 use std::ops::Range;
 
 /// Programs with options whose value is a password.
@@ -79,7 +80,7 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
     let mut secrets = Vec::new();
     for program in PROGRAMS {
         for name in program.names {
-            for (at, _) in text.match_indices(name) {
+            for at in memmem::find_iter(text.as_bytes(), name) {
                 in_command(text, at..at + name.len(), program, &mut secrets);
             }
         }
