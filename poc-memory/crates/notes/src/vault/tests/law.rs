@@ -482,7 +482,7 @@ fn run_disturbed(seed: u64, files: usize, rounds: u64) {
 
 #[test]
 fn the_memory_equals_the_result_of_a_first_sync() {
-    run(5, 200, 700, 6);
+    run(5, 100, 400, 6);
     run(1, 60, 240, 8);
     for seed in 31..34 {
         run_disturbed(seed, 40, 6);
