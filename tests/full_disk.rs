@@ -183,7 +183,7 @@ fn write_messages(world: &World, number: u64) -> Vec<String> {
 }
 
 fn import_files(world: &World, number: u64) -> Vec<String> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let file = folder.path().join("notes.jsonl");
     let note = |part: u64| {
         let key = format!("imported-{number}-{part}");

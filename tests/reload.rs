@@ -250,7 +250,7 @@ fn broken_settings_do_not_stop_a_running_daemon() {
 fn edits_behind_symbolic_links_take_effect_within_three_seconds() {
     use std::os::unix::fs::symlink;
     let mut world = World::new();
-    let away = tempfile::tempdir().unwrap();
+    let away = poc_graph::testing::folder();
     let at = |name: &str| away.path().join(name);
     // The folder of agents is a link. One of its files is a link to a link, and so is the settings file.
     fs::create_dir_all(at("agents")).unwrap();

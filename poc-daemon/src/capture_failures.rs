@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_new_once_and_stays_until_its_line_is_read_again() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let transcript = folder.path().join("session.jsonl");
         std::fs::write(&transcript, "").unwrap();
         let failures = CaptureFailures::default();

@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_command_gets_the_message_and_has_a_bounded_time() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let file = folder.path().join("message");
         let shell = |script: String| vec!["sh".to_owned(), "-c".to_owned(), script];
         let config = NotifyConfig { command: shell(format!("cat > {}", file.display())), ..config() };

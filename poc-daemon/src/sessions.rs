@@ -265,7 +265,7 @@ mod tests {
     const HOST: &str = "127.0.0.1:9977";
 
     fn sessions() -> (tempfile::TempDir, Sessions) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let sessions = Sessions::load(folder.path().join("sessions.json"));
         (folder, sessions)
     }

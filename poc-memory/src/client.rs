@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_call_leaves_the_daemon_and_the_next_connection_works() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let socket = folder.path().join("socket");
         let listener = UnixListener::bind(&socket).unwrap();
         let token = CancellationToken::new();

@@ -177,7 +177,7 @@ fn requests_that_have_arrived_are_answered_when_all_connections_are_in_use() {
 
 #[test]
 fn an_op_continues_after_its_request_times_out() {
-    let home = tempfile::tempdir().unwrap();
+    let home = poc_graph::testing::folder();
     let gate = home.path().join("gate");
     // A model that replies once the file `gate` exists.
     let wait = format!("until [ -e {} ]; do sleep 0.02; done; echo {{}}", gate.display());

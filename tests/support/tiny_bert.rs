@@ -13,7 +13,7 @@ const WORDS: &str = "[PAD] [UNK] [CLS] [SEP] the of . a lighthouse keeper harbou
 /// The files of a model by name. With `judges` it has a classifier, as a cross-encoder.
 pub(crate) fn files(seed: u64, judges: bool) -> Vec<(&'static str, Vec<u8>)> {
     let words: Vec<&str> = WORDS.split(' ').collect();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let path = folder.path().join("model.safetensors");
     candle_core::safetensors::save(&tensors(seed, judges, words.len()), &path).unwrap();
     let config = serde_json::json!({

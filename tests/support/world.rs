@@ -104,7 +104,7 @@ impl World {
     }
 
     fn with_embedder(embedder: Option<&'static str>) -> World {
-        let parent = tempfile::tempdir().unwrap();
+        let parent = poc_graph::testing::folder();
         let home = tempfile::tempdir_in(parent.path()).unwrap();
         World { home, _parent: parent, daemon: None, embedder, disk: None, environment: Vec::new() }
     }

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn parts_that_earlier_settings_kept_are_deleted() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("daemon.log");
         for number in 1..5 {
             std::fs::write(part(&path, number), "x").unwrap();
@@ -142,7 +142,7 @@ mod tests {
             max_bytes in 40..200usize,
             files in 1..5usize,
         ) {
-            let folder = tempfile::tempdir().unwrap();
+            let folder = poc_graph::testing::folder();
             let path = folder.path().join("daemon.log");
             let config = poc_config::Config::defaults().unwrap().daemon;
             let config = DaemonConfig { log_max_bytes: max_bytes, log_files: files, ..config };

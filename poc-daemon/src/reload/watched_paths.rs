@@ -181,7 +181,7 @@ mod tests {
     /// A temporary folder, and the paths of a profile in it. Its parent is watched, too, and the folder of all temporary
     /// files would be slow to watch.
     fn profile() -> (tempfile::TempDir, Paths) {
-        let parent = tempfile::tempdir().unwrap();
+        let parent = poc_graph::testing::folder();
         let home = parent.path().join("home");
         std::fs::create_dir(&home).unwrap();
         (parent, Paths::in_folder(&home))
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn replacing_a_link_on_the_way_to_a_file_causes_a_scan() {
         use std::os::unix::fs::symlink;
-        let ((_parent, paths), away) = (profile(), tempfile::tempdir().unwrap());
+        let ((_parent, paths), away) = (profile(), poc_graph::testing::folder());
         let at = |name: &str| away.path().join(name);
         for release in ["one", "two"] {
             std::fs::create_dir(at(release)).unwrap();
@@ -248,7 +248,7 @@ mod tests {
     /// The folder has other files, such as the log, which is written often.
     #[test]
     fn only_the_same_files_matter_when_the_home_is_a_link() {
-        let away = tempfile::tempdir().unwrap();
+        let away = poc_graph::testing::folder();
         let real = away.path().canonicalize().unwrap();
         std::fs::create_dir(real.join("real")).unwrap();
         std::os::unix::fs::symlink("real", real.join("home")).unwrap();

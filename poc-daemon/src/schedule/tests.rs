@@ -39,7 +39,7 @@ struct Daemon {
 
 impl World {
     fn new() -> World {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let settings = format!("[embedder]\nkind = \"hash\"\n{}", slow_agent::settings(home.path()));
         // Noon, when no bundled agent is due.
         let noon = Timestamp::parse("2026-03-02T12:00:00Z").unwrap();

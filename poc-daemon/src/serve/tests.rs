@@ -46,7 +46,7 @@ impl TestServer {
 
     /// A socket with these settings and agents, which are pairs of a name and the text of a file.
     fn with_settings(mut config: Config, agents: &[(&str, &str)]) -> TestServer {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let paths = Paths::in_folder(home.path());
         config.embedder.kind = "hash".into();
         config.daemon.max_frame_bytes = LIMIT;
@@ -395,7 +395,7 @@ fn a_request_that_cannot_be_interrupted_does_not_keep_the_server_from_stopping()
 
 #[test]
 fn the_socket_of_a_crashed_daemon_is_replaced() {
-    let home = tempfile::tempdir().unwrap();
+    let home = poc_graph::testing::folder();
     let paths = Paths::in_folder(home.path());
     drop(std::os::unix::net::UnixListener::bind(paths.socket()).unwrap());
     assert!(paths.socket().exists());

@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_scan_finds_new_and_changed_transcripts_but_no_old_ones() {
-        let root = tempfile::tempdir().unwrap();
+        let root = poc_graph::testing::folder();
         let day = root.path().join("2026/11/25");
         std::fs::create_dir_all(&day).unwrap();
         let mut config = Config::defaults().unwrap().transcripts;
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(folders.scan(now), [] as [PathBuf; 0]);
         std::fs::write(&second, "{}\n{}\n").unwrap();
         assert_eq!(folders.scan(now), [second]);
-        let elsewhere = tempfile::tempdir().unwrap();
+        let elsewhere = poc_graph::testing::folder();
         let named = elsewhere.path().join("c.jsonl");
         folders.follow(&named);
         assert_eq!(folders.scan(now), [] as [PathBuf; 0]);

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn changes_in_new_folders_cause_events_and_hidden_files_do_not() {
         // The folder above is watched, too, and the folder of all temporary files would be slow to watch.
-        let above = tempfile::tempdir().unwrap();
+        let above = poc_graph::testing::folder();
         let root = above.path().canonicalize().unwrap().join("vault");
         let mut watcher = VaultWatcher::new(Arc::default());
         std::fs::create_dir_all(root.join("sub")).unwrap();
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_vault_that_is_created_again_causes_an_event() {
-        let above = tempfile::tempdir().unwrap();
+        let above = poc_graph::testing::folder();
         let root = above.path().canonicalize().unwrap().join("vault");
         let mut watcher = VaultWatcher::new(Arc::default());
         watcher.watch(&root);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn folders_that_appear_while_the_watches_begin_are_watched_too() {
-        let root = tempfile::tempdir().unwrap();
+        let root = poc_graph::testing::folder();
         let root = root.path().canonicalize().unwrap();
         let (a, b) = (root.join("a"), root.join("a/b"));
         std::fs::create_dir(&a).unwrap();

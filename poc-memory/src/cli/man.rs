@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn every_command_has_a_page() {
         let top = built();
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let files = write_pages(&top, folder.path().join("man1")).unwrap();
         for chosen in all() {
             let file = format!("poc-memory-{}.1", chosen.name().replace(' ', "-"));

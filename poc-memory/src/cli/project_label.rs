@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_scope_of_hooks_and_the_folder_decide_whether_there_is_a_label() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let mut config = Config::defaults().unwrap();
         assert!(ProjectLabel::of(folder.path(), &config).is_none());
         std::fs::create_dir(folder.path().join(".git")).unwrap();

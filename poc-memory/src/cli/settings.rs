@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn one_setting_is_found_and_other_names_get_a_hint() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, "[retrieve]\ntop-k = 5\n").unwrap();
         let show = |key: &str| match find(poc_config::settings(&file).unwrap(), key) {

@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn tokens_are_created_once_and_only_their_owner_can_read_them() {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let paths = Paths::in_folder(home.path());
         let first = Tokens::load(&paths).unwrap();
         let again = Tokens::load(&paths).unwrap();
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn an_empty_token_is_made_again() {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let paths = Paths::in_folder(home.path());
         Tokens::load(&paths).unwrap();
         fs::write(paths.read_token(), "\n").unwrap();
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_weak_token_is_refused() {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let paths = Paths::in_folder(home.path());
         let check = |token: &str, mode, expected: &str| {
             std::fs::write(paths.token(), token).unwrap();

@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_copied_agent_has_its_own_visits_and_template() {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let paths = Paths::in_folder(home.path());
         let config = Config::defaults().unwrap();
         for file in embedded::agents() {

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_text_is_refused_in_plain_words() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let file = folder.path().join("latin.txt");
         std::fs::write(&file, b"caf\xe9").unwrap();
         assert_eq!(read_text(&file).unwrap_err().to_string(), "it is not UTF-8; save it as UTF-8");
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn only_the_expected_version_of_a_file_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let file = folder.path().join("a.md");
         assert!(!replace(&file, "", "ours"), "a missing file is not created");
         std::fs::write(&file, "theirs").unwrap();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn no_version_that_another_program_saves_is_lost() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let (file, theirs) = (folder.path().join("a.md"), folder.path().join("theirs"));
         std::fs::write(&file, "0").unwrap();
         std::thread::scope(|scope| {

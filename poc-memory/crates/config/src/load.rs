@@ -470,7 +470,7 @@ mod tests {
 
     #[test]
     fn an_error_that_is_found_later_gets_the_position_of_its_setting() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, "[store]\nname = \"a\"\nlog = \"b\"\n").unwrap();
         let located =

@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn a_profile_lists_all_profiles_of_its_folder() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let unnamed = Paths::in_folder(folder.path());
         assert_eq!(unnamed.profiles().unwrap(), ["default"]);
         for name in ["work", "home"] {

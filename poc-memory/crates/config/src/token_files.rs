@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn every_file_that_cannot_be_used_is_reported() {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let paths = Paths::in_folder(home.path());
         let problems = || read(&paths).into_iter().filter_map(Result::err).collect::<Vec<_>>();
         assert!(problems().is_empty(), "absent files are made");

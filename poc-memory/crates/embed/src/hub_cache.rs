@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_model_is_found_by_its_reference_or_its_commit() {
-        let root = tempfile::tempdir().unwrap();
+        let root = poc_graph::testing::folder();
         let home = root.path().display().to_string();
         let variable = |name: &str| (name == "HF_HUB_CACHE").then(|| home.clone());
         let find = |model: &str| locate(model, "embedder.model", &variable);

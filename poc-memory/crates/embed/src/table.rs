@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn an_encoded_table_reads_back() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("a.table");
         std::fs::write(&path, sample()).unwrap();
         let table = EmbeddingTable::open(&path).unwrap();
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn every_damaged_byte_is_detected() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("a.table");
         let complete = sample();
         for at in 0..complete.len() {

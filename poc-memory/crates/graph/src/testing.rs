@@ -10,9 +10,11 @@
 )]
 
 mod fake_clock;
+mod folder;
 pub mod generated;
 
 pub use fake_clock::fake_clock;
+pub use folder::{folder, memory_folder};
 
 use super::{
     Category, Delta, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View, content_hash,

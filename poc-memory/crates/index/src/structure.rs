@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_saved_structure_is_read_only_with_the_same_settings() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let directory = folder.path().join("structure");
         assert!(read(&directory, &OPTIONS).is_none());
         let saved = saved();
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_damaged_file_is_not_loaded() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         write(folder.path(), &OPTIONS, 1, &saved()).unwrap();
         let original = fs::read(file(folder.path())).unwrap();
         let refused = |bytes: &[u8]| {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_file_with_other_content_is_not_loaded() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let bytes = postcard::to_stdvec(&saved()).unwrap();
         let refused = |fingerprint, parts: &[&[u8]]| {
             atomic_file::write(&file(folder.path()), fingerprint, 1, parts).unwrap();
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn files_of_an_interrupted_write_are_deleted() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         fs::write(folder.path().join(".tmp"), "half").unwrap();
         write(folder.path(), &OPTIONS, 1, &saved()).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 /// The text and vector indexes after one transaction, with their temporary directory.
 pub fn fed(config: &Config, embedder: &dyn Embedder, deltas: &[Delta]) -> (TempDir, TextIndex, VectorIndex) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let text = TextIndex::open(&folder.path().join("text"), &config.text).unwrap();
     let (name, dimensions) = (embedder.name(), embedder.dimensions());
     let vectors =

@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_variable_takes_precedence_over_the_file() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("key");
         std::fs::write(&path, "from-file\n").unwrap();
         let both = provider(Some("K"), path.to_str());

@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn each_turn_reads_its_line_and_the_last_line_repeats() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let model = RecordedReplies { folder: folder.path().to_owned() };
         let answer = |corrections: usize| {
             let mut turn = TestRequest::new("linker");

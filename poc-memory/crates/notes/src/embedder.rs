@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_file_without_a_checksum_is_read() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         std::fs::write(file(folder.path()), serde_json::to_string_pretty(&record()).unwrap()).unwrap();
         assert_eq!(read(folder.path()).unwrap(), Some(record()));
     }
@@ -204,7 +204,7 @@ mod tests {
         /// A changed byte makes the file invalid or does not change its content.
         #[test]
         fn a_damaged_file_is_rejected(at in any::<prop::sample::Index>(), flip in 1u8..) {
-            let folder = tempfile::tempdir().unwrap();
+            let folder = poc_graph::testing::folder();
             write(folder.path(), &record()).unwrap();
             prop_assert_eq!(read(folder.path()).unwrap(), Some(record()));
             let mut bytes = std::fs::read(file(folder.path())).unwrap();

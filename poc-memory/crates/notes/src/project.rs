@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_folder_in_a_repository_belongs_to_its_remote() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let inner = folder.path().join("src/deep");
         std::fs::create_dir_all(&inner).unwrap();
         std::fs::create_dir(folder.path().join(".git")).unwrap();
@@ -173,7 +173,7 @@ mod tests {
     /// Nothing writes to these pipes, so opening one would block forever.
     #[test]
     fn a_pipe_is_not_opened() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         std::fs::create_dir(folder.path().join("inner")).unwrap();
         make_pipe(&folder.path().join("inner/.git"));
         assert_eq!(Project::of_repository(&folder.path().join("inner")), None);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_worktree_belongs_to_its_repository() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let (main, tree) = (folder.path().join("main"), folder.path().join("tree"));
         let of_tree = main.join(".git/worktrees/tree");
         std::fs::create_dir_all(&of_tree).unwrap();

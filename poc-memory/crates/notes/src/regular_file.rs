@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn only_regular_files_are_opened_and_a_pipe_does_not_block() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("note.md");
         std::fs::write(&path, "text").unwrap();
         assert_eq!(read(&path).unwrap(), b"text");

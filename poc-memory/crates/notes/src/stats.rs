@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_not_a_folder_has_size_0() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let file = folder.path().join("index");
         assert_eq!(size(&file).unwrap(), 0);
         fs::write(&file, "not an index").unwrap();

@@ -43,7 +43,7 @@ impl TestMemory {
     /// An empty memory whose ids are generated with this seed, so that they differ from those of another
     /// memory.
     pub fn apart(seed: u64, config: Config) -> TestMemory {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
         let paths = Paths::in_folder(&folder.path().join("home"));
         let rng = Arc::new(SeededRng::new(seed));
@@ -53,7 +53,7 @@ impl TestMemory {
 
     /// A memory over a shared log, whose ids are generated with this seed.
     pub fn over(log: Arc<dyn SharedLog>, seed: u64) -> TestMemory {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
         let (paths, rng) = (Paths::in_folder(&folder.path().join("home")), Arc::new(SeededRng::new(seed)));
         let config = with_hash_embedder(Config::defaults().unwrap());

@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_result_is_read_back_and_a_damaged_result_is_ignored() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("verification.json");
         assert!(last(&path).is_none() && problems(&path).is_empty());
         let (message, hint) = ("it is damaged".into(), "delete it".into());

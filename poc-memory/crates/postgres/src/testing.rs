@@ -14,6 +14,7 @@ mod cutting_proxy;
 
 pub use cutting_proxy::{Cut, CutPoint, CuttingProxy};
 
+use poc_graph::testing::memory_folder;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -26,9 +27,6 @@ use tempfile::TempDir;
 
 /// The user `nobody`, because PostgreSQL refuses to run as root.
 const NOBODY: &str = "65534";
-
-/// The free memory that servers need whose files are in memory, in bytes. A server has 60 MB, and each test one or two.
-const MEMORY_BYTES: u64 = 2 << 30;
 
 /// A running server, reached through a socket in its folder. Dropping it stops the server.
 pub struct TestServer {
@@ -271,13 +269,6 @@ fn new_folder(syncs: bool) -> TempDir {
     folder
 }
 
-/// The folder whose files are in memory, if it has room for the servers of several tests.
-fn memory_folder() -> Option<&'static Path> {
-    let folder = Path::new("/dev/shm");
-    let space = rustix::fs::statvfs(folder).ok()?;
-    (space.f_bavail.saturating_mul(space.f_frsize) >= MEMORY_BYTES).then_some(folder)
-}
-
 /// Forwards connections to a server. While it is silent, it accepts everything and answers nothing, like a server that
 /// is suspended.
 pub struct Proxy {
@@ -288,7 +279,7 @@ pub struct Proxy {
 impl Proxy {
     /// Starts forwarding to a server.
     pub fn start(server: &TestServer) -> Proxy {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
         let (target, is_silent) = (server.socket(), Arc::new(AtomicBool::default()));
         let silent = is_silent.clone();

@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_written_file_is_read_back() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = poc_graph::testing::folder();
         let path = directory.path().join("deep").join("file");
         let fingerprint = Fingerprint::of("a");
         assert_eq!(read(&path, fingerprint), None);
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_read_is_not_damaged() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = poc_graph::testing::folder();
         let path = directory.path().join("file");
         assert!(matches!(state(&path), FileState::Missing));
         write(&path, Fingerprint::of("a"), 7, &[b"one"]).unwrap();
@@ -223,7 +223,7 @@ mod tests {
 
         #[test]
         fn any_damage_is_noticed(payload in any::<Vec<u8>>(), at in any::<prop::sample::Index>(), flip in 1u8.., cut in any::<bool>()) {
-            let directory = tempfile::tempdir().unwrap();
+            let directory = poc_graph::testing::folder();
             let path = directory.path().join("file");
             let fingerprint = Fingerprint::of("a");
             write(&path, fingerprint, 7, &[&payload]).unwrap();

@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_an_empty_store_is_deleted() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let directory = folder.path().join("store");
         assert!(!is_empty_store(&directory).unwrap() && !directory.exists());
         let store = open_with_segments(&directory, 1500).unwrap();

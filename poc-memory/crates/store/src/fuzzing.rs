@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_properties_hold_for_the_corpora() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let file = folder.path().join("segment");
         corpus("log_record").iter().for_each(|bytes| super::log_record(bytes));
         corpus("log_segment").iter().for_each(|bytes| super::log_segment(bytes, &file));

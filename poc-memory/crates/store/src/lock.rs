@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_held_lock_names_its_holder() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("lock");
         let first = Lock::take(&path).unwrap();
         let error = Lock::take(&path).err().unwrap();
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_was_moved_or_replaced_is_not_current() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let (path, away) = (folder.path().join("lock"), folder.path().join("away"));
         let lock = Lock::take(&path).unwrap();
         assert!(lock.is_current());
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn a_lock_file_that_may_only_be_read_is_locked() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("lock");
         let allow = |path: &Path, mode: u32| {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_lock_file_without_a_holder_is_free() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("lock");
         std::fs::write(&path, "4294967295 and a longer text than any pid").unwrap();
         let _lock = Lock::take(&path).unwrap();

@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_last_number_is_read_and_a_damaged_file_is_ignored() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         assert_eq!(read(folder.path()), None);
         let mut head = LogHead::new(folder.path());
         for seq in [1, 70_000, 2] {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_stops_nothing() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         fs::create_dir(folder.path().join(NAME)).unwrap();
         let mut head = LogHead::new(folder.path());
         head.write(1);

@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn earlier_files_are_not_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let quarantine = QuarantineFolder::new(folder.path(), Arc::new(crate::disk::SystemDisk));
         assert_eq!(quarantine.save("tail", b"one").unwrap(), "tail");
         assert_eq!(quarantine.save("tail", b"two").unwrap(), "tail.2");

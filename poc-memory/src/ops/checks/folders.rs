@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn private_folders_are_ok_and_a_socket_that_others_can_use_is_a_warning() {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let paths = Paths::in_folder(&home.path().join("memory"));
         let states = |paths| check(paths, None).iter().map(|result| result.state).collect::<Vec<_>>();
         assert!(
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_token_that_others_can_read_fails_only_if_the_daemon_serves_http() {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let paths = Paths::in_folder(&home.path().join("memory"));
         paths.create().unwrap();
         std::fs::write(paths.token(), "x".repeat(64)).unwrap();
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_file_in_place_of_a_folder_fails() {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let file = home.path().join("memory");
         std::fs::write(&file, "").unwrap();
         assert_eq!(check_folder(&file).unwrap().state, CheckState::Failed);

@@ -314,7 +314,7 @@ fn the_error_for_a_change_that_is_already_undone_names_the_undo() {
 #[test]
 fn an_import_with_links_that_is_undone_lists_the_keys_of_its_notes() {
     let memory = filled();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let file = folder.path().join("notes.jsonl");
     let note = |at: usize| json!({"key": format!("n{at}"), "body": format!("Text {at}."), "links": [format!("n{}", (at + 211) % 450)]});
     let lines: Vec<String> = (0..450).map(|at| note(at).to_string()).collect();
@@ -457,7 +457,7 @@ fn changes_have_the_titles_of_their_notes() {
 
 /// An import stores 200 notes in one transaction.
 fn import_in_parts(memory: &Memory, count: usize) -> Value {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let file = folder.path().join("notes.jsonl");
     let note = |at| json!({"key": format!("n{at}"), "title": format!("Number {at}"), "keywords": [format!("k{}", at / 2)]});
     let lines: Vec<String> = (0..count).map(|at| note(at).to_string()).collect();
@@ -532,7 +532,7 @@ fn only_the_notes_of_an_import_that_changed_since_stay() {
 
 /// Imports notes `n0` to `n59`, each with a text, a keyword and a link to the next one.
 fn import_linked(memory: &Memory) -> Value {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let file = folder.path().join("notes.jsonl");
     let note = |at: usize| {
         json!({

@@ -24,7 +24,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn world(agents: &[(&str, &str)]) -> World {
-    let home = tempfile::tempdir().unwrap();
+    let home = poc_graph::testing::folder();
     let clock = Arc::new(ManualClock::new(at("2026-11-21T00:00:00Z")));
     let memory = open(home.path(), clock.clone(), 1);
     let catalog = Arc::new(catalog(&memory, agents));

@@ -46,7 +46,7 @@ impl World {
     }
 
     fn with_config(config: Config, prepare: impl FnOnce(&std::path::Path)) -> World {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         prepare(home.path());
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
         let memory = open(home.path(), config, clock.clone());

@@ -233,7 +233,7 @@ fn daemon(folder: &Path, log: &Arc<MemoryLog>, clock: &Arc<ManualClock>, seed: u
 fn changes_by_another_daemon_count_after_a_restart() {
     let log = Arc::new(MemoryLog::default());
     let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
-    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let folders = [poc_graph::testing::folder(), poc_graph::testing::folder()];
     let definition = fleet::definition("reader", &agent("all | type:semantic | not-visited:reader", ""));
     let catalog = catalog_of(&definition, clock.now());
     let work = |memory: &Memory, idle: &IdleTenants| -> Vec<bool> {

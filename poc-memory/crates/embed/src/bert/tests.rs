@@ -93,7 +93,7 @@ impl TinyModel {
             let name = name.trim_start_matches("bert.").to_owned();
             weights.insert(name, values.into_iter().map(f64::from).collect());
         }
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         candle_core::safetensors::save(&tensors, folder.path().join("model.safetensors")).unwrap();
         write(

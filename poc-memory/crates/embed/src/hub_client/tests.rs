@@ -65,7 +65,7 @@ struct TestCache {
 
 impl TestCache {
     fn new() -> TestCache {
-        TestCache { folder: tempfile::tempdir().unwrap() }
+        TestCache { folder: poc_graph::testing::folder() }
     }
 
     fn cache(&self) -> HubCache {

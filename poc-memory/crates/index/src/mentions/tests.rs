@@ -145,7 +145,7 @@ poc_laws::laws! {
 
     #[test]
     fn mentions_after_any_history_agree_with_the_remaining_notes(steps in history(0..7, text(4), text(9)), excluded in text(9)) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = poc_graph::testing::folder();
         let (index, notes) = apply_history(steps, &note, &|| open(directory.path()));
         let expected = naive(&notes);
         let [from, to] = all(&index, &notes);
@@ -169,7 +169,7 @@ poc_laws::laws! {
 #[test]
 fn a_snapshot_of_an_earlier_revision_is_not_used() {
     let index = filled(&[note(1, "The best soup", "The **best** [soup](soup.md)")]);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let path = directory.path().join("snapshot");
     for (words, is_used) in [(3, false), (4, true)] {
         let fingerprint = Fingerprint::of(&format!("mention index 4, words {words}"));
@@ -341,7 +341,7 @@ fn a_title_of_too_many_notes_is_ignored() {
 
 #[test]
 fn damaged_snapshots_are_not_loaded() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let index = open(directory.path());
     let notes: Vec<Node> = (0..20).map(|number| note(number, "Harbour", "In Lisbon")).collect();
     index.apply(5, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();

@@ -47,7 +47,7 @@ fn lacking(texts: &Texts) -> [bool; 3] {
 
 /// A closed store with saved indexes, in which the three tenants have one, two and three nodes.
 fn closed() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let (store, texts) = open(&folder);
     // An index requested before the first write sees the writes.
     let early = texts.of(user("ann").id());
@@ -166,7 +166,7 @@ fn damaged_files_are_replaced_when_the_store_is_closed() {
 #[test]
 fn files_of_another_checkpoint_are_used_only_if_they_match_the_manifest() {
     let folder = closed();
-    let (early, late) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (early, late) = (poc_graph::testing::folder(), poc_graph::testing::folder());
     copy_folder(folder.path(), early.path());
     let (store, _) = open(&folder);
     put(&store, "ann", 9);
@@ -232,7 +232,7 @@ fn an_index_is_loaded_when_it_is_used_and_unloaded_when_it_is_not() {
     // A small index that has changed is not saved but built again.
     put(&store, "ann", 9);
     assert!(texts.unload(ann).unwrap() && texts.unload(ann).unwrap());
-    let crashed = tempfile::tempdir().unwrap();
+    let crashed = poc_graph::testing::folder();
     copy_folder(folder.path(), crashed.path());
     assert_eq!((found(&texts), lacking(&texts)), ([1, 3, 3], [false, true, false]));
     // After a crash, the saved one is brought up to date with the log.
@@ -290,7 +290,7 @@ impl TenantSource for Notes {
 
 #[test]
 fn an_index_that_is_unloaded_between_two_transactions_keeps_the_notes_of_the_first() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let main = TextIndex::closed(folder.path(), &Config::defaults().unwrap().text).unwrap();
     let texts = PerTenant::new(main, folder.path());
     let notes = Arc::new(Notes(Mutex::default()));
@@ -338,7 +338,7 @@ poc_laws::laws! {
     #[test]
     fn indexes_have_the_notes_of_their_tenants_while_memory_is_limited(steps in proptest::collection::vec(step(), 1..40)) {
         let names = ["", "a", "b", "c", "d"];
-        let mut folder = tempfile::tempdir().unwrap();
+        let mut folder = poc_graph::testing::folder();
         let limited = |folder: &TempDir| {
             let (store, texts) = open(folder);
             store.limit_tenant_memory(1);
@@ -364,7 +364,7 @@ poc_laws::laws! {
                     (store, texts) = limited(&folder);
                 }
                 Step::Crash => {
-                    let crashed = tempfile::tempdir().unwrap();
+                    let crashed = poc_graph::testing::folder();
                     copy_folder(folder.path(), crashed.path());
                     drop((store, texts));
                     folder = crashed;

@@ -40,7 +40,7 @@ fn ids(hits: &[TextHit]) -> Vec<NodeId> {
 
 #[test]
 fn a_word_sketch_matches_the_current_text_also_after_an_open() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let sketch = |note: &Node| Some(WordSketch::of(&note.text()));
     let (first, second) =
         (note(1, "Pumps", "Three pumps failed"), note(1, "Pumps", "Four valves were replaced"));
@@ -141,7 +141,7 @@ poc_laws::laws! {
 
     #[test]
     fn the_index_after_any_history_agrees_with_the_remaining_nodes(steps in history(0..6, text(), text()), query in text()) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = poc_graph::testing::folder();
         let (index, notes) = apply_history(steps, &note, &|| open(directory.path()));
         let fresh = filled(&notes.into_values().collect::<Vec<_>>());
         prop_assert_eq!(contents(&index), contents(&fresh));
@@ -156,7 +156,7 @@ poc_laws::laws! {
 #[test]
 fn a_snapshot_of_an_earlier_revision_is_not_used() {
     let index = filled(&[note(1, "The best soup", "The **best** [soup](soup.md)")]);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let path = directory.path().join("snapshot");
     for (tokens, is_used) in [(2, false), (3, true)] {
         let fingerprint = Fingerprint::of(&format!("text index 4, tokens {tokens}, {}", config().language));
@@ -234,7 +234,7 @@ fn equal_scores_are_ordered_by_id() {
 
 #[test]
 fn a_snapshot_of_another_language_is_not_used() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let index = open(directory.path());
     index.apply(5, &[put(&note(1, "Harbour", ""))]).unwrap();
     index.checkpoint().unwrap();
@@ -245,7 +245,7 @@ fn a_snapshot_of_another_language_is_not_used() {
 
 #[test]
 fn damaged_snapshots_are_not_loaded() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let index = open(directory.path());
     let notes: Vec<Node> = (0..20).map(|number| note(number, "Harbour INC-7", "a page splits")).collect();
     index.apply(5, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();
@@ -260,7 +260,7 @@ fn damaged_snapshots_are_not_loaded() {
 
 #[test]
 fn a_reset_removes_the_snapshot() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let index = open(directory.path());
     index.apply(5, &[put(&note(1, "Harbour", ""))]).unwrap();
     index.checkpoint().unwrap();

@@ -105,7 +105,7 @@ poc_laws::laws! {
         exact_below in prop::sample::select(&[0usize, 5, 1000][..]),
         seed in any::<u64>(),
     ) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = poc_graph::testing::folder();
         let mut index = open(directory.path(), exact_below, DIMENSIONS);
         let mut model = Model::new();
         for (seq, step) in (1..).zip(steps) {
@@ -197,7 +197,7 @@ fn with_graph(directory: &Path, deltas: &[Delta], dimensions: usize) -> VectorIn
 fn hnsw_finds_nearly_the_same_as_the_exact_scan() {
     let rng = SeededRng::new(7);
     let (deltas, queries) = clustered(2000, 64, &rng);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let graph = with_graph(directory.path(), &deltas, 64);
     let scan = in_memory(usize::MAX, 64);
     scan.apply(1, &deltas).unwrap();
@@ -242,7 +242,7 @@ fn hnsw_finds_nearly_the_same_as_the_exact_scan() {
 fn the_graph_is_completed_in_the_background_and_used_once_nearly_complete() {
     let rng = SeededRng::new(13);
     let (deltas, _) = clustered(2000, 32, &rng);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let index = open(directory.path(), 1000, 32);
     index.apply(1, &deltas).unwrap();
     let is_ready = |index: &VectorIndex| {
@@ -266,7 +266,7 @@ fn the_graph_is_completed_in_the_background_and_used_once_nearly_complete() {
 fn many_concurrent_searches_succeed() {
     let rng = SeededRng::new(11);
     let (deltas, queries) = clustered(1500, 32, &rng);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let index = with_graph(directory.path(), &deltas, 32);
     std::thread::scope(|scope| {
         for _ in 0..64 {
@@ -378,7 +378,7 @@ fn a_reset_index_is_empty() {
 
 #[test]
 fn files_of_another_embedder_are_not_used() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let index = open(directory.path(), 1000, 2);
     index.apply(3, &[alive(1), vector(1, 0, &[1.0, 0.0])]).unwrap();
     index.checkpoint().unwrap();
@@ -395,7 +395,7 @@ fn files_of_another_embedder_are_not_used() {
 fn damaged_files_are_not_loaded() {
     let rng = SeededRng::new(3);
     let (deltas, _) = clustered(600, 16, &rng);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     with_graph(directory.path(), &deltas, 16).checkpoint().unwrap();
     let files: Vec<_> =
         std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -438,7 +438,7 @@ fn vectors_of_deleted_notes_are_overwritten() {
 fn a_graph_with_deleted_vectors_is_discarded_in_memory_and_in_files() {
     let (deltas, _) = clustered(600, 16, &SeededRng::new(7));
     for is_loaded in [true, false] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = poc_graph::testing::folder();
         let index = with_graph(directory.path(), &deltas, 16);
         let deleted: Vec<u8> = {
             let state = index.state.read();
@@ -477,7 +477,7 @@ fn a_graph_with_deleted_vectors_is_discarded_in_memory_and_in_files() {
 fn a_graph_with_impossible_numbers_is_not_loaded() {
     let rng = SeededRng::new(3);
     let (deltas, _) = clustered(600, 16, &rng);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let index = with_graph(directory.path(), &deltas, 16);
     let state = index.state.read();
     let (members, graph) = state.hnsw.encode().unwrap().unwrap();
@@ -511,7 +511,7 @@ fn a_graph_with_impossible_numbers_is_not_loaded() {
 fn a_mostly_stale_graph_is_rebuilt() {
     let rng = SeededRng::new(5);
     let (deltas, queries) = clustered(1500, 16, &rng);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = poc_graph::testing::folder();
     let index = with_graph(directory.path(), &deltas, 16);
     let deletions: Vec<Delta> = (0..900).map(|number| Delta::NodeDeleted(id(number))).collect();
     let mut seq = index.applied();

@@ -32,7 +32,7 @@ fn open(path: &Path, more: &str) -> Result<Arc<dyn Model>, String> {
 }
 
 fn saved(tiny: Tiny) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let path = folder.path().join("tiny.gguf");
     tiny.save(&path);
     (folder, path)
@@ -145,7 +145,7 @@ fn replies_repeat_at_temperature_0_and_differ_by_seed_above_it() {
 
 #[test]
 fn a_file_that_cannot_be_run_is_reported_with_a_remedy() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let path = folder.path().join("tiny.gguf");
     let help = |bytes: Option<&[u8]>, more: &str| {
         if let Some(bytes) = bytes {
@@ -287,7 +287,7 @@ fn a_changed_file_is_loaded_again() {
 
 #[test]
 fn a_damaged_file_is_an_error_not_a_panic() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let path = folder.path().join("tiny.gguf");
     let rng = SeededRng::new(5);
     let below = |max: usize| (poc_graph::rng::Rng::next_u64(&rng) % max as u64) as usize;

@@ -119,7 +119,7 @@ fn cancellation_kills_the_program() {
     assert_eq!(shell("echo {}", &turn), Err(CallError::Stopped));
     let turn = TestRequest::new("linker");
     let cancellation = turn.cancellation.clone();
-    let pipe = tempfile::tempdir().unwrap();
+    let pipe = poc_graph::testing::folder();
     let begun = pipe.path().join("begun");
     let script = format!("touch {}; sleep 600", begun.display());
     let stopper = std::thread::spawn(move || {

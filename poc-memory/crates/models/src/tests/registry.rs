@@ -20,7 +20,7 @@ fn config(url: &str, more: &str) -> Config {
 
 #[test]
 fn a_model_is_reused_while_its_settings_and_key_are_unchanged() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let key = folder.path().join("key");
     std::fs::write(&key, "one").unwrap();
     let config = config("http://127.0.0.1:1", &format!("key-file = \"{}\"", key.display()));
@@ -42,7 +42,7 @@ fn a_model_is_reused_while_its_settings_and_key_are_unchanged() {
 
 #[test]
 fn a_provider_without_credit_is_not_called_until_something_changes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let key = folder.path().join("key");
     std::fs::write(&key, "sk-one").unwrap();
     let broke = || Answer::error(429, "insufficient_quota", "You exceeded your quota");

@@ -27,7 +27,7 @@ struct Profile {
 
 impl Profile {
     fn new() -> Profile {
-        let home = tempfile::tempdir().unwrap();
+        let home = poc_graph::testing::folder();
         let profile = Profile { home, store: None };
         fs::create_dir_all(profile.paths().agents()).unwrap();
         fs::write(profile.paths().config_file(), "[list]\nlimit = 5\n").unwrap();
@@ -106,7 +106,7 @@ fn whole(point: RestorePoint) -> RestoreOptions {
 }
 
 fn restore_with(backup: &Path, options: RestoreOptions) -> Result<(RestoreReport, Paths, TempDir)> {
-    let home = tempfile::tempdir().unwrap();
+    let home = poc_graph::testing::folder();
     let paths = Paths::in_folder(&home.path().join("restored"));
     let report = restore(backup, options, &paths, &quiet())?;
     Ok((report, paths, home))

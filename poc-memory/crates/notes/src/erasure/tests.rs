@@ -476,7 +476,7 @@ fn keys_that_were_made_from_a_title_are_erased_with_it() {
 #[test]
 fn the_backups_with_an_erased_text_are_named() {
     let memory = TestMemory::new();
-    let away = tempfile::tempdir().unwrap();
+    let away = poc_graph::testing::folder();
     let (folder, file) = (away.path().join("folder"), away.path().join("memory.tar"));
     let gone = away.path().join("gone.tar");
     let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
@@ -528,7 +528,7 @@ fn the_backups_with_an_erased_text_are_named() {
 #[test]
 fn backups_are_named_as_not_searched_if_an_erasure_was_interrupted_after_it_had_deleted_the_history() {
     let memory = TestMemory::new();
-    let away = tempfile::tempdir().unwrap();
+    let away = poc_graph::testing::folder();
     let folder = away.path().join("folder");
     let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
     let other = memory.note("other", "It opens at noon.");

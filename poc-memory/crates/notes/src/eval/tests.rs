@@ -14,7 +14,7 @@ fn write(folder: &Path, file: &str, lines: &[&str]) {
 
 /// Two groups with the same texts; a question only finds those of its own group.
 fn set() -> EvalSet {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     write(
         folder.path(),
         "docs.jsonl",

@@ -51,7 +51,7 @@ fn stopped_after(memory: &Memory, transactions: usize) {
 
 #[test]
 fn old_vectors_are_used_until_the_migration_is_complete() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let memory = open(&folder, 64);
     let ids: Vec<NodeId> =
         (0..100).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
@@ -89,7 +89,7 @@ fn old_vectors_are_used_until_the_migration_is_complete() {
 
 #[test]
 fn undo_does_not_restore_a_text_without_vectors_of_the_embedder() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let memory = open(&folder, 64);
     let ids = ["a gull on the mast", "an otter in the weir"].map(|body| note(&memory, body));
     let edited = Draft::of(&memory, ids[0]);
@@ -118,7 +118,7 @@ fn undo_does_not_restore_a_text_without_vectors_of_the_embedder() {
 
 #[test]
 fn undo_deletes_the_vectors_of_the_undone_text() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let memory = open(&folder, 64);
     let id = note(&memory, "a gull on the mast");
     insert::insert(&memory, Draft::of(&memory, id), memory.cause("manual", "insert")).unwrap();
@@ -138,7 +138,7 @@ fn undo_deletes_the_vectors_of_the_undone_text() {
 
 #[test]
 fn missing_vectors_are_reported_and_computed_later() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     drop(open(&folder, 64));
     let memory = open(&folder, 128);
     run(&memory).unwrap();
@@ -159,7 +159,7 @@ fn missing_vectors_are_reported_and_computed_later() {
 
 #[test]
 fn a_store_opens_when_the_configured_embedder_cannot_be_used() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let memory = open(&folder, 64);
     let id = note(&memory, "a gull on the mast");
     drop(memory);
@@ -173,12 +173,12 @@ fn a_store_opens_when_the_configured_embedder_cannot_be_used() {
     assert_eq!((memory.embedder.name(), nearest(&memory, "gull mast")), ("hash-64-1", vec![id]));
     let degraded = crate::answer_status::of(&memory, &memory.store.view()).degraded.join("");
     assert!(degraded.starts_with("embedder: ") && degraded.contains("/nowhere/at/all"), "{degraded}");
-    assert!(lost(&tempfile::tempdir().unwrap()).is_err());
+    assert!(lost(&poc_graph::testing::folder()).is_err());
 }
 
 #[test]
 fn without_the_file_the_embedder_with_the_most_vectors_is_used() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let memory = open(&folder, 64);
     let ids: Vec<NodeId> = (0..40).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
     drop(memory);
@@ -208,7 +208,7 @@ impl Draft {
 
 #[test]
 fn the_embedder_of_an_old_store_is_known_by_its_vectors() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let memory = open(&folder, 64);
     let id = note(&memory, "a fish in the harbour");
     drop(memory);
@@ -221,7 +221,7 @@ fn the_embedder_of_an_old_store_is_known_by_its_vectors() {
 
 #[test]
 fn a_store_whose_embedder_is_missing_is_usable_otherwise() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let memory = open(&folder, 64);
     let id = note(&memory, "a fish in the harbour");
     drop(memory);

@@ -57,7 +57,7 @@ pub struct CuttingProxy {
 impl CuttingProxy {
     /// Starts forwarding to a server.
     pub fn start(server: &TestServer) -> CuttingProxy {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
         let (target, plan) = (server.socket(), Arc::new(Mutex::new(CutPlan::default())));
         let counted = plan.clone();

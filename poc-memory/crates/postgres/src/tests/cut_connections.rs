@@ -319,7 +319,7 @@ fn run_stores(server: &TestServer, name: &str, cut: Option<Cut>, _: bool) -> u64
     let proxy = CuttingProxy::start(server);
     proxy.plan(cut);
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let folders = [(); 3].map(|()| poc_graph::testing::folder());
     let log = |number: u8, location: LogLocation| {
         Arc::new(PostgresLog::new(location, [number; 16], format!("store {number}")))
     };

@@ -53,7 +53,7 @@ struct OtherClock<'a> {
 
 impl OtherClock<'_> {
     fn new<'a>(server: &'a TestServer, shift: &str, difference: Span) -> Option<OtherClock<'a>> {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let clock = folder.path().join("clock");
         std::fs::write(&clock, shift).unwrap();
         let variables = fake_clock(&clock)?;

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn damage_after_the_blocks_costs_few_of_them() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("00000001-00000001.table");
         for is_lz4 in [false, true] {
             let records = table(&path, is_lz4);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn damage_in_a_block_and_in_the_index_costs_the_block() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let path = folder.path().join("00000001-00000001.table");
         for is_lz4 in [false, true] {
             let records = table(&path, is_lz4);

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_deleted_with_its_value() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = poc_graph::testing::folder();
         let folder = TemporaryFolder::create_in(directory.path()).unwrap();
         fs::write(folder.path().join("table"), "text").unwrap();
         drop(folder);
@@ -180,7 +180,7 @@ mod tests {
     /// An engine that deletes or replaces its tables does so in its own folder only.
     #[test]
     fn a_copy_with_links_takes_no_space_for_immutable_files() {
-        let records = tempfile::tempdir().unwrap();
+        let records = poc_graph::testing::folder();
         fs::create_dir(records.path().join("recent.1")).unwrap();
         for name in ["1.table", "last", "recent.1/db"] {
             fs::write(records.path().join(name), name).unwrap();
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn an_engine_that_merges_linked_tables_changes_only_its_copy() {
-        let records = tempfile::tempdir().unwrap();
+        let records = poc_graph::testing::folder();
         let put = |engine: &LsmEngine, seq: u64| {
             let put = |number: u8| (vec![number], Some(vec![seq as u8; 100]));
             let changes: Vec<_> = (0..20).map(put).collect();
@@ -224,9 +224,9 @@ mod tests {
 
     #[test]
     fn only_the_leftovers_of_killed_processes_are_deleted() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = poc_graph::testing::folder();
         let used = TemporaryFolder::create_in(directory.path()).unwrap();
-        let outside = tempfile::tempdir().unwrap();
+        let outside = poc_graph::testing::folder();
         for folder in [
             directory.path().join(format!("{PREFIX}killed")),
             directory.path().join("another-program"),

@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_claim_is_renewed_until_it_ends_and_its_loss_is_noticed() {
-        let (folder, log) = (tempfile::tempdir().unwrap(), Arc::new(MemoryLog::default()));
+        let (folder, log) = (poc_graph::testing::folder(), Arc::new(MemoryLog::default()));
         let copy = || Arc::new(SharedLogCopy::new(log.writer(), Arc::new(Log::empty(folder.path()))));
         let (first, second) = (copy(), copy());
         let claim = SnapshotClaim::take(&first, Duration::from_millis(1)).unwrap().unwrap();

@@ -112,7 +112,7 @@ poc_laws::laws! {
 
 #[test]
 fn a_disk_too_full_for_records_loses_no_acknowledged_transaction() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let full = StoreOptions {
         engine: |_| Ok(Arc::new(FullEngine { is_full: AtomicBool::new(true), ..FullEngine::default() })),
         ..in_memory()
@@ -135,7 +135,7 @@ fn a_disk_too_full_for_records_loses_no_acknowledged_transaction() {
 
 /// A closed store with one transaction per node. sled has the first `written` of them.
 fn lagging(count: u64, written: u64) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=count {
         put(&store, number);
@@ -270,7 +270,7 @@ fn records_of_the_layout_before_blocks_are_written_again() {
 /// in a block must not reappear later, for example when the next block is removed.
 #[test]
 fn records_after_interrupted_writes_equal_a_sorted_map() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = sled_in(&folder);
     let rng = SeededRng::new(5);
     let mut expected: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
@@ -303,7 +303,7 @@ fn records_after_interrupted_writes_equal_a_sorted_map() {
 /// Blocks are split, merged and removed by a writer while readers look for records that never change.
 #[test]
 fn readers_find_every_record_while_blocks_change() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = sled_in(&folder);
     let key = |number: u32| [&[7u8], number.to_be_bytes().as_slice()].concat();
     let value = |number: u32| vec![number as u8; 30];

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 /// A closed store of nine nodes in three segments, whose first two count as checked.
 fn closed_store() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options = || StoreOptions {
         limits: LogLimits { segment: 1500, ..LogLimits::default() },
         ..StoreOptions::default()

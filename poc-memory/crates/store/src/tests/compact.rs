@@ -93,7 +93,7 @@ fn options() -> StoreOptions {
 
 impl Pair {
     fn new() -> Pair {
-        let (folder, twin_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (folder, twin_folder) = (poc_graph::testing::folder(), poc_graph::testing::folder());
         let store = Some(open_in(&folder, options()).unwrap());
         let twin = open_in(&twin_folder, in_memory()).unwrap();
         Pair { folder, store, twin, _twin_folder: twin_folder, now: 100 }
@@ -162,7 +162,7 @@ impl Pair {
         let steps = RefCell::new(0);
         let check_cancelled = || {
             *steps.borrow_mut() += 1;
-            let copy = tempfile::tempdir().unwrap();
+            let copy = poc_graph::testing::folder();
             copy_folder(self.folder.path(), copy.path());
             copies.borrow_mut().push(copy);
             Ok(())
@@ -227,7 +227,7 @@ poc_laws::laws! {
 
 #[test]
 fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for round in 1..=300i64 {
         store
@@ -266,7 +266,7 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
 
 #[test]
 fn a_segment_that_is_being_read_is_deleted_later() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(
         &folder,
         StoreOptions { limits: LogLimits { segment: 2000, ..LogLimits::default() }, ..in_memory() },
@@ -293,7 +293,7 @@ fn a_segment_that_is_being_read_is_deleted_later() {
 /// A note that was written to one table and deleted in another is in no table after a compaction.
 #[test]
 fn compacted_records_have_no_value_of_a_deleted_note() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options = StoreOptions { engine: with_small_tables, buffer: 2_000, ..StoreOptions::default() };
     let store = open_in(&folder, options).unwrap();
     let secret = Node { body: "Zanzibarquetzal".to_owned(), ..node(1) };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[test]
 fn waiting_writers_share_one_sync() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
     let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
@@ -34,7 +34,7 @@ fn waiting_writers_share_one_sync() {
 
 #[test]
 fn a_transaction_sees_those_built_before_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
     let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
@@ -76,7 +76,7 @@ fn a_transaction_sees_those_built_before_it() {
 /// A later transaction changes the view that it is built on in place. The group before it is published without it.
 #[test]
 fn a_group_is_published_without_the_transactions_that_are_built_on_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
     let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
@@ -117,7 +117,7 @@ fn a_group_is_published_without_the_transactions_that_are_built_on_it() {
 }
 
 fn failing(break_disk: fn(&Faults), message: &str) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
     let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
@@ -155,7 +155,7 @@ fn a_sync_that_fails_makes_the_store_read_only() {
 
 #[test]
 fn opening_a_locked_store_reports_the_process_that_locks_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let _store = open_in(&folder, in_memory()).unwrap();
     let error = open_in(&folder, in_memory()).err().unwrap();
     assert_eq!(error.code, Code::Locked);
@@ -164,7 +164,7 @@ fn opening_a_locked_store_reports_the_process_that_locks_it() {
 
 #[test]
 fn a_transaction_too_large_for_a_record_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let body = "x".repeat(65 << 20);
     let error =

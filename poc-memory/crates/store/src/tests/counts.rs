@@ -21,7 +21,7 @@ poc_laws::laws! {
         txns in proptest::collection::vec(proptest::collection::vec(op(), 1..8), 1..25),
         save in any::<proptest::sample::Index>(),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let store = open_in(&folder, in_memory()).unwrap();
         let save = save.index(txns.len());
         let mut scanned = Vec::new();
@@ -53,7 +53,7 @@ poc_laws::laws! {
 
 #[test]
 fn edges_outside_the_adjacency_are_counted_once_and_deleted_with_their_nodes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     for number in 1..=3 {
         put(&store, number);

@@ -5,7 +5,7 @@ use super::*;
 
 /// A closed store with nodes 1 to `count`, one transaction each, and the end offset of each record.
 fn closed_store(count: u64, limits: LogLimits) -> (TempDir, Vec<u64>) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions { limits, ..in_memory() }).unwrap();
     let mut ends = vec![store.sizes().unwrap().log.max(24)];
     for number in 1..=count {
@@ -144,7 +144,7 @@ fn assert_nothing_lost(damage_records: impl Fn(&Path), rebuilt: Option<bool>) {
 }
 
 fn assert_nothing_lost_in(options: StoreOptions, damage_records: &impl Fn(&Path), rebuilt: Option<bool>) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, options).unwrap();
     for number in 1..=40 {
         put(&store, number);
@@ -248,7 +248,7 @@ fn a_flipped_byte_in_the_record_engine_never_changes_data() {
 
 #[test]
 fn a_note_whose_tombstone_is_in_a_newer_quarantined_table_stays_deleted() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(
         &folder,
         StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() },
@@ -276,7 +276,7 @@ fn a_note_whose_tombstone_is_in_a_newer_quarantined_table_stays_deleted() {
 /// A table is not read as a whole when it is opened.
 #[test]
 fn damage_that_a_read_finds_is_repaired_while_the_store_is_used() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options = StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
     let store = open_in(&folder, options).unwrap();
     for number in 1..=200 {
@@ -301,7 +301,7 @@ fn damage_that_a_read_finds_is_repaired_while_the_store_is_used() {
 
 #[test]
 fn the_intact_part_of_quarantined_tables_can_be_read() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options = || StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
     let store = open_in(&folder, options()).unwrap();
     for number in 1..=200 {
@@ -330,7 +330,7 @@ fn the_intact_part_of_quarantined_tables_can_be_read() {
 /// The blocks follow one another, and the end of each can be seen in it.
 #[test]
 fn quarantined_tables_with_a_damaged_index_can_be_read() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options = || StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
     let store = open_in(&folder, options()).unwrap();
     for number in 1..=200 {
@@ -361,7 +361,7 @@ fn quarantined_tables_with_a_damaged_index_can_be_read() {
 /// A record in the records folder was acknowledged, so an incomplete end of the log is not an interrupted write.
 #[test]
 fn records_ahead_of_the_log_are_read() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=3 {
         put(&store, number);

@@ -23,7 +23,7 @@ fn open(folder: &TempDir, log: &Arc<MemoryLog>, faults: Vec<Option<LogFault>>) -
 /// A log, a store with all of its records, and the folder of the closed store that wrote them. That one has saved its
 /// view and its records.
 fn written() -> (Arc<MemoryLog>, Daemon, TempDir) {
-    let (log, folder) = (Arc::new(MemoryLog::default()), tempfile::tempdir().unwrap());
+    let (log, folder) = (Arc::new(MemoryLog::default()), poc_graph::testing::folder());
     let first = Daemon::new(&log);
     let store = open(&folder, &log, Vec::new()).unwrap();
     (1..=RECORDS).for_each(|number| {
@@ -92,7 +92,7 @@ fn a_copy_is_restored_whatever_is_damaged() {
 fn a_copy_that_cannot_be_continued_begins_with_a_snapshot_and_stays_in_the_quarantine() {
     let (log, first, _) = written();
     snapshot(first.store(), 1).unwrap().unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     drop(open(&folder, &log, Vec::new()).unwrap());
     let copied = segment_files(&folder);
     let before = fs::read(&copied[0]).unwrap();
@@ -214,7 +214,7 @@ fn a_copy_is_not_moved_away_without_an_intact_snapshot() {
 #[test]
 fn the_log_of_another_memory_is_not_continued() {
     let (log, _first, folder) = written();
-    let (other, other_folder) = (Arc::new(MemoryLog::default()), tempfile::tempdir().unwrap());
+    let (other, other_folder) = (Arc::new(MemoryLog::default()), poc_graph::testing::folder());
     let store = open(&other_folder, &other, Vec::new()).unwrap();
     (1..=5).for_each(|number| {
         put(&store, 100 + number);
@@ -321,7 +321,7 @@ fn a_person_may_begin_an_empty_memory_beside_a_copy_that_was_moved_away() {
     let (_, _, folder) = written();
     crate::repair::put_copy_aside(folder.path()).unwrap();
     // The notes of the old folder can be restored into a new one.
-    let new = tempfile::tempdir().unwrap();
+    let new = poc_graph::testing::folder();
     drop(open_in(&new, StoreOptions::default()).unwrap());
     fs::rename(folder.path().join("quarantine"), new.path().join("quarantine")).unwrap();
     assert_eq!(open_in(&new, StoreOptions::default()).unwrap().damage(), None);
@@ -364,7 +364,7 @@ fn a_copy_that_begins_anew_after_an_erasure_of_another_says_what_was_not_searche
 fn a_copy_that_ends_within_its_state_begins_anew() {
     let (log, first, _folder) = written();
     snapshot(first.store(), 1).unwrap().unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let close = |store: Store| {
         store.checkpoint().unwrap();
         drop(store);

@@ -28,7 +28,7 @@ poc_laws::laws! {
     fn a_file_is_used_only_with_a_log_that_has_its_last_transaction(
         common in 1u64..6, own in 0u64..4, other in 0u64..4, payload in any::<Vec<u8>>(),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let write = |folder: &TempDir, from: u64, count: u64| {
             let store = open_in(folder, in_memory()).unwrap();
             for number in from..from + count {
@@ -57,7 +57,7 @@ poc_laws::laws! {
 
 #[test]
 fn a_file_has_one_name_and_one_fingerprint_and_can_be_lost() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     assert!(!save(&store, b"1") && load(&store).is_none(), "there is no transaction that identifies the log");
     put(&store, 1);
@@ -71,7 +71,7 @@ fn a_file_has_one_name_and_one_fingerprint_and_can_be_lost() {
 
 #[test]
 fn a_damaged_store_neither_reads_nor_writes_a_file() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     {
         let store = open_in(&folder, in_memory()).unwrap();
         for number in 1..=3 {
@@ -90,7 +90,7 @@ fn a_damaged_store_neither_reads_nor_writes_a_file() {
 
 #[test]
 fn a_file_is_written_anew_after_a_compaction() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     for number in 1..=3 {
         put(&store, number);

@@ -103,7 +103,7 @@ fn write_changes(store: &Store, from: u64) {
 
 #[test]
 fn live_caught_up_and_rebuilt_indexes_are_equal() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let live = Arc::new(RecordingIndex::default());
     let store = open_with(&folder, &live);
     write_changes(&store, 1);
@@ -124,7 +124,7 @@ fn live_caught_up_and_rebuilt_indexes_are_equal() {
 
 #[test]
 fn an_index_ahead_of_the_log_is_reset() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let index = Arc::new(RecordingIndex::default());
     drop(open_with(&folder, &index));
     index.apply(5, Tenant::default(), &[Delta::Node(Arc::new(node(77)))]).unwrap();
@@ -136,7 +136,7 @@ fn an_index_ahead_of_the_log_is_reset() {
 
 #[test]
 fn a_failed_index_is_reported_and_catches_up_at_the_next_open() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let index = Arc::new(RecordingIndex::default());
     let store = open_with(&folder, &index);
     put(&store, 1);
@@ -164,7 +164,7 @@ fn a_failed_index_is_reported_and_catches_up_at_the_next_open() {
 /// Its files have texts that the log has lost.
 #[test]
 fn a_failed_index_keeps_nothing_when_history_is_deleted() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let index = Arc::new(RecordingIndex::default());
     let store = open_with(&folder, &index);
     put(&store, 1);
@@ -184,7 +184,7 @@ fn a_failed_index_keeps_nothing_when_history_is_deleted() {
 /// Storing one note must not write all indexes, and the replay at open must stay bounded.
 #[test]
 fn closing_writes_a_checkpoint_after_enough_changes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let saved = |index: &RecordingIndex| index.checkpoints.load(Ordering::SeqCst);
     let live = Arc::new(RecordingIndex::default());
     let store = open_with(&folder, &live);
@@ -206,7 +206,7 @@ fn closing_writes_a_checkpoint_after_enough_changes() {
 
 #[test]
 fn a_long_text_counts_as_many_changes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     assert!(store.unsaved() < 10);

@@ -25,7 +25,7 @@ poc_laws::laws! {
 
     #[test]
     fn the_engine_equals_the_one_in_memory(txns in txns(), table in 1usize..2000, recent in 1usize..2000) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let memory = InMemoryEngine::default();
         let open = || LsmEngine::open_with(&folder.path().join("records"), FlushLimits { table, recent }).unwrap();
         let lsm = open();

@@ -280,7 +280,7 @@ poc_laws::laws! {
 
     #[test]
     fn a_failing_disk_stops_writes_but_not_reads(events in proptest::collection::vec(event(), 1..24)) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let records = folder.path().join("records");
         let disk = FailingDisk::default();
         let mut store = open_in(&folder, options(&disk)).unwrap();
@@ -345,7 +345,7 @@ poc_laws::laws! {
         events in proptest::collection::vec(event(), 1..24),
         unsynced in 1u64..3000,
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let records = folder.path().join("records");
         let (disk, log) = (FailingDisk::default(), Arc::new(MemoryLog::default()));
         let open = || {
@@ -402,7 +402,7 @@ poc_laws::laws! {
 
 #[test]
 fn records_that_a_failed_truncation_drops_are_written_again() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let (disk, log) = (FailingDisk::default(), Arc::new(MemoryLog::default()));
     let open = || {
         let options = StoreOptions {
@@ -441,7 +441,7 @@ poc_laws::laws! {
         during in faults(0.3, 1..16),
         afterwards in faults(0.4, 0..12),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let disk = FailingDisk::default();
         // The compaction completes the only segment.
         let limits = LogLimits { segment: 1 << 20, reserve: 64, ..LogLimits::default() };
@@ -495,7 +495,7 @@ fn writing_resumes_without_a_write_attempt() {
         (Errno::NOSPC, "No space left on device (os error 28)"),
         (Errno::DQUOT, "Disk quota exceeded (os error 122)"),
     ] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let disk = FailingDisk::default();
         let store =
             open_in(&folder, StoreOptions { retry_delay: Duration::from_millis(1), ..options(&disk) })
@@ -521,7 +521,7 @@ fn writing_resumes_without_a_write_attempt() {
 /// A command ends right after its write has failed.
 #[test]
 fn a_failed_write_leaves_nothing_for_the_next_open() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let disk = FailingDisk::default();
     let store = open_in(&folder, options(&disk)).unwrap();
     for number in 1..=12 {
@@ -553,7 +553,7 @@ fn a_failed_write_that_cannot_be_removed_is_not_damage() {
     // In the middle of a segment, and before and after the beginning of one.
     for (errno, count) in (0..ERRORS.len()).zip([3, 4, 5, 6, 7]).chain([(0, 8), (1, 9)]) {
         for succeeding in 0..6 {
-            let folder = tempfile::tempdir().unwrap();
+            let folder = poc_graph::testing::folder();
             let disk = FailingDisk::default();
             let store = open_in(&folder, options(&disk)).unwrap();
             for number in 1..=count {
@@ -592,7 +592,7 @@ fn a_failed_write_that_cannot_be_removed_is_not_damage() {
 /// acknowledge it.
 #[test]
 fn transactions_built_on_a_failed_write_fail_with_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
     let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
@@ -634,7 +634,7 @@ fn transactions_built_on_a_failed_write_fail_with_it() {
 /// The end of an interrupted write stays in place until the disk accepts writes again, and reads continue.
 #[test]
 fn a_store_opens_for_reading_when_its_disk_accepts_no_writes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let disk = FailingDisk::default();
     let store = open_in(&folder, options(&disk)).unwrap();
     for number in 1..=3 {

@@ -9,7 +9,7 @@ const MANY: u64 = 5001;
 
 /// A closed store of nodes 1 to `count`, with its view saved.
 fn closed(count: u64) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     store.transact(cause(), |tx| (1..=count).try_for_each(|number| tx.put_node(&node(number)))).unwrap();
     store.checkpoint().unwrap();
@@ -34,7 +34,7 @@ fn open_with_slow_index(folder: &TempDir, pause: PausePoint) -> StoreWithIndex {
 
 /// A copy of the log and the view of a store, as a killed process would leave them.
 fn killed(folder: &TempDir) -> TempDir {
-    let copy = tempfile::tempdir().unwrap();
+    let copy = poc_graph::testing::folder();
     for name in ["log", "view"] {
         let from = folder.path().join(name);
         let to = copy.path().join(name);
@@ -98,7 +98,7 @@ fn readers_wait_for_an_index_with_little_to_replay() {
 
 #[test]
 fn the_log_estimates_the_bytes_after_a_record() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(
         &folder,
         StoreOptions { limits: LogLimits { segment: 100_000, ..LogLimits::default() }, ..in_memory() },
@@ -203,7 +203,7 @@ fn records_that_cannot_be_opened_are_reported_and_nothing_is_acknowledged() {
 
 #[test]
 fn a_temporary_store_opens_again_and_reserves_no_space() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let open = || Store::open_temporary(folder.path(), EMBEDDER, Vec::new()).unwrap();
     put(&open(), 1);
     assert_eq!(numbers(&open()), [1]);

@@ -40,7 +40,7 @@ poc_laws::laws! {
         txns in proptest::collection::vec((proptest::collection::vec(op(), 1..8), 0i64..12), 1..30),
         early in any::<proptest::sample::Index>(),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let store = open_in(&folder, in_memory()).unwrap();
         let early = early.index(txns.len());
         let mut seen: Vec<RecordedState> = Vec::new();
@@ -99,7 +99,7 @@ poc_laws::laws! {
 
 #[test]
 fn states_before_the_first_change_are_not_found() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(
         &folder,
         StoreOptions { limits: LogLimits { segment: 600, ..LogLimits::default() }, ..in_memory() },
@@ -142,7 +142,7 @@ fn states_before_the_first_change_are_not_found() {
 /// Numbers count the changes of all tenants.
 #[test]
 fn the_state_after_a_change_of_another_tenant_is_that_after_the_last_own_one() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let other = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
     put(&store, 1);
@@ -157,7 +157,7 @@ fn the_state_after_a_change_of_another_tenant_is_that_after_the_last_own_one() {
 
 #[test]
 fn a_past_snapshot_is_stable_while_the_store_changes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     for number in 1..=50 {
         store.transact(at(number), |tx| tx.put_node(&node(number as u64))).unwrap();

@@ -146,7 +146,7 @@ fn write_until_it_fails(store: &Store, round: u64) -> Vec<u64> {
 #[test]
 fn a_log_that_cannot_be_synced_leaves_no_newer_file_behind() {
     for (engine, buffer) in [(in_memory().engine, in_memory().buffer), (with_small_tables, 1)] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let power = Arc::new(PowerSupply::default());
         let open = || {
             let limits = LogLimits { segment: 900, ..LogLimits::default() };
@@ -190,7 +190,7 @@ poc_laws::laws! {
     fn acknowledged_and_visible_transactions_survive_kills_and_power_cuts(
         rounds in proptest::collection::vec((1u64..40, any::<bool>(), any::<u64>()), 1..5),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let power = Arc::new(PowerSupply::default());
         let mut expected = Vec::new();
         for (round, (operations, cut, rng)) in rounds.into_iter().enumerate() {
@@ -251,7 +251,7 @@ poc_laws::laws! {
     ) {
         let log = Arc::new(MemoryLog::default());
         let other = Daemon::new(&log);
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let power = Arc::new(PowerSupply::default());
         let open = || {
             let options = StoreOptions {

@@ -22,7 +22,7 @@ struct ClosedStore {
 }
 
 fn closed_store(checkpoint: u64) -> ClosedStore {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let limits = LogLimits { segment: SEGMENT, ..LogLimits::default() };
     let options = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
     let store = open_in(&folder, options).unwrap();
@@ -145,7 +145,7 @@ fn apply(damage: &StoreDamage, made: &ClosedStore, intact: &mut IntactParts) {
 
 /// A copy of a store's files.
 fn copied(folder: &Path) -> TempDir {
-    let copy = tempfile::tempdir().unwrap();
+    let copy = poc_graph::testing::folder();
     for (path, bytes) in bytes_of_files(folder) {
         let target = copy.path().join(path.strip_prefix(folder).unwrap());
         fs::create_dir_all(target.parent().unwrap()).unwrap();

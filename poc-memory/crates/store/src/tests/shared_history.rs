@@ -47,7 +47,7 @@ fn old_history_is_deleted_and_new_copies_begin_after_it() {
     put_at(first.store(), 21);
     assert_eq!(snapshot(first.store(), 1).unwrap().unwrap().seq, 21);
     for (start, base) in [(CopyStart::Snapshot, 20), (CopyStart::History, 10)] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let options = StoreOptions { shared_log: Some((log.writer(), start)), ..in_memory() };
         let store = open_in(&folder, options).unwrap();
         assert_eq!(store.history_base().unwrap().seq, base, "{start:?}");
@@ -75,7 +75,7 @@ fn old_history_is_deleted_and_new_copies_begin_after_it() {
 fn the_own_copy_is_synced_before_history_is_deleted() {
     let log = Arc::new(MemoryLog::default());
     let second = Daemon::new(&log);
-    let (folder, faults) = (tempfile::tempdir().unwrap(), Arc::new(Faults::default()));
+    let (folder, faults) = (poc_graph::testing::folder(), Arc::new(Faults::default()));
     let options = StoreOptions {
         disk: Arc::new(FaultyDisk(faults.clone())),
         buffer: 1 << 20,
@@ -113,7 +113,7 @@ fn a_copy_without_the_old_history_does_not_delete_what_may_be_newer() {
 fn a_copy_that_lacks_deleted_records_begins_anew_when_it_is_opened() {
     for is_torn in [false, true] {
         let (log, first) = written(3);
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let open = |faults: Vec<Option<LogFault>>| {
             let writer = log.writer();
             writer.plan(faults);
@@ -184,7 +184,7 @@ fn the_newest_snapshot_replaces_a_damaged_one_that_a_log_begins_with() {
     put_at(first.store(), 21);
     snapshot(first.store(), 1).unwrap().unwrap();
     assert_eq!(log.snapshots(), [11, 21]);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options = StoreOptions { shared_log: Some((log.writer(), CopyStart::History)), ..in_memory() };
     let store = open_in(&folder, options).unwrap();
     assert_eq!(store.history_base().unwrap().seq, 20);
@@ -199,7 +199,7 @@ fn without_an_intact_snapshot_a_log_whose_beginning_was_deleted_cannot_be_copied
     (4..=20).for_each(|number| put_at(first.store(), number));
     assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
     log.damage_snapshots(60);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let open = || {
         let options = StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..in_memory() };
         open_in(&folder, options)
@@ -242,7 +242,7 @@ fn another_memory_is_refused_although_its_records_were_deleted() {
     assert_eq!(delete_history(first.store(), 11, 1).unwrap(), Some(10));
     let other = Arc::new(MemoryLog::default());
     for count in [3, 15] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let open = |log: &Arc<MemoryLog>| {
             let options =
                 StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..in_memory() };
@@ -263,7 +263,7 @@ fn another_memory_is_refused_although_its_records_were_deleted() {
 #[test]
 fn a_folder_with_changes_of_its_own_is_not_replaced() {
     for is_own in [false, true] {
-        let (folder, log) = (tempfile::tempdir().unwrap(), Arc::new(MemoryLog::default()));
+        let (folder, log) = (poc_graph::testing::folder(), Arc::new(MemoryLog::default()));
         let store = open_in(&folder, in_memory()).unwrap();
         (1..=3).for_each(|number| put_at(&store, number));
         copy_log(folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap();

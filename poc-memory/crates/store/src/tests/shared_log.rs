@@ -21,7 +21,7 @@ pub(super) struct Daemon {
 impl Daemon {
     pub(super) fn new(log: &Arc<MemoryLog>) -> Daemon {
         let mut daemon = Daemon {
-            folder: tempfile::tempdir().unwrap(),
+            folder: poc_graph::testing::folder(),
             log: log.clone(),
             faults: Arc::default(),
             writer: log.writer(),
@@ -212,7 +212,7 @@ fn a_copy_opens_without_its_log_and_an_empty_folder_does_not() {
         Code::Unavailable
     );
     daemon.store = None;
-    daemon.folder = tempfile::tempdir().unwrap();
+    daemon.folder = poc_graph::testing::folder();
     let unreachable = vec![Some(LogFault::Unreachable); 2000];
     assert_eq!(daemon.open_with(unreachable).unwrap_err().code, Code::Unavailable);
     daemon.open().unwrap();
@@ -289,7 +289,7 @@ fn a_write_whose_copy_fails_is_in_the_shared_log_and_becomes_visible() {
 #[test]
 fn writes_are_acknowledged_without_a_sync_of_the_copy() {
     let log = Arc::new(MemoryLog::default());
-    let (folder, faults) = (tempfile::tempdir().unwrap(), Arc::new(Faults::default()));
+    let (folder, faults) = (poc_graph::testing::folder(), Arc::new(Faults::default()));
     let options = StoreOptions {
         disk: Arc::new(FaultyDisk(faults.clone())),
         buffer: 1 << 20,
@@ -413,7 +413,7 @@ fn changes_of_all_tenants_are_applied() {
 
 #[test]
 fn a_log_that_lost_its_end_is_not_copied() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=3 {
         put(&store, number);
@@ -434,7 +434,7 @@ fn a_log_that_lost_its_end_is_not_copied() {
 
 #[test]
 fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=3 {
         put(&store, number);
@@ -459,7 +459,7 @@ fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
 /// Any call may fail; the next copy completes it.
 #[test]
 fn a_compacted_store_is_copied_with_its_state() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=6 {
         put(&store, number);
@@ -610,7 +610,7 @@ poc_laws::laws! {
                 Step::Replace(at) => {
                     all[at].faults.end();
                     all[at].store = None;
-                    all[at].folder = tempfile::tempdir().unwrap();
+                    all[at].folder = poc_graph::testing::folder();
                     all[at].open().unwrap();
                 }
             }

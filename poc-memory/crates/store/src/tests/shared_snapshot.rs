@@ -85,7 +85,7 @@ fn a_copy_whose_end_was_cut_off_is_completed() {
 #[test]
 fn a_store_can_begin_with_the_first_record() {
     let (log, first) = with_snapshot();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options = StoreOptions { shared_log: Some((log.writer(), CopyStart::History)), ..in_memory() };
     let store = open_in(&folder, options).unwrap();
     assert_eq!(store.history_base(), None);

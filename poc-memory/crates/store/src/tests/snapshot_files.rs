@@ -31,7 +31,7 @@ fn open(folder: &TempDir, log: &Arc<MemoryLog>) -> Store {
 
 /// A new store over a log, in a folder of its own.
 fn new(log: &Arc<MemoryLog>) -> (TempDir, Store) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open(&folder, log);
     (folder, store)
 }
@@ -128,7 +128,7 @@ fn an_interrupted_download_leaves_nothing() {
     let (log, _folder, first) = with_files();
     let mut interrupted = 0;
     for failing in 0..12 {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let writer = log.writer();
         let mut faults = vec![Some(LogFault::Unreachable)];
         faults.resize(failing + 1, None);
@@ -304,7 +304,7 @@ impl Engine for FullEngine {
 #[test]
 fn a_snapshot_is_made_although_its_files_do_not_fit_on_the_disk() {
     let log = Arc::new(MemoryLog::default());
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options = StoreOptions {
         engine: |_| Ok(Arc::new(FullEngine::default())),
         shared_log: Some((log.writer(), CopyStart::Snapshot)),
@@ -357,7 +357,7 @@ impl DerivedIndex for WaitingIndex {
 #[test]
 fn files_that_lack_the_last_change_of_the_snapshot_are_left_out() {
     let log = Arc::new(MemoryLog::default());
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let index = Arc::new(WaitingIndex::default());
     let options =
         StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..StoreOptions::default() };

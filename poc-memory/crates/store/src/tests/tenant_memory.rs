@@ -61,7 +61,7 @@ fn files_at_one_moment(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// A copy of the files of an open store.
 pub(super) fn copy(folder: &TempDir) -> TempDir {
-    let copy = tempfile::tempdir().unwrap();
+    let copy = poc_graph::testing::folder();
     for (path, bytes) in files_at_one_moment(folder.path()) {
         let to = copy.path().join(path.strip_prefix(folder.path()).unwrap());
         fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -88,7 +88,7 @@ pub(super) fn write_to_both(
 /// A tenant that stays in memory after it has its answer would have others unloaded in its place.
 #[test]
 fn a_tenant_that_has_its_answer_may_be_unloaded() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let own = store.for_tenant(&tuple(1));
     for number in 0..200 {
@@ -125,7 +125,7 @@ poc_laws::laws! {
 
     #[test]
     fn unloading_tenants_changes_no_answer(steps in proptest::collection::vec(step(), 1..40)) {
-        let mut folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let mut folders = [poc_graph::testing::folder(), poc_graph::testing::folder()];
         let limits = [Some(TINY), None];
         let open = |folders: &[TempDir; 2]| [0, 1].map(|at| open_limited(&folders[at], limits[at]));
         let mut stores = open(&folders);
@@ -164,7 +164,7 @@ poc_laws::laws! {
 
 #[test]
 fn a_reader_keeps_the_view_of_a_tenant_that_was_unloaded() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_limited(&folder, Some(TINY));
     let own = |number| store.for_tenant(&tuple(number));
     let write = |tenant: usize, number: u64| {
@@ -184,7 +184,7 @@ fn a_reader_keeps_the_view_of_a_tenant_that_was_unloaded() {
 
 #[test]
 fn tenants_stay_in_memory_up_to_the_limit() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let bytes_of_one = {
         let store = open_limited(&folder, None);
         for tenant in 1..=8 {
@@ -212,7 +212,7 @@ fn tenants_stay_in_memory_up_to_the_limit() {
 /// Each thread writes to tenants of its own and must see its writes, while all tenants are unloaded all the time.
 #[test]
 fn concurrent_writers_see_their_writes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_limited(&folder, Some(TINY));
     std::thread::scope(|scope| {
         for thread in 0..4 {

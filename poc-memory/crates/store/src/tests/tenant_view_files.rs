@@ -103,7 +103,7 @@ poc_laws::laws! {
     fn answers_are_the_same_with_and_without_the_files(
         steps in proptest::collection::vec(step(), 1..40), is_limited in any::<bool>(),
     ) {
-        let mut folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let mut folders = [poc_graph::testing::folder(), poc_graph::testing::folder()];
         let open = |folders: &[TempDir; 2]| {
             [open(&folders[0], LARGE, is_limited.then_some(TINY)), open(&folders[1], usize::MAX, None)]
         };
@@ -176,7 +176,7 @@ fn numbers_of(store: &Store, tenant: usize) -> Vec<u64> {
 
 /// A closed store with a saved view of four notes of tenant 1.
 fn closed() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, with_files()).unwrap();
     fill(&store, 1, 1..=4);
     store.checkpoint().unwrap();
@@ -224,7 +224,7 @@ impl Engine for WatchedEngine {
 
 #[test]
 fn a_view_is_loaded_from_its_file_without_a_scan_of_the_records() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let open = || {
         let engine = |_: &Path| -> Result<Arc<dyn Engine>> { Ok(Arc::new(WatchedEngine::default())) };
         open_in(&folder, StoreOptions { engine, ..with_files() }).unwrap()
@@ -267,7 +267,7 @@ fn a_view_is_loaded_from_its_file_without_a_scan_of_the_records() {
 
 #[test]
 fn a_view_is_saved_when_it_is_unloaded_and_only_if_it_has_changed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, with_files()).unwrap();
     store.limit_tenant_memory(TINY);
     fill(&store, 1, 1..=4);
@@ -320,7 +320,7 @@ fn a_file_of_another_tenant_or_another_log_is_ignored() {
     let folder = closed();
     let own = fs::read(file_of(&folder, 1)).unwrap();
     let of_other_log = {
-        let other = tempfile::tempdir().unwrap();
+        let other = poc_graph::testing::folder();
         let store = open_in(&other, with_files()).unwrap();
         fill(&store, 1, 5..=8);
         store.checkpoint().unwrap();
@@ -328,7 +328,7 @@ fn a_file_of_another_tenant_or_another_log_is_ignored() {
     };
     // Two stores with the same beginning.
     let of_other_history = {
-        let other = tempfile::tempdir().unwrap();
+        let other = poc_graph::testing::folder();
         let store = open_in(&other, with_files()).unwrap();
         fill(&store, 1, [1, 2, 3, 9]);
         store.checkpoint().unwrap();
@@ -395,7 +395,7 @@ fn a_file_that_is_far_behind_the_log_is_neither_used_nor_kept() {
 #[test]
 fn changes_of_another_daemon_are_added_to_a_saved_view() {
     let log = Arc::new(MemoryLog::default());
-    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let folders = [poc_graph::testing::folder(), poc_graph::testing::folder()];
     let [first, second] = [0, 1].map(|at| {
         let options = StoreOptions {
             retry_delay: Duration::from_millis(1),
@@ -453,7 +453,7 @@ fn has_secret(path: &Path) -> bool {
 #[test]
 fn an_erased_text_is_in_no_file() {
     for (is_killed, is_unloaded) in [(false, false), (false, true), (true, false)] {
-        let mut folder = tempfile::tempdir().unwrap();
+        let mut folder = poc_graph::testing::folder();
         let mut store = open(&folder, LARGE, is_unloaded.then_some(TINY));
         let own = store.for_tenant(&tuple(1));
         fill(&store, 1, 1..=4);

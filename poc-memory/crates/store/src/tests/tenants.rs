@@ -75,10 +75,10 @@ poc_laws::laws! {
         txns in proptest::collection::vec((0usize..3, proptest::collection::vec(op(), 1..6)), 1..24),
         checkpoint in any::<proptest::sample::Index>(),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let store = open_in(&folder, in_memory()).unwrap();
         let alone: Vec<_> = (0..3).map(|_| {
-            let folder = tempfile::tempdir().unwrap();
+            let folder = poc_graph::testing::folder();
             (open_in(&folder, in_memory()).unwrap(), folder)
         }).collect();
         let together: Vec<Store> = (0..3).map(|number| store.for_tenant(&tuple(number))).collect();
@@ -133,7 +133,7 @@ poc_laws::laws! {
 
 #[test]
 fn records_of_another_tenant_are_invisible() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let theirs = store.for_tenant(&tuple(1));
     put(&store, 1);
@@ -160,7 +160,7 @@ fn records_of_another_tenant_are_invisible() {
 
 #[test]
 fn the_first_change_of_a_tenant_records_its_name() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let names = |store: &Store| -> Vec<String> {
         let line = |named: &NamedTenant| format!("{}: {}", named.tuple, named.counts.nodes);
@@ -185,7 +185,7 @@ fn the_first_change_of_a_tenant_records_its_name() {
 
 #[test]
 fn a_name_that_is_deleted_while_the_store_is_open_is_recorded_again() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let theirs = store.for_tenant(&tuple(1));
     let tenant = theirs.tenant();
@@ -200,7 +200,7 @@ fn a_name_that_is_deleted_while_the_store_is_open_is_recorded_again() {
 /// A damaged part of the store may have had the record of the name.
 #[test]
 fn a_tenant_whose_name_is_lost_keeps_its_notes_and_gets_its_name_again() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let theirs = store.for_tenant(&tuple(1));
     let tenant = theirs.tenant();

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_preview_writes_nothing_and_sees_its_own_changes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let before = store.last_seq();
@@ -20,7 +20,7 @@ fn a_preview_writes_nothing_and_sees_its_own_changes() {
 
 #[test]
 fn writes_survive_reopening() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let visit = Visit { at: Timestamp(3), outcome: VisitOutcome::Processed, version: 1 };
     let before = {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
@@ -54,7 +54,7 @@ fn writes_survive_reopening() {
 
 #[test]
 fn a_transaction_that_fails_or_changes_nothing_leaves_no_trace() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let before = (contents(&store), store.sizes().unwrap());
@@ -77,7 +77,7 @@ fn a_transaction_that_fails_or_changes_nothing_leaves_no_trace() {
 
 #[test]
 fn a_nested_transaction_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let other = store.for_tenant(&Tuple::default());
     let outer = store.transact(cause(), |tx| {
@@ -94,7 +94,7 @@ fn a_nested_transaction_is_an_error() {
 
 #[test]
 fn a_panic_in_a_transaction_leaves_the_store_usable() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         store.transact(cause(), |tx| {
@@ -111,7 +111,7 @@ fn a_panic_in_a_transaction_leaves_the_store_usable() {
 
 #[test]
 fn a_key_of_another_node_is_a_conflict() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let second = Node { key: "n1".into(), ..node(2) };
@@ -122,7 +122,7 @@ fn a_key_of_another_node_is_a_conflict() {
 
 #[test]
 fn the_entries_of_a_node_that_is_lost_are_ignored() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     store.transact(cause(), |tx| tx.put_raw(Table::Nodes, node(1).id.as_bytes(), None)).unwrap();
@@ -140,7 +140,7 @@ fn the_entries_of_a_node_that_is_lost_are_ignored() {
 
 #[test]
 fn index_entries_follow_the_state_of_a_node() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let found = |key: &str, hash: &[u8; 32], word: &str| {
         store
@@ -177,7 +177,7 @@ fn index_entries_follow_the_state_of_a_node() {
 
 #[test]
 fn deleting_a_node_deletes_everything_but_its_history() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let only_one = contents(&store);
@@ -207,7 +207,7 @@ fn deleting_a_node_deletes_everything_but_its_history() {
 
 #[test]
 fn history_and_past_transactions_come_from_the_log() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options =
         || StoreOptions { limits: LogLimits { segment: 600, ..LogLimits::default() }, ..in_memory() };
     let store = open_in(&folder, options()).unwrap();
@@ -238,7 +238,7 @@ fn history_and_past_transactions_come_from_the_log() {
 
 #[test]
 fn a_record_written_again_keeps_its_position() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let done = store
@@ -261,7 +261,7 @@ fn a_record_written_again_keeps_its_position() {
 
 #[test]
 fn vectors_of_an_old_text_are_deleted_for_every_embedder() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let id = node(1).id;
@@ -286,7 +286,7 @@ fn vectors_of_an_old_text_are_deleted_for_every_embedder() {
 
 #[test]
 fn edges_and_activity_need_their_nodes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let error = store.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))).unwrap_err();
@@ -298,7 +298,7 @@ fn edges_and_activity_need_their_nodes() {
 
 #[test]
 fn a_node_without_an_activity_record_has_the_initial_activity() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let contents = || poc_graph::testing::contents(&store.view())[1..].to_vec();

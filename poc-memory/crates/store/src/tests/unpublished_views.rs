@@ -75,7 +75,7 @@ struct Sequential {
 
 impl Sequential {
     fn new() -> Sequential {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let store = open_in(&folder, in_memory()).unwrap();
         let seen = vec![seen(&store)];
         Sequential { store, _folder: folder, transactions: Vec::new(), seen }
@@ -119,7 +119,7 @@ fn publish(store: &Store, open_gate: &mpsc::Sender<()>) {
 }
 
 fn run(steps: Vec<Step>) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
     // Only this test resumes writing, and nothing else is synced meanwhile.

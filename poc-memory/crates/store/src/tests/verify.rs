@@ -37,7 +37,7 @@ fn tuple(tenant: u8) -> Tuple {
 
 /// A closed store with nodes of two tenants in several segments, of which the last changes are in no checkpoint.
 fn closed() -> (TempDir, BTreeMap<Vec<u8>, Vec<u8>>, Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, options()).unwrap();
     let other = store.for_tenant(&tuple(1));
     for number in 1..=20 {
@@ -81,7 +81,7 @@ fn damage(path: &Path, kind: u8, at: prop::sample::Index) {
 /// Without a compacted log, the records keep the entries for the history that the log has.
 #[test]
 fn a_compaction_that_does_not_replace_the_log_keeps_all_records() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, options()).unwrap();
     let at = |seconds| Cause { at: Timestamp(seconds), ..cause() };
     let (kept, deleted) = (node(1), node(2));
@@ -107,7 +107,7 @@ fn a_compaction_that_does_not_replace_the_log_keeps_all_records() {
 #[test]
 fn a_compaction_after_a_cancelled_one_keeps_all_records() {
     for steps in 0.. {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let store = open_in(&folder, options()).unwrap();
         for seconds in 1..=12 {
             let cause = Cause { at: Timestamp(seconds), ..cause() };
@@ -143,7 +143,7 @@ poc_laws::laws! {
     fn an_intact_store_gives_no_finding(
         events in proptest::collection::vec((0u8..3, proptest::collection::vec(op(), 1..6), 0u8..12), 1..25),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let mut store = open_in(&folder, options()).unwrap();
         for (seconds, (tenant, ops, then)) in (10..).zip(&events) {
             let own = store.for_tenant(&tuple(*tenant));
@@ -260,7 +260,7 @@ fn a_damaged_view_of_a_tenant_is_named_once_as_rebuilt() {
 /// The committer takes the lock of the writers to reject a transaction whose outcome the verification waits for.
 #[test]
 fn a_write_may_fail_during_a_verification() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
     let options = StoreOptions { disk, engine: with_small_tables, ..in_memory() };
@@ -328,7 +328,7 @@ fn views_that_cannot_be_read_are_named_and_stay() {
 /// A small store saves little when it is closed, but a damaged file is replaced.
 #[test]
 fn a_damaged_view_of_a_small_store_is_replaced_when_the_store_is_closed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, options()).unwrap();
     put(&store, 1);
     store.checkpoint().unwrap();
@@ -429,7 +429,7 @@ fn damaged_records_are_rebuilt_when_they_are_found() {
 
 #[test]
 fn records_that_differ_from_the_log_are_named() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     for number in 1..=3 {
         put(&store, number);
@@ -453,7 +453,7 @@ fn records_that_differ_from_the_log_are_named() {
 
 #[test]
 fn writes_during_a_verification_are_not_reported() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store =
         open_in(&folder, StoreOptions { disk: Arc::new(FaultyDisk::default()), ..options() }).unwrap();
     let is_done = AtomicBool::new(false);

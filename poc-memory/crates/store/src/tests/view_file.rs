@@ -24,7 +24,7 @@ fn path(folder: &TempDir) -> PathBuf {
 
 /// A closed store with a saved view of four nodes. A fifth node was deleted.
 fn closed() -> (TempDir, Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     for number in 1..=5 {
         put(&store, number);
@@ -53,7 +53,7 @@ poc_laws::laws! {
         txns in proptest::collection::vec(proptest::collection::vec(op(), 1..8), 1..20),
         at in any::<proptest::sample::Index>(),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let store = open_in(&folder, in_memory()).unwrap();
         let at = at.index(txns.len());
         for (number, ops) in txns.iter().enumerate() {

@@ -255,7 +255,7 @@ fn the_log_of_an_archive_that_is_cut_off_after_it_is_restored() {
 
 #[test]
 fn a_new_file_of_a_compressed_format_is_refused() {
-    let home = tempfile::tempdir().unwrap();
+    let home = poc_graph::testing::folder();
     let error = is_archive(&home.path().join("backup.tgz")).unwrap_err();
     let field = error.at.as_ref().and_then(|at| at.field.as_deref());
     assert_eq!((error.code, field), (Code::InvalidArgument, Some("path")));

@@ -120,7 +120,7 @@ fn a_store_that_was_only_read_is_replaced() {
     let profile = Profile::new();
     profile.put(1..5);
     profile.back_up(9, 9).unwrap();
-    let home = tempfile::tempdir().unwrap();
+    let home = poc_graph::testing::folder();
     let paths = Paths::in_folder(home.path());
     let reader = reopened(&paths);
     let error = restore(&profile.folder(), whole(RestorePoint::Newest), &paths, &quiet()).unwrap_err();

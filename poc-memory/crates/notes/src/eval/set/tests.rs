@@ -7,7 +7,7 @@ const ASKED: &str = "{\"id\": \"q1\", \"text\": \"one?\", \"type\": \"easy\", \"
 const JUDGED: &str = "query\tdocument\tworth\nq1\td1\t1\nq1\td3\t2\nq2\t2\t0\n";
 
 fn read(files: [&str; 3]) -> Result<EvalSet> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     for (name, text) in [DOCUMENTS, QUESTIONS, JUDGMENTS].iter().zip(files) {
         std::fs::write(folder.path().join(name), text).unwrap();
     }

@@ -140,7 +140,7 @@ fn aliases_are_names_for_later_imports_until_they_are_removed() {
 
 #[test]
 fn a_file_with_the_content_of_another_one_is_named() {
-    let (memory, folder) = (TestMemory::new(), tempfile::tempdir().unwrap());
+    let (memory, folder) = (TestMemory::new(), poc_graph::testing::folder());
     put(folder.path(), "a.md", "# Journal\n\nEvery change is written first.\n");
     put(folder.path(), "b.md", "# Journal\n\nEvery change is written first.\n");
     put(folder.path(), "c.md", "# Recovery\n\nReads the journal.\n");
@@ -382,7 +382,7 @@ fn a_folder_below_an_imported_one_is_a_part_of_it() {
 
 #[test]
 fn a_folder_with_a_few_files_like_those_of_an_imported_one_is_another_folder() {
-    let (memory, elsewhere) = (TestMemory::new(), tempfile::tempdir().unwrap());
+    let (memory, elsewhere) = (TestMemory::new(), poc_graph::testing::folder());
     let docs = memory.folder().join("docs");
     put(&docs, "adr/README.md", "The decisions of this project.\n");
     put(&docs, "adr/one.md", "The first decision.\n");
@@ -399,7 +399,7 @@ fn a_folder_with_a_few_files_like_those_of_an_imported_one_is_another_folder() {
 
 #[test]
 fn a_copy_that_an_import_of_a_folder_below_has_made_is_replaced() {
-    let (memory, elsewhere) = (TestMemory::new(), tempfile::tempdir().unwrap());
+    let (memory, elsewhere) = (TestMemory::new(), poc_graph::testing::folder());
     let vault = memory.folder().join("vault");
     put(&vault, "d/one.md", "The first.\n");
     take(&memory, ImportSource::Path(vault.clone()));
@@ -424,7 +424,7 @@ fn a_copy_that_an_import_of_a_folder_below_has_made_is_replaced() {
 /// An import that changes the notes of three files and replaces a copy of one of them by its note. Returns its number
 /// and the id of the copy.
 fn import_with_a_replacement(memory: &TestMemory) -> (u64, NodeId) {
-    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = poc_graph::testing::folder();
     let vault = memory.folder().join("vault");
     let write = |edited: &str| {
         for file in ["one", "two", "three"] {

@@ -49,7 +49,7 @@ fn notes_of_a_session_are_neighbors() {
 #[test]
 fn a_session_in_several_files_has_one_order() {
     let memory = TestMemory::new();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let turn = |key: &str| format!("{{\"key\":\"{key}\",\"body\":\"turn {key}\",\"session\":\"s\"}}\n");
     for (file, keys) in [("one.jsonl", ["a", "c"].as_slice()), ("two.jsonl", &["a", "b", "c"])] {
         put(folder.path(), file, &keys.iter().map(|key| turn(key)).collect::<String>());

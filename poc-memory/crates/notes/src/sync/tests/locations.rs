@@ -54,7 +54,7 @@ fn bytes(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 #[test]
 fn a_remote_is_a_profile_a_store_or_a_folder_with_one() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let home = Paths::in_folder(folder.path());
     let memory = open(home.clone(), 1);
     write(&memory, "ours", "We wrote this.");
@@ -84,7 +84,7 @@ fn a_remote_is_a_profile_a_store_or_a_folder_with_one() {
 
 #[test]
 fn an_invalid_remote_is_refused_and_not_changed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let home = Paths::in_folder(folder.path());
     let memory = open(home.clone(), 1);
     let here = folder.path().display().to_string();
@@ -143,7 +143,7 @@ fn an_invalid_remote_is_refused_and_not_changed() {
 
 #[test]
 fn a_remote_that_lost_transactions_deletes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let home = Paths::in_folder(folder.path());
     let memory = open(home.clone(), 1);
     let (work, saved) = (home.of_profile("work").unwrap(), folder.path().join("saved"));
@@ -166,7 +166,7 @@ fn a_remote_that_lost_transactions_deletes_nothing() {
 
 #[test]
 fn a_copy_of_this_store_is_another_store() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let home = Paths::in_folder(&folder.path().join("home"));
     let memory = open(home.clone(), 1);
     write(&memory, "one", "Before the copy.");

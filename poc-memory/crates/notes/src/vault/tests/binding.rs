@@ -16,7 +16,7 @@ fn a_folder_is_bound_once() {
     assert!(code == Code::Conflict && message.contains("is in the vault `vault`"), "{message}");
     let (_, message) = refused(&world.folder);
     assert!(message.contains("is already bound as the vault `vault`"), "{message}");
-    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = poc_graph::testing::folder();
     let bound = elsewhere.path().join("notes");
     put(&bound, "c.md", "The third.\n");
     let other = add(&world.memory, &bound, None, false).unwrap();
@@ -152,7 +152,7 @@ fn the_tenants_with_vaults_are_found_without_loading_any() {
     assert_eq!(find(), tenants(&[("default", 1)]));
     assert_eq!(world.memory.store.view_loads(), loads);
     // A tenant is found as soon as it binds a folder, and no longer when it has none.
-    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = poc_graph::testing::folder();
     let vault = add(&bob, elsewhere.path(), None, false).unwrap();
     assert_eq!(find(), tenants(&[("default", 1), ("user=bob", 1)]));
     remove(&bob, &vault).unwrap();

@@ -85,7 +85,7 @@ poc_laws::laws! {
     /// it.
     #[test]
     fn the_contents_are_those_of_the_watermark(steps in proptest::collection::vec(step(), 1..40)) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let mut engine = open(&folder);
         let mut states: Vec<Contents> = vec![Contents::new()];
         for step in steps {
@@ -116,7 +116,7 @@ poc_laws::laws! {
                 prop_assert_eq!(engine.get(&key).unwrap(), expected.get(&key).cloned());
             }
         }
-        let copy = tempfile::tempdir().unwrap();
+        let copy = poc_graph::testing::folder();
         drop(engine);
         copy_files(folder.path(), copy.path()).unwrap();
         let recent = copy.path().join(format!("recent.{}", open(&folder).state.current().newest_generation()));
@@ -129,7 +129,7 @@ poc_laws::laws! {
 
     #[test]
     fn a_damaged_byte_of_a_table_is_an_error(at in any::<prop::sample::Index>(), flip in 1u8.., cut in any::<bool>()) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let engine = open(&folder);
         let expected = filled(&engine, 1);
         drop(engine);
@@ -162,7 +162,7 @@ fn filled(engine: &LsmEngine, seq: u64) -> Contents {
 
 #[test]
 fn the_tenants_of_recent_records_and_of_every_table_are_found() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = open(&folder);
     for seq in 1..=20 {
         let tenant = |number: u64| Tenant([(seq * number % 7 + 1) as u8; 16]);
@@ -180,7 +180,7 @@ fn the_tenants_of_recent_records_and_of_every_table_are_found() {
 
 #[test]
 fn damage_that_was_found_is_known_to_the_next_open() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     drop(filled(&open(&folder), 1));
     let table = folder.path().join(GenerationRange::one(1).file_name());
     let mut bytes = fs::read(&table).unwrap();
@@ -200,7 +200,7 @@ fn damage_that_was_found_is_known_to_the_next_open() {
 
 #[test]
 fn tables_of_similar_length_are_merged() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = open(&folder);
     let mut expected = Contents::new();
     for seq in 1..=40 {
@@ -215,7 +215,7 @@ fn tables_of_similar_length_are_merged() {
 
 #[test]
 fn deleted_records_take_no_space_in_the_oldest_table() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = open(&folder);
     let records = filled(&engine, 1);
     let deletions: Vec<Put> = records.into_keys().map(|key| (key, None)).collect();
@@ -233,12 +233,12 @@ fn deleted_records_take_no_space_in_the_oldest_table() {
 /// ones.
 #[test]
 fn leftovers_of_a_crash_are_not_read() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = open(&folder);
     let small = vec![(b"key".to_vec(), Some(b"old".to_vec()))];
     engine.apply(small.into(), Watermark { seq: 1, checksum: 1 }).unwrap();
     drop(engine);
-    let old = tempfile::tempdir().unwrap();
+    let old = poc_graph::testing::folder();
     copy_files(&folder.path().join("recent.0"), &old.path().join("recent.0")).unwrap();
     let engine = open(&folder);
     let mut expected = filled(&engine, 2);
@@ -262,7 +262,7 @@ fn leftovers_of_a_crash_are_not_read() {
 
 #[test]
 fn a_missing_table_is_damage() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = open(&folder);
     filled(&engine, 1);
     engine.finish_merging();
@@ -288,14 +288,14 @@ fn the_newest_transaction_is_known_without_the_file_that_has_its_number() {
         assert!(bytes_of_files(folder.path()) == before, "the files of a damaged store must not change");
         newest
     };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     assert_eq!(newest(&folder), 0);
     drop(filled(&open(&folder), 3));
     assert_eq!(newest(&folder), 3);
     let small = vec![(b"key".to_vec(), Some(b"value".to_vec()))];
     open(&folder).apply(small.clone().into(), Watermark { seq: 4, checksum: 1 }).unwrap();
     assert_eq!(newest(&folder), 4);
-    let earlier = tempfile::tempdir().unwrap();
+    let earlier = poc_graph::testing::folder();
     SledEngine::open(earlier.path()).unwrap().apply(small.into(), Watermark { seq: 7, checksum: 3 }).unwrap();
     assert_eq!(newest(&earlier), 7);
     insta::assert_snapshot!(
@@ -306,7 +306,7 @@ fn the_newest_transaction_is_known_without_the_file_that_has_its_number() {
 /// No file contains a value that was overwritten or deleted.
 #[test]
 fn rewritten_records_have_no_obsolete_values() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = open(&folder);
     let old = filled(&engine, 1);
     let mut expected = old.clone();
@@ -333,7 +333,7 @@ fn rewritten_records_have_no_obsolete_values() {
 
 #[test]
 fn a_cancelled_rewriting_leaves_the_tables_as_they_are() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = open(&folder);
     let rng = SeededRng::new(1);
     // The second table is too short to be merged with the first in the background.
@@ -364,7 +364,7 @@ fn a_cancelled_rewriting_leaves_the_tables_as_they_are() {
 /// The directory cannot be synced after the file got its name.
 #[test]
 fn a_table_that_is_not_completed_is_not_left_behind() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let path = folder.path().join(GenerationRange::one(1).file_name());
     let mut writer = TableWriter::create(&path, 1).unwrap();
     writer.push(b"key", b"value").unwrap();
@@ -381,7 +381,7 @@ fn a_table_that_is_not_completed_is_not_left_behind() {
 /// Readers look up records that never change while tables are written and merged.
 #[test]
 fn readers_find_every_record_while_tables_change() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let engine = open(&folder);
     let kept = filled(&engine, 1);
     let done = AtomicBool::new(false);
@@ -420,7 +420,7 @@ fn readers_find_every_record_while_tables_change() {
 
 #[test]
 fn the_records_of_a_table_without_its_end_are_newer_than_those_of_the_table_before_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let table = |generation: u64, seq: u64| {
         let path = folder.path().join(table_files::GenerationRange::one(generation).file_name());
         let mut writer = TableWriter::create(&path, 1).unwrap();

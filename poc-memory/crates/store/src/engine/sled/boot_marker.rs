@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_crash_of_the_process_keeps_the_files() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         left_by_a_crash(folder.path(), "one");
         drop(BootMarker::start_in(folder.path(), Some("one")).unwrap());
         assert!(folder.path().join("db").exists());
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_crash_of_the_machine_empties_the_directory() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let records = folder.path().join("records");
         left_by_a_crash(&records, "one");
         let _marker = BootMarker::start_in(&records, Some("two")).unwrap();
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_clean_close_is_trusted_after_any_boot() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         left_by_a_crash(folder.path(), "one");
         drop(BootMarker::start_in(folder.path(), Some("one")).unwrap());
         drop(BootMarker::start_in(folder.path(), Some("two")).unwrap());

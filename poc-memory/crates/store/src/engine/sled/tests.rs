@@ -16,7 +16,7 @@ fn damage_is_reported_and_marked_for_the_next_open() {
         (corruption as fn(&sled::Db) -> sled::Result<()>, "the file `db` differs from what was written"),
         (panic, "panic: boom"),
     ] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let damaged = engine(&folder).unwrap();
         let error = damaged.run(operation).unwrap_err();
         assert_eq!(error.message, format!("the records are damaged: {expected}"));
@@ -30,7 +30,7 @@ fn damage_is_reported_and_marked_for_the_next_open() {
 /// The settings are the same in every folder, so a copy does without the file.
 #[test]
 fn a_copy_opens_with_damaged_settings() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let made = engine(&folder).unwrap();
     let changes = vec![(b"key".to_vec(), Some(b"value".to_vec()))];
     made.apply(changes.into(), Watermark { seq: 3, checksum: 4 }).unwrap();
@@ -51,7 +51,7 @@ fn a_copy_opens_with_damaged_settings() {
 /// A snapshot has nothing that sled's file lacks.
 #[test]
 fn a_copy_opens_with_a_damaged_snapshot() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     for seq in 1..=3 {
         let made = engine(&folder).unwrap();
         let changes = vec![(vec![seq as u8], Some(b"value".to_vec()))];
@@ -77,7 +77,7 @@ fn a_copy_opens_with_a_damaged_snapshot() {
 
 #[test]
 fn opening_waits_for_a_lock_that_is_about_to_be_released() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let first = engine(&folder).unwrap();
     std::thread::scope(|scope| {
         let second = scope.spawn(|| engine(&folder).map(drop));
@@ -95,7 +95,7 @@ fn a_failing_disk_is_not_damage() {
     for errno in [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::IO, Errno::ROFS] {
         // sled copies an error when it returns it more than once.
         for copies in 0..2 {
-            let folder = tempfile::tempdir().unwrap();
+            let folder = poc_graph::testing::folder();
             let failing = engine(&folder).unwrap();
             let mut failure = sled::Error::Io(errno.into());
             (0..copies).for_each(|_| failure = failure.clone());

@@ -26,7 +26,7 @@ fn a_log_that_is_changed_while_it_is_open_accepts_no_writes_and_nothing_is_lost(
     for (change, checked_first) in
         changed_logs().into_iter().flat_map(|change| [(change, false), (change, true)])
     {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         for number in 1..=5 {
             put(&store, number);
@@ -57,7 +57,7 @@ fn a_log_that_is_changed_while_it_is_open_accepts_no_writes_and_nothing_is_lost(
 
 #[test]
 fn a_log_that_was_moved_away_and_back_takes_writes_again() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let limits = LogLimits { segment: 500, ..LogLimits::default() };
     let store = open_in(&folder, StoreOptions { limits, ..StoreOptions::default() }).unwrap();
     for number in 1..=5 {
@@ -82,7 +82,7 @@ fn a_log_that_was_moved_away_and_back_takes_writes_again() {
 
 #[test]
 fn a_log_that_was_replaced_by_a_copy_is_written_to_again() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     put(&store, 1);
     let segment = segment_files(&folder).remove(0);
@@ -105,7 +105,7 @@ fn a_log_that_was_replaced_by_a_copy_is_written_to_again() {
 /// A failed write is cut off. If another program has cut off more, the gap is not filled with zeros.
 #[test]
 fn a_log_that_is_emptied_on_a_full_disk_is_not_continued() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let disk = FaultyDisk::default();
     let store =
         open_in(&folder, StoreOptions { disk: Arc::new(disk.clone()), ..StoreOptions::default() }).unwrap();
@@ -123,7 +123,7 @@ fn a_log_that_is_emptied_on_a_full_disk_is_not_continued() {
 
 #[test]
 fn the_content_of_a_lost_log_is_saved_when_the_store_is_closed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=5 {
         put(&store, number);

@@ -88,7 +88,7 @@ fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
     };
     let delete = |folder: &TempDir| fs::remove_file(segment_files(folder).pop().unwrap()).unwrap();
     for (lose, kept) in [(shorten as fn(&TempDir), 5), (delete, 4)] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let limits = LogLimits { segment: 1500, ..LogLimits::default() };
         let store = open_in(&folder, StoreOptions { limits, ..StoreOptions::default() }).unwrap();
         for number in 1..=6 {
@@ -128,7 +128,7 @@ fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
 
 #[test]
 fn a_store_with_only_an_index_left_is_not_empty() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=5 {
         put(&store, number);
@@ -170,7 +170,7 @@ fn a_store_with_only_an_index_left_is_not_empty() {
 
 #[test]
 fn a_store_with_only_the_quarantine_left_is_not_empty() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let quarantine = folder.path().join("quarantine");
     fs::create_dir(&quarantine).unwrap();
     assert!(!Store::exists(folder.path()), "an empty quarantine shows nothing");

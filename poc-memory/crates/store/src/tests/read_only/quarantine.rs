@@ -5,7 +5,7 @@ use super::*;
 /// Changes of other tenants are counted, and so are compressed ones.
 #[test]
 fn quarantined_files_are_counted_and_their_notes_are_read() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(quarantine_parts(folder.path()).unwrap(), []);
     let other = poc_graph::Tuple::new([("who", "other")]).unwrap();
@@ -42,7 +42,7 @@ fn quarantined_files_are_counted_and_their_notes_are_read() {
 /// Records of tables that all tenants share belong to the default tenant, whichever tenant wrote them.
 #[test]
 fn records_that_are_not_derived_from_notes_are_read_from_the_quarantine() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     let other = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
     put(&store, 1);

@@ -75,7 +75,7 @@ poc_laws::laws! {
     fn every_intact_note_of_a_tenant_is_shown_and_kept(
         writers in proptest::collection::vec(0usize..3, 2..16), at in any::<prop::sample::Index>(),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let of = |store: &Store, writer: usize| match writer {
             0 => store.clone(),
             _ => store.for_tenant(&poc_graph::Tuple::new([("who", format!("w{writer}"))]).unwrap()),
@@ -133,7 +133,7 @@ poc_laws::laws! {
         txns in proptest::collection::vec((any::<bool>(), proptest::collection::vec(op(), 1..6)), 4..30),
         saved in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), from_zero in any::<bool>(),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let of = |store: &Store| {
             let tenant = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
             // Without the last transaction, which for a view of the records is that of all tenants.
@@ -202,6 +202,6 @@ fn an_intact_store_is_not_repaired() {
     assert_eq!(Repair::of(made.folder.path(), false).err().unwrap().code, Code::Locked);
     drop(store);
     assert_eq!(undo_repair(made.folder.path(), &["index"]).unwrap_err().code, Code::NotFound);
-    let nothing = tempfile::tempdir().unwrap();
+    let nothing = poc_graph::testing::folder();
     assert_eq!(Repair::of(nothing.path(), false).err().unwrap().code, Code::NotFound);
 }

@@ -40,7 +40,7 @@ fn a_repair_is_compared_with_all_readable_parts_and_the_replaced_ones_can_be_res
 /// intact part contains.
 #[test]
 fn the_intact_blocks_of_damaged_records_are_used() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let limits = LogLimits { segment: SEGMENT, ..LogLimits::default() };
     let options = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
     let store = open_in(&folder, options).unwrap();

@@ -14,7 +14,7 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
     let moves: Vec<(PathBuf, PathBuf)> = serde_json::from_value(journal["moves"].clone()).unwrap();
     assert_eq!(moves.len(), 5);
     for done in 0..=moves.len() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let write = |path: &Path, bytes: &[u8]| {
             let target = folder.path().join(path);
             fs::create_dir_all(target.parent().unwrap()).unwrap();

@@ -6,7 +6,7 @@ use super::*;
 /// other blocks.
 #[test]
 fn lost_notes_that_still_have_index_entries_are_named() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let options = StoreOptions { engine: with_small_tables, ..StoreOptions::default() };
     let store = open_in(&folder, options).unwrap();
     for number in 1..=COUNT {
@@ -69,7 +69,7 @@ fn lost_notes_that_still_have_index_entries_are_named() {
 /// A repair without the records names a note whose insertion is lost by the id that its links and weights have.
 #[test]
 fn lost_notes_are_named_by_what_later_changes_added_to_them() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     let mut ends = Vec::new();
     for number in 1..=4 {

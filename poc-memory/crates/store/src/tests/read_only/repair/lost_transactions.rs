@@ -29,7 +29,7 @@ impl RecordEnds {
 /// The transactions that created the nodes and the edge are lost, and later ones that changed them are not.
 #[test]
 fn a_note_whose_creation_is_lost_is_complete_if_a_later_transaction_changed_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let with_keyword = |number: u64| Node { keywords: vec!["anchor".into()], ..node(number) };
     let renamed = |number: u64| Node { key: format!("renamed-{number}"), ..with_keyword(number) };
     let link = |strength: f64| edge(2, 3, EdgeKind::Link, strength);
@@ -76,7 +76,7 @@ fn a_note_whose_creation_is_lost_is_complete_if_a_later_transaction_changed_it()
 /// The transaction that created a note is lost. Later ones have linked, visited, weighed and embedded it.
 #[test]
 fn records_that_intact_changes_added_to_a_lost_note_are_deleted() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         let mut ends = RecordEnds::default();
@@ -142,7 +142,7 @@ fn records_that_intact_changes_added_to_a_lost_note_are_deleted() {
 /// The deletion of a note is lost. A later change creates the note again, without its link.
 #[test]
 fn a_link_of_a_note_whose_deletion_is_lost_is_in_the_records_and_in_the_view() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         let mut ends = RecordEnds::default();
@@ -175,7 +175,7 @@ fn lost_transactions_of_several_tenants_are_repaired_from_the_records() {
     };
     let writers = [0, 1, 2, 2, 0, 1, 1, 2, 0];
     for lost in [[2, 4], [3, 6], [4, 7]] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let state = |store: &Store| {
             (0..3)
                 .map(|writer| (contents_without_changes(&of(store, writer)), numbers(&of(store, writer))))
@@ -204,7 +204,7 @@ fn lost_transactions_of_several_tenants_are_repaired_from_the_records() {
 /// A lost note of an early gap, to which a later intact transaction links, and another gap after that.
 #[test]
 fn a_lost_note_is_in_the_repaired_log_before_the_links_to_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let (before, ends) = {
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         let mut ends = RecordEnds::default();
@@ -234,7 +234,7 @@ fn a_lost_note_is_in_the_repaired_log_before_the_links_to_it() {
 fn a_deletion_in_a_gap_of_one_tenant_does_not_wait_for_a_gap_of_another_tenant() {
     let other = |store: &Store| store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
     for deletes_last in [false, true] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = poc_graph::testing::folder();
         let state =
             |store: &Store| (contents_without_changes(store), contents_without_changes(&other(store)));
         let (before, ends) = {
@@ -276,7 +276,7 @@ fn a_deletion_in_a_gap_of_one_tenant_does_not_wait_for_a_gap_of_another_tenant()
 /// The notes of a lost segment are so large that the repair needs more transactions than were lost.
 #[test]
 fn a_gap_of_large_notes_is_repaired() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let limits = LogLimits { segment: 1 << 20, ..LogLimits::default() };
     let store = open_in(&folder, StoreOptions { limits, ..StoreOptions::default() }).unwrap();
     put(&store, 1);
