@@ -15,9 +15,9 @@ pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(30);
 /// A temporary home and, once started, its daemon. Dropping it kills the daemon.
 pub(crate) struct World {
     home: TempDir,
-    // It has nothing but the home. A daemon watches the folder of its home, and watching the folder of all temporary
-    // files is slow: the kernel visits every name that was ever looked up in it.
-    _parent: TempDir,
+    // It has the home and the temporary files of the programs. A daemon watches the folder of its home, and watching the
+    // folder of all temporary files is slow: the kernel visits every name that was ever looked up in it.
+    parent: TempDir,
     daemon: Option<Child>,
     // The embedder, unless the settings name it.
     embedder: Option<&'static str>,
@@ -106,7 +106,7 @@ impl World {
     fn with_embedder(embedder: Option<&'static str>) -> World {
         let parent = poc_graph::testing::folder();
         let home = tempfile::tempdir_in(parent.path()).unwrap();
-        World { home, _parent: parent, daemon: None, embedder, disk: None, environment: Vec::new() }
+        World { home, parent, daemon: None, embedder, disk: None, environment: Vec::new() }
     }
 
     /// A world whose programs see the time of day shifted by what the file `clock` in the home says, such as `+2h`;
@@ -391,6 +391,7 @@ impl World {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("POC_MEMORY_HOME", self.home())
+            .env("TMPDIR", self.parent.path())
             .env("TZ", "UTC")
             .envs(self.embedder.map(|kind| ("POC_MEMORY__EMBEDDER__KIND", kind)))
             .envs(self.environment.iter().cloned())
