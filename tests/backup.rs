@@ -250,7 +250,7 @@ fn copy_folder(from: &Path, to: &Path) {
 
 #[test]
 fn backups_under_load_restore_every_state() {
-    drill(3);
+    drill(2);
 }
 
 #[test]
