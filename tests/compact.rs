@@ -65,14 +65,15 @@ fn a_compacted_memory_answers_as_before_and_says_where_its_history_begins() {
     assert_eq!(restored.status, 0, "{}", restored.stderr);
 }
 
-/// The log has 40 MiB of notes that were deleted. When the settings say that a day of history is enough, the daemon
+/// The log has 36 MiB of notes that were deleted. When the settings say that a day of history is enough, the daemon
 /// drops them by itself.
 #[test]
 fn a_daemon_compacts_when_the_log_is_three_times_what_is_live() {
+    const NOTES: u64 = 34;
     let Some(mut world) = World::with_clock() else { return };
     world.write("config.toml", "[daemon]\nheartbeat = \"1s\"\n[history]\nkeep = \"1d\"\n");
     let mut lines = String::new();
-    for number in 0..44 {
+    for number in 0..NOTES {
         let body = incompressible::text(number, 950_000);
         lines.push_str(&format!(
             "{}\n",
@@ -80,10 +81,10 @@ fn a_daemon_compacts_when_the_log_is_three_times_what_is_live() {
         ));
     }
     world.write("blobs.jsonl", &lines);
-    assert_eq!(world.json(&["import", "blobs.jsonl"])["inserted"], 44);
+    assert_eq!(world.json(&["import", "blobs.jsonl"])["inserted"], NOTES);
     world.json(&["insert", "--key", "kept", "--title", "Gate", "--body", "The gate opens at noon."]);
     world.start_daemon();
-    for number in 0..44 {
+    for number in 0..NOTES {
         world.json(&["delete", &format!("blob-{number}")]);
     }
     let log_bytes = |world: &World| -> u64 {
