@@ -1,11 +1,11 @@
 #!/bin/sh
 # Calls the compiler for a crate of the workspace. Arguments: the compiler, then the arguments that Cargo has for it.
 #
-# Test programs are compiled with other levels of optimisation than their crates (docs/adr/096-crates-in-one-unit.md).
-# What a test program is linked with is optimised as in a build.
+# With `--release`, test programs are compiled with other levels of optimisation than their crates
+# (docs/adr/096-crates-in-one-unit.md). What a test program is linked with is optimised as in a build.
 level=
 case " $* " in
-*" --test "*)
+*" -C opt-level="*" --test "* | *" --test "*" -C opt-level="*)
     case " $* " in
     # Their own loops take most of the time of their tests.
     *" --crate-name poc_graph "* | *" --crate-name poc_rank "* | *" --crate-name poc_embed "*) ;;
@@ -14,5 +14,5 @@ case " $* " in
     esac
     ;;
 esac
-# Of several levels, the last one applies.
-exec "$@" ${level:+-C opt-level=$level}
+# Of several levels, the last one applies. Level 0 would turn on assertions that the programs do not have.
+exec "$@" ${level:+-C opt-level=$level -C debug-assertions=off}
