@@ -3,9 +3,10 @@
 #
 # With `--release`, test programs are compiled with other levels of optimisation than their crates
 # (docs/adr/096-crates-in-one-unit.md). What a test program is linked with is optimised as in a build.
-level=
-case " $* " in
-*" -C opt-level="*" --test "* | *" --test "*" -C opt-level="*)
+is_test= level=
+case " $* " in *" --test "*) is_test=yes ;; esac
+case "$is_test $* " in
+"yes "*" -C opt-level="*)
     case " $* " in
     # Their own loops take most of the time of their tests.
     *" --crate-name poc_graph "* | *" --crate-name poc_rank "* | *" --crate-name poc_embed "*) ;;
