@@ -70,6 +70,15 @@ fn only_the_programs_have_default_features() {
     }
 }
 
+/// `.cargo/rustc.sh` names the crates whose tests are optimised.
+#[test]
+fn the_crates_whose_tests_are_optimised_exist() {
+    let script = fs::read_to_string(root().join(".cargo/rustc.sh")).unwrap();
+    let named: Vec<String> = script.split("--crate-name poc_").skip(1).filter_map(first_word).collect();
+    let exists = |name: &String| CRATES.iter().any(|(known, _)| known == name);
+    assert!(!named.is_empty() && named.iter().all(exists), "{named:?}");
+}
+
 #[test]
 fn surfaces_import_only_what_is_below_them() {
     let source = root().join("poc-memory/src");
