@@ -183,11 +183,11 @@ fn everything_to_everything(request: &Request<'_>) -> Value {
     json!({"notes": "", "link-add": pairs.take(1000).collect::<Vec<_>>()})
 }
 
-fn five_hundred_times(request: &Request<'_>) -> Value {
+fn a_hundred_times(request: &Request<'_>) -> Value {
     let mut facts = Vec::new();
     for handle in request.selection.selected() {
         let text = handle.node.body.trim();
-        for number in 0..500 {
+        for number in 0..100 {
             let title = match number % 3 {
                 0 => text.to_owned(),
                 1 => format!("{text} ({number})"),
@@ -231,7 +231,7 @@ type HostileReply = fn(&Request<'_>) -> Value;
 
 const HOSTILE: [(&str, HostileReply); 4] = [
     ("links everything to everything", everything_to_everything),
-    ("states each fact five hundred times", five_hundred_times),
+    ("states each fact a hundred times", a_hundred_times),
     ("cites what it has not seen", unseen),
     ("repeats every note without a source", unsourced),
 ];
