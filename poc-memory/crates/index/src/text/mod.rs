@@ -8,12 +8,15 @@ mod frames;
 mod hit;
 mod joined;
 mod postings;
+mod relations;
 mod scores;
 mod snapshot;
 pub(super) mod stop_words;
+mod subjects;
 #[cfg(test)]
 mod tests;
 pub(super) mod tokens;
+mod words;
 use crate::error::IndexError;
 use crate::per_tenant::Index;
 use crate::snapshotted::SnapshottedIndex;
@@ -30,6 +33,7 @@ pub use scores::{QueryTerms, TextScores};
 pub(crate) use snapshot::saved_again;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+pub use subjects::DifferingSubjects;
 use tokens::{TermCache, Tokenizer};
 pub use tokens::{is_name, names, without_possessive};
 

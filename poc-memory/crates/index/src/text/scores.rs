@@ -1,11 +1,9 @@
 //! The terms of a query and their scores for all notes.
 
-use super::compounds;
-use super::dates;
-use super::frames;
 use super::hit::TextHit;
 use super::joined::JoinedScores;
 use super::postings::{Parameters, Postings, Scores, TextScope};
+use super::subjects::{self, DifferingSubjects};
 use super::tokens::{Name, Tokenizer, names_in_url};
 use crate::snapshotted::ReadGuard;
 use poc_graph::{NodeId, NoteSet};
@@ -86,23 +84,10 @@ impl<'a> QueryTerms<'a> {
         !self.terms.is_empty() && self.terms.iter().all(|term| other.contains(term))
     }
 
-    /// The compounds of a question (`mail worker`) of which a text has one word, joined with another one (`invoice
-    /// worker`), and not the other word. They suggest that the text is about something else. Folded; only in English.
-    pub fn differing_compounds(&self, question: &str, text: &str) -> Vec<String> {
-        compounds::differing(self.tokenizer, question, text)
-    }
-
-    /// The words of a question (`ferry` in `who operates the ferry in the north yard?`) that a text lacks, if one of its
-    /// sentences has all other words of the question and something else in the same place. They suggest that the text is
-    /// about something else. Folded; only in English.
-    pub fn differing_place(&self, question: &str, text: &str) -> Option<String> {
-        frames::differing(self.tokenizer, question, text)
-    }
-
-    /// The weekdays of a question if a text names other weekdays and none of these, and likewise the months. `changed`
-    /// has the weekdays and months in which the text was written. Folded; only in English.
-    pub fn differing_dates(&self, question: &str, text: &str, changed: &str) -> Vec<String> {
-        dates::differing(self.tokenizer, question, text, changed)
+    /// Compares the subject of a question with that of a text. `dates` has the weekdays and months in which the text was
+    /// written, which count as contained. Only in English.
+    pub fn differing_subjects(&self, question: &str, text: &str, dates: &str) -> DifferingSubjects {
+        subjects::differing(self.tokenizer, question, text, dates)
     }
 
     /// The share, 0–1, of the query's terms, weighted by IDF, that a note contains ([`poc_rank::coverage`]) in its

@@ -14,8 +14,9 @@ static STOP: LazyLock<FxHashSet<&str>> = LazyLock::new(|| WORDS.split_ascii_whit
 
 /// Whether a folded word is a stop word, possibly contracted (`what's`, `didn't`, `they'd`).
 pub(crate) fn is_stop_word(folded: &str) -> bool {
-    let stem = folded.split_once('\'').map_or(folded, |(stem, _)| stem);
-    STOP.contains(stem) || stem.strip_suffix('n').is_some_and(|verb| stem != folded && STOP.contains(verb))
+    let Some((stem, end)) = folded.split_once('\'') else { return STOP.contains(folded) };
+    // The `n` of `Ben's` and `Ann's` is no negation.
+    STOP.contains(stem) || end == "t" && stem.strip_suffix('n').is_some_and(|verb| STOP.contains(verb))
 }
 
 #[cfg(test)]
@@ -27,7 +28,7 @@ mod tests {
         for word in ["what", "what's", "i've", "didn't", "they'll", "the"] {
             assert!(is_stop_word(word), "{word}");
         }
-        for word in ["harbour", "not", "caroline's", "o'brien", "iran", "den"] {
+        for word in ["harbour", "not", "caroline's", "ben's", "ann's", "o'brien", "iran", "den"] {
             assert!(!is_stop_word(word), "{word}");
         }
     }

@@ -1,0 +1,60 @@
+//! Compares the subject of a question with that of a text by all rules. Each text is split into words once. English only.
+
+use super::tokens::Tokenizer;
+use super::words::words;
+use super::{compounds, dates, frames, relations};
+
+/// What a question asks for and a text has otherwise. It suggests that the text is about something else. Folded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DifferingSubjects {
+    /// The compounds (`mail worker`) of which the text has one word, joined with another one (`invoice worker`), and not
+    /// the other word. Then the weekdays, if the text names other weekdays and none of these, and likewise the months and
+    /// the times of day.
+    pub compounds_and_dates: Vec<String>,
+    /// The owner (`hotel` in `the password of the hotel`) that the text lacks, if it has the same thing with another one
+    /// (`the password of the office`). Otherwise the words (`ferry` in `who operates the ferry in the north yard?`) that
+    /// it lacks, if one of its sentences has all other words of the question and something else in the same place.
+    pub in_place: Option<String>,
+}
+
+/// Compares a question with a text. `dates` has the weekdays and months in which the text was written, which it rarely
+/// contains. They count as contained.
+pub(super) fn differing(tokenizer: &Tokenizer, question: &str, text: &str, dates: &str) -> DifferingSubjects {
+    if !tokenizer.is_english() {
+        return DifferingSubjects::default();
+    }
+    let question = words(tokenizer, question);
+    let dates = words(tokenizer, dates);
+    let mut text = words(tokenizer, text);
+    let differing_dates = dates::differing(&question, &text, &dates);
+    text.extend(dates);
+    let mut compounds_and_dates = compounds::differing(&question, &text);
+    compounds_and_dates.extend(differing_dates);
+    let in_place = relations::differing(&question, &text).or_else(|| frames::differing(&question, &text));
+    DifferingSubjects { compounds_and_dates, in_place }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(language: &str, question: &str, compounds_and_dates: &[&str], in_place: Option<&str>) {
+        let note = "On Tuesdays, the invoice worker prints the list of the office in the north yard.";
+        let found =
+            differing(&Tokenizer::new(language).unwrap(), question, note, "2026 11 30 Monday November");
+        assert_eq!(found.compounds_and_dates, compounds_and_dates, "{question}");
+        assert_eq!(found.in_place.as_deref(), in_place, "{question}");
+    }
+
+    #[test]
+    fn subjects_differ_by_each_rule() {
+        check("english", "what does the mail worker print on Friday?", &["mail worker", "friday"], None);
+        check("english", "who prints the list of the shop?", &[], Some("shop"));
+        check("english", "who prints the bill of the office in the north yard?", &[], Some("bill"));
+        // The day on which the note was written.
+        check("english", "what did the invoice worker print on Monday?", &[], None);
+        for question in ["what does the mail worker print on Friday?", "who prints the list of the shop?"] {
+            check("german", question, &[], None);
+        }
+    }
+}

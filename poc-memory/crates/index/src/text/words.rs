@@ -1,0 +1,164 @@
+//! The words of a question and of a text, for the rules that compare their subjects: what kind of word each one is by a
+//! list or by its ending, and where phrases and sentences begin. English only.
+
+use super::fold::fold;
+use super::stop_words;
+use super::tokens::{Tokenizer, without_possessive};
+use rustc_hash::FxHashSet;
+use std::sync::LazyLock;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The words that begin a noun phrase.
+const DETERMINERS: [&str; 14] =
+    ["the", "a", "an", "this", "these", "those", "my", "our", "your", "his", "her", "its", "their", "whose"];
+
+/// Words that are not part of a compound: prepositions, adverbs and auxiliaries that are not stop words, and
+/// adjectives, numbers and nouns that do not say which thing is meant.
+const NO_PART: &str = "\
+after before during through under over between against because since until within without across around near \
+not just still also even only ever never already again then than must may might need needs make makes use uses using \
+get gets go goes take takes due out off up down back away today yesterday tomorrow tonight soon later early late fast \
+new old same other another next last latest recent previous current upcoming existing first second third final main \
+whole own extra spare good great best better big large small little many much more most few several full real right \
+wrong such certain different odd usual common popular favorite favourite general personal positive negative lowest \
+highest minimum maximum average one two three four five six seven eight nine ten both each every all couple half part \
+kind sort type lot way";
+
+static NO_PARTS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| NO_PART.split_ascii_whitespace().collect());
+
+/// Common verbs that are rarely nouns. Others cannot be told from nouns.
+const VERB: &str = "\
+say says said tell tells told ask asks think thinks thought know knows knew known want wants mean means meant give gives \
+gave given buy buys bought pay pays paid send sends sent bring brings brought keep keeps kept put puts see sees saw seen \
+find finds found choose chooses chose chosen decide decides suggest suggests recommend recommends prescribe prescribes \
+become becomes became happen happens eat eats ate eaten write writes wrote written read reads wear wears wore sell sells \
+sold build builds built teach teaches taught come comes came seem seems begin begins began arrive arrives went";
+
+static VERBS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| VERB.split_ascii_whitespace().collect());
+
+/// The endings of adverbs, adjectives and participles.
+const ATTRIBUTE_ENDINGS: [&str; 5] = ["ly", "able", "ible", "ful", "ed"];
+
+/// Words with `'s` that say nothing about an owner: contractions (`let's`) and pronouns.
+const NO_OWNERS: [&str; 10] =
+    ["let", "here", "everyone", "everybody", "someone", "somebody", "anyone", "anybody", "nobody", "else"];
+
+/// The auxiliaries of questions after which a name may follow. Forms of `be` are none of them, because an adjective or a
+/// noun often follows the name; `do` and `have` are none, because a plural follows them.
+pub(super) const AUXILIARIES: [&str; 11] =
+    ["does", "did", "will", "would", "can", "could", "should", "has", "had", "may", "might"];
+
+/// The maximum number of words of a question. Longer texts are prompts, which no sentence repeats.
+pub(super) const MAX_WORDS: usize = 64;
+
+/// The minimum length in bytes of a term that counts as the beginning of another one, such as `mail` of `mailer`.
+const MIN_VARIANT: usize = 4;
+
+/// A word of a text.
+pub(super) struct Word {
+    pub(super) folded: String,
+    /// The indexed term; empty if the word is too long to be indexed.
+    pub(super) term: String,
+    /// Whether it has a capital or a digit. Names and numbers are compared on their own.
+    pub(super) is_name: bool,
+    pub(super) is_determiner: bool,
+    pub(super) is_stop_word: bool,
+    /// Whether it ends with `'s` and says who or what something belongs to, as in `Ben's visa`.
+    pub(super) is_genitive: bool,
+    /// Whether only a space, a hyphen or an underscore is between it and the word before.
+    pub(super) adjoins: bool,
+    /// Whether it is the first word, or a full stop, a question mark, an exclamation mark or the end of a line is
+    /// between it and the word before.
+    pub(super) begins_sentence: bool,
+}
+
+impl Word {
+    /// Whether it may be a part of a compound.
+    pub(super) fn is_part(&self) -> bool {
+        !self.is_stop_word && !self.term.is_empty() && !NO_PARTS.contains(self.folded.as_str())
+    }
+
+    /// Whether it may be the first word of a compound in a question.
+    pub(super) fn is_modifier(&self) -> bool {
+        self.is_part() && !self.is_name && !self.is_attribute() && !self.folded.contains('\'')
+    }
+
+    /// Whether it may be the second word.
+    pub(super) fn is_head(&self) -> bool {
+        self.is_modifier() && !self.is_after_noun()
+    }
+
+    fn is_attribute(&self) -> bool {
+        ATTRIBUTE_ENDINGS.iter().any(|end| self.folded.ends_with(end))
+    }
+
+    /// Whether it mostly follows a noun phrase: a verb, or a word with the ending of one that describes the noun before
+    /// it, as in `the worker using`.
+    pub(super) fn is_after_noun(&self) -> bool {
+        self.is_attribute() || self.folded.ends_with("ing") || VERBS.contains(self.folded.as_str())
+    }
+}
+
+/// Whether two terms are equal or one begins with the other.
+pub(super) fn is_variant(a: &str, b: &str) -> bool {
+    a == b || (a.len() >= MIN_VARIANT && b.starts_with(a)) || (b.len() >= MIN_VARIANT && a.starts_with(b))
+}
+
+/// The folded words, joined by spaces.
+pub(super) fn spelled(words: &[Word]) -> String {
+    let folded: Vec<&str> = words.iter().map(|word| word.folded.as_str()).collect();
+    folded.join(" ")
+}
+
+/// The words of a text in order.
+pub(super) fn words(tokenizer: &Tokenizer, text: &str) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
+    let mut end = 0;
+    for (at, run) in text.unicode_word_indices() {
+        let mut start = at;
+        for spelling in run.split('_') {
+            if !spelling.is_empty() {
+                let gap = text.get(end..start).unwrap_or_default();
+                let folded = fold(spelling);
+                let is_stop_word = stop_words::is_stop_word(&folded);
+                words.push(Word {
+                    term: tokenizer.term(spelling),
+                    is_name: spelling.starts_with(char::is_uppercase) || spelling.contains(char::is_numeric),
+                    is_determiner: DETERMINERS.contains(&folded.as_str()),
+                    is_stop_word,
+                    is_genitive: !is_stop_word && is_genitive(&folded),
+                    adjoins: !words.is_empty() && matches!(gap, " " | "-" | "_"),
+                    begins_sentence: words.is_empty() || gap.contains(['.', '!', '?', '\n']),
+                    folded,
+                });
+                end = start + spelling.len();
+            }
+            start += spelling.len() + 1;
+        }
+    }
+    words
+}
+
+fn is_genitive(folded: &str) -> bool {
+    let owner = without_possessive(folded);
+    owner.len() < folded.len() && !NO_OWNERS.contains(&owner) && !NO_PARTS.contains(owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn genitives_are_told_from_contractions() {
+        let tokenizer = Tokenizer::new("english").unwrap();
+        let genitives = |text: &str| -> Vec<String> {
+            words(&tokenizer, text)
+                .into_iter()
+                .filter(|word| word.is_genitive)
+                .map(|word| word.folded)
+                .collect()
+        };
+        assert_eq!(genitives("Ben's visa, Ann’s keys, the hotel's pool"), ["ben's", "ann's", "hotel's"]);
+        assert_eq!(genitives("What's up? Let's go: it's today's soup, everyone's choice"), [""; 0]);
+    }
+}
