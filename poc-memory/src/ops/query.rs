@@ -74,10 +74,10 @@ pub(crate) struct QueryOutput {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
     /// The names in the question if the matching note contains none of them, the numbers if it contains none of
-    /// those, pairs of words (`mail worker`) of which the note joins one with another word (`invoice worker`), weekdays
-    /// and months if the note only has others, and words in whose place a sentence of the note has others (`ferry`
-    /// where it has `crane`), case-folded. They prevent the verdict STRONG, because the note may be about another person,
-    /// place, number, time or thing.
+    /// those, pairs of words (`mail worker`) of which the note joins one with another word (`invoice worker`), weekdays,
+    /// months and times of day if the note only has others, and words in whose place the note has others (`hotel` where it
+    /// has `the password of the office`), case-folded. They prevent the verdict STRONG, because the note may be about
+    /// another person, place, number, time or thing. Absent for a miss.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
     /// For a miss: the nearest notes, unverified.
@@ -135,6 +135,8 @@ impl Op for Query {
         };
         let note = node.as_ref().map(hit).transpose()?.flatten();
         let GateResult { gate, reason: decided_by, signals, .. } = known;
+        // Without a matching note, nothing lacks them.
+        let missing = if node.is_some() { known.missing_subjects } else { Vec::new() };
         let certain = node.as_ref().filter(|_| known.verdict == Verdict::Strong);
         let body = certain.map(|node| truncated(&node.body, MAX_BODY_CHARS));
         Ok(QueryOutput {
@@ -147,7 +149,7 @@ impl Op for Query {
             signals,
             thresholds,
             unheld: known.unknown_names,
-            missing: known.missing_subjects,
+            missing,
             fallback,
             as_of: status.as_of,
             lag: status.lag,

@@ -10,6 +10,7 @@ use poc_graph::{NodeId, NoteSet};
 use poc_rank::bm25;
 use poc_rank::coverage::coverage;
 use poc_rank::standard_score::Moments;
+use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
 /// The maximum number of URLs in a query that are replaced by the names in them. Each replacement reads the whole
@@ -70,9 +71,18 @@ impl<'a> QueryTerms<'a> {
         self.names.iter().filter(move |name| !is_indexed(name)).map(|name| name.whole.as_str())
     }
 
-    /// Whether a word occurs in a note accepted by `is_visible`, or in `also`, which is a text outside the index.
-    pub fn is_indexed(&self, word: &str, also: &str, is_visible: &dyn Fn(NodeId) -> bool) -> bool {
-        let also = self.tokenizer.terms(also);
+    /// The terms of a text outside the index.
+    pub fn terms_of(&self, text: &str) -> FxHashSet<String> {
+        self.tokenizer.terms(text).into_iter().collect()
+    }
+
+    /// Whether a word occurs in a note accepted by `is_visible`, or in a text outside the index, given by its terms.
+    pub fn is_indexed(
+        &self,
+        word: &str,
+        also: &FxHashSet<String>,
+        is_visible: &dyn Fn(NodeId) -> bool,
+    ) -> bool {
         let is_indexed =
             |term: &String| also.contains(term) || self.postings.nodes_with_term(term).any(is_visible);
         self.tokenizer.terms(word).iter().all(is_indexed)

@@ -58,7 +58,8 @@ pub struct Certainty {
     pub unknown_names: Vec<String>,
     /// The names in the query if `best` has none of them in its text, key, keywords, author, source and
     /// dates; likewise the numbers. Then the compounds in the query (`mail worker`) for which `best` has another one
-    /// (`invoice worker`), the weekdays and months for which it has others, and the words in whose place one of its
+    /// (`invoice worker`), the weekdays, months and times of day for which it has others, the owner (`hotel` in `the
+    /// password of the hotel`) if it has the same thing with another one, and the words in whose place one of its
     /// sentences has others.
     pub missing_subjects: Vec<String>,
     /// Whether the query consists of keys only and `best` has one of them.
@@ -140,10 +141,10 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     Ok(Certainty { signals, best, found: found.hits, unknown_names, missing_subjects, by_key })
 }
 
-/// The names of a query if a note contains none of them, likewise the numbers, then the compounds, the weekdays, the
-/// months and the words for which the note has others. A note often answers a part of a question, so one name is enough.
-/// A note rarely contains its own author and date, so these count as contained: the author, the source, and year, month
-/// and day of the creation and the last change.
+/// The names of a query if a note contains none of them, likewise the numbers, then what else the subjects of the query
+/// and of the note differ in ([`QueryTerms::differing_subjects`]). A note often answers a part of a question, so one name
+/// is enough. A note rarely contains its own author and date, so these count as contained: the author, the source, and
+/// year, month and day of the creation and the last change.
 fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<String> {
     let mut known = note.text();
     let names = [&note.key].into_iter().chain(&note.aliases).chain(&note.other_names).chain(&note.keywords);
@@ -151,13 +152,12 @@ fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<Stri
         known.push('\n');
         known.push_str(name);
     }
-    let (mut changed, written) = (String::new(), known.len());
+    let mut dates = String::new();
     for at in [note.created, note.modified].into_iter().filter_map(Timestamp::utc) {
-        known.push_str(&at.format("\n%Y %m %d %-m %-d %B").to_string());
-        changed.push_str(&at.format(" %A %B").to_string());
+        dates.push_str(&at.format("\n%Y %m %d %-m %-d %A %B").to_string());
     }
-    let mut others = words.differing_compounds(text, &known);
-    others.extend(words.differing_dates(text, known.get(..written).unwrap_or_default(), &changed));
+    let differing = words.differing_subjects(text, &known, &dates);
+    known.push_str(&dates);
     let known_words = MentionIndex::folded_words(&known);
     let has_digit = |word: &String| word.chars().any(|c| c.is_ascii_digit());
     let (mut numbers, mut names): (Vec<String>, Vec<String>) =
@@ -168,10 +168,10 @@ fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<Stri
         }
     }
     names.append(&mut numbers);
-    names.append(&mut others);
+    names.extend(differing.compounds_and_dates);
     // The words in a place are often a part of what was found before, such as `mail` of `mail worker`.
     if names.is_empty() {
-        names.extend(words.differing_place(text, &known));
+        names.extend(differing.in_place);
     }
     names
 }
@@ -189,12 +189,17 @@ fn unknown_names(
 ) -> Result<Vec<String>> {
     let is_key = |name: &str| !key::notes_named(view, name, is_visible).is_empty();
     let mut unknown: Vec<String> = words.missing_names(&is_visible, &is_key).map(str::to_owned).collect();
+    let capitalized = MentionIndex::capitalized_names(text);
+    if capitalized.is_empty() {
+        return Ok(unknown);
+    }
     let mut also = spelling.to_owned();
     for hit in found.iter().take(memory.config.query.pool) {
         let author = memory.store.node(hit.id)?.and_then(|node| node.author).unwrap_or_default();
         also = format!("{also} {author}");
     }
-    for word in MentionIndex::capitalized_names(text) {
+    let also = words.terms_of(&also);
+    for word in capitalized {
         let is_known = words.is_indexed(&word, &also, is_visible) || view.keyword_number(&word).is_some();
         if !is_known && !is_key(&word) && unknown.iter().all(|name| !name.contains(&word)) {
             unknown.push(word);
