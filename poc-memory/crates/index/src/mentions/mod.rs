@@ -91,14 +91,13 @@ impl MentionIndex {
 
     /// The words of a text that are names judging by their capital letter, folded.
     pub fn capitalized_names(text: &str) -> Vec<String> {
-        let words = FoldedWords::words(text);
-        words.capitalized_names().filter(|word| postings::is_distinctive(word)).map(str::to_owned).collect()
+        distinctive_names(&FoldedWords::words(text))
     }
 
     /// The words of a text that indicate its subject, folded: names by their capital letter, and words with a digit.
     pub fn names_and_numbers(text: &str) -> Vec<String> {
         let words = FoldedWords::words(text);
-        let mut found: Vec<String> = MentionIndex::capitalized_names(text);
+        let mut found = distinctive_names(&words);
         let has_digit = |word: &str| word.chars().any(|c| c.is_ascii_digit());
         found.extend(words.iter().filter(|(word, _)| has_digit(word)).map(|(word, _)| word.to_owned()));
         let mut seen = rustc_hash::FxHashSet::default();
@@ -119,6 +118,10 @@ impl MentionIndex {
     pub fn in_text(&self, text: &str) -> Vec<NodeId> {
         self.0.read().in_text(&FoldedWords::of(text))
     }
+}
+
+fn distinctive_names(words: &FoldedWords) -> Vec<String> {
+    words.capitalized_names().filter(|word| postings::is_distinctive(word)).map(str::to_owned).collect()
 }
 
 impl Index for MentionIndex {
