@@ -123,8 +123,11 @@ pub(super) fn differing(question: &[Word], text: &[Word], changed: &[Word]) -> V
         return Vec::new();
     }
     let asked = |calendar: &Calendar| -> Vec<(usize, String)> {
-        let bounds =
-            |at: usize| before(question, at).is_some_and(|word| BOUNDS.contains(&word.folded.as_str()));
+        let bounds = |at: usize| {
+            // `since this morning` has a word more than `since Friday`.
+            let first = if calendar.unit == Unit::TimeOfDay { at.saturating_sub(1) } else { at };
+            before(question, first).is_some_and(|word| BOUNDS.contains(&word.folded.as_str()))
+        };
         let found = calendar.found(question);
         if found.iter().any(|(at, _)| bounds(*at)) { Vec::new() } else { named(question, &found) }
     };
@@ -424,6 +427,7 @@ mod tests {
             // Times that are not compared, or are not when something happens.
             ("what does Rex get at night?", note),
             ("who has the evening shift?", note),
+            ("what did Rex get since this evening?", note),
             ("what does Rex get in the evening?", "Rex gets the morning biscuits."),
             ("what does Rex get in the evening?", "Rex gets dry food."),
             // A text that may mean the time.
