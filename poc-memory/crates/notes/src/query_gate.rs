@@ -57,11 +57,11 @@ pub struct GateResult {
     /// Names in the query (such as `INC-90037`) that no note contains. They suggest that the query is about
     /// something unknown. Always empty with a gate over titles.
     pub unknown_names: Vec<String>,
-    /// The names in the query if the best note contains none of them, the numbers if it contains none of those, and
-    /// the compounds (`mail worker`) for which it has another one (`invoice worker`), the weekdays, months and times of
-    /// day for which it has others, the owner (`hotel` in `the password of the hotel`) if it has the same thing with
-    /// another one, and the words in whose place one of its sentences has others, case-folded. They suggest that the note
-    /// is about another person, place, number, time or thing. Always empty with a gate over titles.
+    /// The names in the query if the best note contains none of them, the numbers if it contains none of those, and the
+    /// compounds (`mail worker`) for which it has another one (`invoice worker`), the weekdays, months and times of day
+    /// for which it has others, the owner (`hotel` in `the password of the hotel`) if it has the same thing with
+    /// another one, and the words in whose place one of its sentences has others, case-folded. They suggest that the
+    /// note is about another person, place, number, time or thing. Always empty with a gate over titles.
     pub missing_subjects: Vec<String>,
     /// The cosines of the hits in the pool.
     pub cosines: Histogram,
@@ -79,8 +79,9 @@ pub enum GateReason {
     Likelihood,
     /// A name of the query is in no note: STRONG became WEAK.
     UnknownName,
-    /// The note has none of the names of the query, none of its numbers, another compound, another weekday, month or time
-    /// of day, another owner of the same thing, or another word in the same place of a sentence: STRONG became WEAK.
+    /// The note has none of the names of the query, none of its numbers, another compound, another weekday, month or
+    /// time of day, another owner of the same thing, or another word in the same place of a sentence: STRONG became
+    /// WEAK.
     OtherSubject,
     /// The spelling path of the gate `two-path`.
     Spelling,

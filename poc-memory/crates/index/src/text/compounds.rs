@@ -24,7 +24,8 @@ struct Compound<'a> {
 
 /// The compounds of a question of which a text has exactly one word, and joins this word with another one in the same
 /// place: `mail worker` if the text has `invoice worker` and no `mail`. After a genitive that begins a noun phrase, the
-/// text must have the genitive, too, because most things of one owner have nothing else in common. The words are folded.
+/// text must have the genitive, too, because most things of one owner have nothing else in common. The words are
+/// folded.
 pub(super) fn differing(question: &[Word], text: &[Word]) -> Vec<String> {
     let compounds = in_noun_phrases(question);
     if compounds.is_empty() {
@@ -103,8 +104,8 @@ fn in_noun_phrases(words: &[Word]) -> Vec<Compound<'_>> {
     found
 }
 
-/// The last words of the noun phrases after auxiliaries, unless a verb that is a stop word follows (`does the mail worker
-/// do`).
+/// The last words of the noun phrases after auxiliaries, unless a verb that is a stop word follows (`does the mail
+/// worker do`).
 fn verbs(words: &[Word]) -> Vec<&Word> {
     let is_verb = |word: &Word| matches!(word.folded.as_str(), "do" | "have" | "be");
     let is_auxiliary = |word: &Word| {

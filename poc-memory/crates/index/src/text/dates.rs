@@ -114,9 +114,10 @@ static CALENDARS: [Calendar; 3] = [
     Calendar { unit: Unit::TimeOfDay, names: &TIMES_OF_DAY, any: &ANY_TIME_OF_DAY },
 ];
 
-/// The weekdays of a question if a text names other weekdays and none of these, and likewise the months and the times of
-/// day. A sentence that names another one must share words with the question. `changed` has the weekday and the month in
-/// which the text was written, which it rarely contains. They do not count for repeated days (`Fridays`). Folded.
+/// The weekdays of a question if a text names other weekdays and none of these, and likewise the months and the times
+/// of day. A sentence that names another one must share words with the question. `changed` has the weekday and the
+/// month in which the text was written, which it rarely contains. They do not count for repeated days (`Fridays`).
+/// Folded.
 pub(super) fn differing(question: &[Word], text: &[Word], changed: &[Word]) -> Vec<String> {
     let excludes = |word: &Word| EXCLUSIONS.contains(&word.folded.as_str());
     if question.len() > MAX_WORDS || question.iter().any(excludes) {

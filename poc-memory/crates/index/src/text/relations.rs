@@ -1,10 +1,10 @@
-//! Relations: a thing and what it belongs to or where it is, as in `the password of the office`, `the key in the hall` and
-//! `Ben's visa`.
+//! Relations: a thing and what it belongs to or where it is, as in `the password of the office`, `the key in the hall`
+//! and `Ben's visa`.
 //!
 //! A note on the password of the office has most words of a question about the password of the hotel. If it names the
-//! same thing with another owner and the owner in the question nowhere, it is about another thing. The other words of the
-//! question need not be in the note, because a paraphrase that repeats the thing seldom has another owner. English only,
-//! because a relation is recognised by a preposition or a genitive.
+//! same thing with another owner and the owner in the question nowhere, it is about another thing. The other words of
+//! the question need not be in the note, because a paraphrase that repeats the thing seldom has another owner. English
+//! only, because a relation is recognised by a preposition or a genitive.
 
 use super::frames::{MAX_IN_PLACE, asks, is_same_name, is_vague_noun};
 use super::tokens::without_possessive;
@@ -38,8 +38,8 @@ impl Link {
 /// A thing and its owner, which may also be a place or a person.
 struct Relation<'a> {
     link: Link,
-    /// Before a preposition, the thing ends with its head (`wifi password`). After a genitive, a verb may follow the head
-    /// (`visa expires`).
+    /// Before a preposition, the thing ends with its head (`wifi password`). After a genitive, a verb may follow the
+    /// head (`visa expires`).
     thing: &'a [Word],
     /// The first word is not an attribute. A verb may follow.
     owner: &'a [Word],
@@ -47,8 +47,8 @@ struct Relation<'a> {
     has_determiner: bool,
 }
 
-/// The owner in a question (`hotel` in `the password of the hotel`) that a text lacks, if the text has the same thing with
-/// another owner (`the password of the office`). Folded.
+/// The owner in a question (`hotel` in `the password of the hotel`) that a text lacks, if the text has the same thing
+/// with another owner (`the password of the office`). Folded.
 pub(super) fn differing(question: &[Word], text: &[Word]) -> Option<String> {
     if question.len() > MAX_WORDS {
         return None;
@@ -110,10 +110,10 @@ impl Relation<'_> {
         }
     }
 
-    /// Whether the owner of a text is of the kind of the owner of a question, so that it cannot be the same one. Both are
-    /// nouns with a determiner or names; a name with a determiner is none of the two (`Adler`, which may be the hotel). A
-    /// genitive without a determiner is a name, also in lower case, in which questions are often written. Other nouns
-    /// without a determiner are mostly abstract and have many synonyms (`a sense of peace`).
+    /// Whether the owner of a text is of the kind of the owner of a question, so that it cannot be the same one. Both
+    /// are nouns with a determiner or names; a name with a determiner is none of the two (`Adler`, which may be the
+    /// hotel). A genitive without a determiner is a name, also in lower case, in which questions are often written.
+    /// Other nouns without a determiner are mostly abstract and have many synonyms (`a sense of peace`).
     fn is_comparable(&self, other: &Relation<'_>) -> bool {
         let Some((asked, stated)) = self.first_of_owner().zip(other.first_of_owner()) else { return false };
         if !other.is_specific() || self.has_determiner != other.has_determiner {
@@ -142,7 +142,8 @@ impl Relation<'_> {
         contains(a, b) || contains(b, a) || is_misspelling()
     }
 
-    /// The owner, without the verb that follows it in a question with an auxiliary (`does the code of the house change`).
+    /// The owner, without the verb that follows it in a question with an auxiliary (`does the code of the house
+    /// change`).
     fn spelled_owner(&self, has_auxiliary: bool) -> String {
         let noun_count = self.owner.len().saturating_sub(usize::from(has_auxiliary)).max(1);
         let spelling = spelled(self.owner.get(..noun_count).unwrap_or_default());

@@ -94,8 +94,8 @@ impl<'a> QueryTerms<'a> {
         !self.terms.is_empty() && self.terms.iter().all(|term| other.contains(term))
     }
 
-    /// Compares the subject of a question with that of a text. `dates` has the weekdays and months in which the text was
-    /// written, which count as contained. Only in English.
+    /// Compares the subject of a question with that of a text. `dates` has the weekdays and months in which the text
+    /// was written, which count as contained. Only in English.
     pub fn differing_subjects(&self, question: &str, text: &str, dates: &str) -> DifferingSubjects {
         subjects::differing(self.tokenizer, question, text, dates)
     }

@@ -1,4 +1,5 @@
-//! Compares the subject of a question with that of a text by all rules. Each text is split into words once. English only.
+//! Compares the subject of a question with that of a text by all rules. Each text is split into words once. English
+//! only.
 
 use super::tokens::Tokenizer;
 use super::words::words;
@@ -7,13 +8,13 @@ use super::{compounds, dates, frames, relations};
 /// What a question asks for and a text has otherwise. It suggests that the text is about something else. Folded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DifferingSubjects {
-    /// The compounds (`mail worker`) of which the text has one word, joined with another one (`invoice worker`), and not
-    /// the other word. Then the weekdays, if the text names other weekdays and none of these, and likewise the months and
-    /// the times of day.
+    /// The compounds (`mail worker`) of which the text has one word, joined with another one (`invoice worker`), and
+    /// not the other word. Then the weekdays, if the text names other weekdays and none of these, and likewise the
+    /// months and the times of day.
     pub compounds_and_dates: Vec<String>,
-    /// The owner (`hotel` in `the password of the hotel`) that the text lacks, if it has the same thing with another one
-    /// (`the password of the office`). Otherwise the words (`ferry` in `who operates the ferry in the north yard?`) that
-    /// it lacks, if one of its sentences has all other words of the question and something else in the same place.
+    /// The owner (`hotel` in `the password of the hotel`) that the text lacks, if it has the same thing with another
+    /// one (`the password of the office`). Otherwise the words (`ferry` in `who operates the ferry in the north yard?`)
+    /// that it lacks, if one of its sentences has all other words of the question and something else in the same place.
     pub in_place: Option<String>,
 }
 

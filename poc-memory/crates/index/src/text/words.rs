@@ -28,11 +28,12 @@ static NO_PARTS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| NO_PART.split_asci
 
 /// Common verbs that are rarely nouns. Others cannot be told from nouns.
 const VERB: &str = "\
-say says said tell tells told ask asks think thinks thought know knows knew known want wants mean means meant give gives \
-gave given buy buys bought pay pays paid send sends sent bring brings brought keep keeps kept put puts see sees saw seen \
-find finds found choose chooses chose chosen decide decides suggest suggests recommend recommends prescribe prescribes \
-become becomes became happen happens eat eats ate eaten write writes wrote written read reads wear wears wore sell sells \
-sold build builds built teach teaches taught come comes came seem seems begin begins began arrive arrives went";
+say says said tell tells told ask asks think thinks thought know knows knew known want wants mean means meant give \
+gives gave given buy buys bought pay pays paid send sends sent bring brings brought keep keeps kept put puts see sees \
+saw seen find finds found choose chooses chose chosen decide decides suggest suggests recommend recommends prescribe \
+prescribes become becomes became happen happens eat eats ate eaten write writes wrote written read reads wear wears \
+wore sell sells sold build builds built teach teaches taught come comes came seem seems begin begins began arrive \
+arrives went";
 
 static VERBS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| VERB.split_ascii_whitespace().collect());
 

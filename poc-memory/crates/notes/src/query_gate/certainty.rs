@@ -142,9 +142,9 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
 }
 
 /// The names of a query if a note contains none of them, likewise the numbers, then what else the subjects of the query
-/// and of the note differ in ([`QueryTerms::differing_subjects`]). A note often answers a part of a question, so one name
-/// is enough. A note rarely contains its own author and date, so these count as contained: the author, the source, and
-/// year, month and day of the creation and the last change.
+/// and of the note differ in ([`QueryTerms::differing_subjects`]). A note often answers a part of a question, so one
+/// name is enough. A note rarely contains its own author and date, so these count as contained: the author, the source,
+/// and year, month and day of the creation and the last change.
 fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<String> {
     let mut known = note.text();
     let names = [&note.key].into_iter().chain(&note.aliases).chain(&note.other_names).chain(&note.keywords);
