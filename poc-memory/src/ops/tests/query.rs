@@ -49,7 +49,7 @@ fn query_does_not_match_another_ticket_number() {
 
 /// Checks that the note with a key answers a question for certain.
 fn assert_answered(memory: &Memory, question: &str, key: &str) {
-    let known = json(memory, &format!("query \"{question}\""));
+    let known = json(memory, &format!("query '{question}'"));
     assert_eq!(
         (&known["hit"], &known["key"], &known["missing"]),
         (&"STRONG".into(), &key.into(), &Value::Null),
@@ -59,7 +59,7 @@ fn assert_answered(memory: &Memory, question: &str, key: &str) {
 
 /// Checks that a question is not answered for certain, because its best note lacks these words.
 fn assert_other_subject(memory: &Memory, question: &str, missing: &str) {
-    let other = json(memory, &format!("query \"{question}\""));
+    let other = json(memory, &format!("query '{question}'"));
     assert_ne!(other["hit"], "STRONG", "{question}: {other}");
     assert_eq!(other["missing"], serde_json::json!([missing]), "{question}: {other}");
 }
@@ -118,14 +118,14 @@ fn query_is_not_certain_about_the_same_thing_of_another_owner_or_at_another_time
     let memory = TestMemory::new();
     json(&memory, "insert --key wifi -b 'The wifi password of the office is sunflower7.'");
     json(&memory, "insert --key spare-key -b 'The spare key of the garage hangs behind the door.'");
-    json(&memory, "insert --key visa -b \"Ben's visa expires in March.\"");
-    json(&memory, "insert --key lessons -b \"Emma's maths teacher is Ms Brown.\"");
+    json(&memory, "insert --key visa -b 'Ben’s visa expires in March.'");
+    json(&memory, "insert --key lessons -b 'Emma’s maths teacher is Ms Brown.'");
     json(&memory, "insert --key food -b 'In the morning, Rex gets 200 g of dry food.'");
     for (question, key) in [
         ("what is the wifi password of the office?", "wifi"),
         ("where is the spare key of the garage?", "spare-key"),
-        ("when does Ben's visa expire?", "visa"),
-        ("who is Emma's maths teacher?", "lessons"),
+        ("when does Ben’s visa expire?", "visa"),
+        ("who is Emma’s maths teacher?", "lessons"),
         ("what does Rex get in the morning?", "food"),
     ] {
         assert_answered(&memory, question, key);
@@ -133,8 +133,8 @@ fn query_is_not_certain_about_the_same_thing_of_another_owner_or_at_another_time
     for (question, missing) in [
         ("what is the wifi password of the hotel?", "hotel"),
         ("where is the spare key of the cellar?", "cellar"),
-        ("when does anna's visa expire?", "anna"),
-        ("who is Emma's music teacher?", "music teacher"),
+        ("when does anna’s visa expire?", "anna"),
+        ("who is Emma’s music teacher?", "music teacher"),
         ("what does Rex get in the evening?", "evening"),
     ] {
         assert_other_subject(&memory, question, missing);

@@ -4,7 +4,7 @@
 //! that they are two things, only that the note joins one of the two words with another word. English only, because a
 //! compound is recognised by the article, the pronoun or the genitive that begins its noun phrase.
 
-use super::words::{AUXILIARIES, Word, is_variant, spelled};
+use super::words::{AUXILIARIES, Word, are_synonyms, is_variant, spelled};
 use rustc_hash::FxHashSet;
 
 /// The maximum number of compounds of a question that are compared, because a question may be a long prompt.
@@ -36,27 +36,30 @@ pub(super) fn differing(question: &[Word], text: &[Word]) -> Vec<String> {
     let question_terms: FxHashSet<&str> = question.iter().map(|word| word.term.as_str()).collect();
     let has = |word: &Word| terms.contains(word.term.as_str());
     let lacks = |word: &Word| !terms.iter().any(|term| is_variant(term, &word.term));
-    let is_other = |word: &Word| word.is_part() && !question_terms.contains(word.term.as_str());
-    let has_other_modifier = |head: &Word, owner: Option<&Word>| {
-        let is_same = |found: &&Compound<'_>| {
-            let has_owner =
-                || owner.is_none_or(|owner| found.owner.is_some_and(|other| other.term == owner.term));
-            found.head.term == head.term && has_owner()
+    let is_other = |asked: &Word, found: &Word| {
+        found.is_part() && !question_terms.contains(found.term.as_str()) && !are_synonyms(asked, found)
+    };
+    let has_other_modifier = |asked: &Compound<'_>| {
+        let has_owner = |found: &Compound<'_>| {
+            asked.owner.is_none_or(|owner| found.owner.is_some_and(|other| other.term == owner.term))
         };
-        joined.iter().filter(is_same).any(|found| is_other(found.modifier))
+        let is_same = |found: &&Compound<'_>| found.head.term == asked.head.term && has_owner(found);
+        joined.iter().filter(is_same).any(|found| is_other(asked.modifier, found.modifier))
     };
     // The word after a noun is often a verb, so that both noun phrases must begin with the modifier.
-    let has_other_head = |modifier: &Word| {
-        let is_same = |found: &&Compound<'_>| found.begins_phrase && found.modifier.term == modifier.term;
-        joined.iter().filter(is_same).any(|found| is_other(found.head) && !found.head.is_after_noun())
+    let has_other_head = |asked: &Compound<'_>| {
+        let is_same =
+            |found: &&Compound<'_>| found.begins_phrase && found.modifier.term == asked.modifier.term;
+        let mut same = joined.iter().filter(is_same);
+        same.any(|found| is_other(asked.head, found.head) && !found.head.is_after_noun())
     };
     let mut differing: Vec<&Compound<'_>> = Vec::new();
     for compound in &compounds {
-        let Compound { modifier, head, begins_phrase, owner, .. } = *compound;
+        let Compound { modifier, head, begins_phrase, .. } = *compound;
         // In `the mail queue server`, `mail queue` already covers `queue server`.
         let continues = differing.last().is_some_and(|last| std::ptr::eq(last.head, modifier));
-        let differs = has(head) && lacks(modifier) && has_other_modifier(head, owner)
-            || begins_phrase && has(modifier) && lacks(head) && has_other_head(modifier);
+        let differs = has(head) && lacks(modifier) && has_other_modifier(compound)
+            || begins_phrase && has(modifier) && lacks(head) && has_other_head(compound);
         if differs && !continues {
             differing.push(compound);
         }
@@ -199,6 +202,7 @@ mod tests {
         check("who is Ann's music teacher?", note, &[]);
         check("who is Emma's music teacher?", "The maths teacher is Ms Brown.", &[]);
         check("who is Emma's favourite teacher?", note, &[]);
+        check("what is Emma's phone number?", "Emma's mobile number is 555.", &[]);
         check("who is Emma's music teacher?", "Emma's new teacher of music is Ms Brown.", &[]);
         check("who is Emma's music teacher?", "Emma's new teacher is Ms Brown.", &[]);
         check("what's the music teacher's name?", "What's the maths result?", &[]);

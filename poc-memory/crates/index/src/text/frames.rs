@@ -5,8 +5,7 @@
 //! other words of the question and something else in the place of the missing one, it is about another thing. English
 //! only, because a place is recognised by an article, a pronoun, a preposition or an auxiliary before it.
 
-use super::tokens::without_possessive;
-use super::words::{AUXILIARIES, MAX_WORDS, Word, is_variant, spelled};
+use super::words::{AUXILIARIES, MAX_WORDS, Word, are_synonyms, is_variant, spelled};
 use poc_graph::similar;
 use poc_graph::time::calendar_names::is_day_or_month;
 use rustc_hash::FxHashSet;
@@ -23,8 +22,8 @@ const QUESTION_WORDS: [&str; 3] = ["what", "which", "whose"];
 /// as other nouns (`in winter` and `in Lisbon`). Singular.
 const VAGUE: &str = "\
 thing item app application service server system tool machine device vehicle program software project place area person \
-people man woman guy company team time day week month year weekend weekday workday holiday morning afternoon evening \
-night noon spring summer autumn fall winter";
+people man woman guy user company team time day week month year weekend weekday workday holiday morning afternoon \
+evening night noon spring summer autumn fall winter";
 
 /// The number of other words that question and sentence must share. With fewer, many notes would differ only in a
 /// synonym, as `Ann bought the sofa` does from `did Ann buy the couch`.
@@ -165,6 +164,7 @@ impl<'a> Frame<'a> {
             && filler.last().is_some_and(|head| !head.is_after_noun())
             && !is_vague(filler)
             && !is_same_name(self.wanted, filler)
+            && !self.wanted.last().zip(filler.last()).is_some_and(|(a, b)| are_synonyms(a, b))
             && (!self.is_subject || is_name())
     }
 }
@@ -184,9 +184,8 @@ fn is_vague(words: &[Word]) -> bool {
 
 /// Whether a word is a noun that may mean many things, a time or a number.
 pub(super) fn is_vague_noun(word: &Word) -> bool {
-    let noun = without_possessive(&word.folded);
-    let singular = noun.strip_suffix('s').unwrap_or(noun);
-    VAGUE.split_ascii_whitespace().any(|vague| vague == singular)
+    let noun = word.singular();
+    VAGUE.split_ascii_whitespace().any(|vague| vague == noun)
         || is_day_or_month(noun)
         || noun.starts_with(|first: char| first.is_ascii_digit())
 }

@@ -8,11 +8,12 @@
 
 use super::frames::{MAX_IN_PLACE, asks, is_same_name, is_vague_noun};
 use super::tokens::without_possessive;
-use super::words::{AUXILIARIES, MAX_WORDS, Word, is_variant, spelled};
+use super::words::{AUXILIARIES, MAX_WORDS, Word, are_synonyms, has_synonyms, is_variant, spelled};
 use rustc_hash::FxHashSet;
 
-/// The minimum length in bytes of a word that counts as a part of another one, such as `house` of `farmhouse`.
-const MIN_CONTAINED: usize = 4;
+/// The minimum length in bytes of a word that counts as a part of another one, such as `house` of `farmhouse` and `Mel`
+/// of `Melanie`.
+const MIN_CONTAINED: usize = 3;
 
 /// What joins a thing and its owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,12 +81,12 @@ impl Relation<'_> {
         self.owner.first()
     }
 
-    /// Whether a text with these terms lacks the owner, and the owner says which thing is meant.
+    /// Whether a text with these terms lacks the owner, and the owner says which thing is meant. A name may consist of
+    /// several words, of which the text may have only one (`Mr Smith`).
     fn is_missing(&self, terms: &FxHashSet<&str>) -> bool {
-        self.is_specific()
-            && self
-                .first_of_owner()
-                .is_some_and(|first| !terms.iter().any(|term| is_variant(term, &first.term)))
+        let is_in_text = |word: &Word| terms.iter().any(|term| is_variant(term, &word.term));
+        let mut identifying = self.owner.iter().enumerate().filter(|(at, word)| *at == 0 || word.is_name);
+        self.is_specific() && !identifying.any(|(_, word)| is_in_text(word))
     }
 
     fn is_specific(&self) -> bool {
@@ -113,7 +114,8 @@ impl Relation<'_> {
     /// Whether the owner of a text is of the kind of the owner of a question, so that it cannot be the same one. Both
     /// are nouns with a determiner or names; a name with a determiner is none of the two (`Adler`, which may be the
     /// hotel). A genitive without a determiner is a name, also in lower case, in which questions are often written.
-    /// Other nouns without a determiner are mostly abstract and have many synonyms (`a sense of peace`).
+    /// Other nouns without a determiner are mostly abstract and have many synonyms (`a sense of peace`). `Dad` is
+    /// compared with `Mom`, but with no name, because Dad has a name, too.
     fn is_comparable(&self, other: &Relation<'_>) -> bool {
         let Some((asked, stated)) = self.first_of_owner().zip(other.first_of_owner()) else { return false };
         if !other.is_specific() || self.has_determiner != other.has_determiner {
@@ -125,11 +127,12 @@ impl Relation<'_> {
                 stated.is_name
                     && (asked.is_name || self.link == Link::Genitive)
                     && (self.link == Link::Place) == (other.link == Link::Place)
+                    && has_synonyms(asked) == has_synonyms(stated)
             }
         }
     }
 
-    /// Whether one owner is a misspelling of the other or contains it (`house` and `farmhouse`).
+    /// Whether one owner is a synonym or a misspelling of the other or contains it (`house` and `farmhouse`).
     fn has_same_owner(&self, other: &Relation<'_>) -> bool {
         let Some((asked, stated)) = self.first_of_owner().zip(other.first_of_owner()) else { return false };
         let (a, b) = (without_possessive(&asked.folded), without_possessive(&stated.folded));
@@ -139,13 +142,16 @@ impl Relation<'_> {
             a.chars().next() == b.chars().next()
                 && is_same_name(std::slice::from_ref(asked), std::slice::from_ref(stated))
         };
-        contains(a, b) || contains(b, a) || is_misspelling()
+        contains(a, b) || contains(b, a) || are_synonyms(asked, stated) || is_misspelling()
     }
 
     /// The owner, without the verb that follows it in a question with an auxiliary (`does the code of the house
-    /// change`).
+    /// change`), and without a clause (`the title of the book Ann reads`).
     fn spelled_owner(&self, has_auxiliary: bool) -> String {
-        let noun_count = self.owner.len().saturating_sub(usize::from(has_auxiliary)).max(1);
+        let is_name = self.first_of_owner().is_some_and(|first| first.is_name);
+        let noun_count = self.owner.iter().take_while(|word| word.is_name == is_name).count();
+        let ends_with_verb = has_auxiliary && noun_count == self.owner.len();
+        let noun_count = noun_count.saturating_sub(usize::from(ends_with_verb)).max(1);
         let spelling = spelled(self.owner.get(..noun_count).unwrap_or_default());
         without_possessive(&spelling).to_owned()
     }
@@ -283,6 +289,7 @@ mod tests {
             "The key in the garage opens the bicycle.",
             Some("cellar"),
         );
+        check("what is the title of the book Ann reads?", "The title of the song is Dune.", Some("book"));
         check("what is the rent of the mail room?", "The office's rent is 900.", Some("mail room"));
         check("when is my father's birthday?", "My mother's birthday is in June.", Some("father"));
     }
@@ -294,6 +301,8 @@ mod tests {
         check("when does anna's visa run out?", note, Some("anna"));
         check("Anna's visa", note, Some("anna"));
         check("the visa of Anna", note, Some("anna"));
+        check("what is the visa number of Anna Smith?", "Ben's visa number is 4.", Some("anna smith"));
+        check("what is mom's blood type?", "Dad's blood type is A.", Some("mom"));
         check("who is Emma's music teacher?", "Tom's music teacher is Mr Brown.", Some("emma"));
         check("what does the school of Emma cost?", "The school of Tom costs 90.", Some("emma"));
     }
@@ -326,6 +335,13 @@ mod tests {
         for (question, note) in [
             ("what is the wifi password of Adler?", WIFI),
             ("what is the wifi password of this place?", WIFI),
+            // Synonyms, short forms of a name, a name of several words, and somebody who has a name.
+            ("when is my mom's birthday?", "My mother's birthday is in June."),
+            ("what is the rent of the apartment?", "The rent of the flat is 900."),
+            ("what is Melanie's visa number?", "Mel's visa number is 4711."),
+            ("what is the email of Mr Smith?", "Bob's email is b@x.org. He is the elder Smith."),
+            ("what is John's blood type?", "Dad's blood type is A."),
+            ("what is Ann's blood type?", "User's blood type is A."),
             // Abstract nouns have many synonyms.
             ("what gave Ann a sense of calm?", "Painting gives Ann a sense of peace."),
             // A verb and its subject.

@@ -44,6 +44,56 @@ const ATTRIBUTE_ENDINGS: [&str; 5] = ["ly", "able", "ible", "ful", "ed"];
 const NO_OWNERS: [&str; 10] =
     ["let", "here", "everyone", "everybody", "someone", "somebody", "anyone", "anybody", "nobody", "else"];
 
+/// Nouns that often name the same thing or person, a group a line. Singular, except for irregular plurals.
+const SYNONYMS: [&str; 46] = [
+    "apartment flat home house",
+    "aunt auntie",
+    "auto automobile car",
+    "backyard garden yard",
+    "basement cellar",
+    "bicycle bike",
+    "book novel",
+    "boss lead manager supervisor",
+    "boy child children kid son",
+    "girl child children daughter kid",
+    "brother sibling",
+    "sister sibling",
+    "boyfriend partner",
+    "girlfriend partner",
+    "husband partner spouse",
+    "partner spouse wife",
+    "bug crash error failure fault incident issue outage problem",
+    "cat kitten kitty",
+    "ceremony marriage wedding",
+    "client customer",
+    "clinic doctor physician practice",
+    "color colour",
+    "computer laptop macbook notebook pc",
+    "couch sofa",
+    "dad daddy father papa",
+    "database db",
+    "dentist practice",
+    "dog pup puppy",
+    "door entrance gate",
+    "email mail",
+    "employee staff",
+    "exam quiz test",
+    "film movie",
+    "fridge refrigerator",
+    "grandad granddad grandfather grandpa",
+    "grandma grandmother granny nana",
+    "journey tour travel trip vacation",
+    "lecture presentation talk",
+    "licence license",
+    "loan mortgage",
+    "mama mom mommy mother mum mummy",
+    "medication medicine pill tablet",
+    "cell cellphone mobile phone smartphone telephone",
+    "repo repository",
+    "shop store supermarket",
+    "television tv",
+];
+
 /// The auxiliaries of questions after which a name may follow. Forms of `be` are none of them, because an adjective or a
 /// noun often follows the name; `do` and `have` are none, because a plural follows them.
 pub(super) const AUXILIARIES: [&str; 11] =
@@ -89,6 +139,12 @@ impl Word {
         self.is_modifier() && !self.is_after_noun()
     }
 
+    /// Without a genitive and the `s` of a plural.
+    pub(super) fn singular(&self) -> &str {
+        let noun = without_possessive(&self.folded);
+        noun.strip_suffix('s').unwrap_or(noun)
+    }
+
     fn is_attribute(&self) -> bool {
         ATTRIBUTE_ENDINGS.iter().any(|end| self.folded.ends_with(end))
     }
@@ -103,6 +159,21 @@ impl Word {
 /// Whether two terms are equal or one begins with the other.
 pub(super) fn is_variant(a: &str, b: &str) -> bool {
     a == b || (a.len() >= MIN_VARIANT && b.starts_with(a)) || (b.len() >= MIN_VARIANT && a.starts_with(b))
+}
+
+/// Whether two nouns may mean the same.
+pub(super) fn are_synonyms(a: &Word, b: &Word) -> bool {
+    SYNONYMS.iter().any(|group| is_in_group(group, a) && is_in_group(group, b))
+}
+
+/// Whether a noun is one of those that may mean the same as another one.
+pub(super) fn has_synonyms(noun: &Word) -> bool {
+    SYNONYMS.iter().any(|group| is_in_group(group, noun))
+}
+
+fn is_in_group(group: &str, noun: &Word) -> bool {
+    let plural = without_possessive(&noun.folded);
+    group.split_ascii_whitespace().any(|word| word == noun.singular() || word == plural)
 }
 
 /// The folded words, joined by spaces.
@@ -160,6 +231,22 @@ mod tests {
                 .collect()
         };
         assert_eq!(genitives("Ben's visa, Ann’s keys, the hotel's pool"), ["ben's", "ann's", "hotel's"]);
+        // Contractions, times and pronouns.
         assert_eq!(genitives("What's up? Let's go: it's today's soup, everyone's choice"), [""; 0]);
+    }
+
+    #[test]
+    fn synonyms_are_found_in_any_form() {
+        let tokenizer = Tokenizer::new("english").unwrap();
+        let check = |pair: &str, expected: bool| {
+            let pair = words(&tokenizer, pair);
+            assert_eq!(are_synonyms(&pair[0], &pair[1]), expected, "{}", spelled(&pair));
+        };
+        for pair in ["flat apartments", "Mom’s mother", "boss's manager", "children's kid"] {
+            check(pair, true);
+        }
+        for pair in ["son daughter", "mother father", "flat office"] {
+            check(pair, false);
+        }
     }
 }
