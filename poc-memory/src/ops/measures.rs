@@ -1,16 +1,9 @@
 //! The table of retrieval measures.
 
 use super::text::table;
-use poc_notes::eval::report::{ALL_10, TypeMeasures};
+use poc_notes::eval::report::{ALL_10, MEASURES, TypeMeasures};
 use poc_rank::bootstrap::ConfidenceInterval;
 use std::collections::BTreeMap;
-
-/// The measures of every table, with the titles of their columns.
-const COLUMNS: [(&str, &str); 4] =
-    [("recall_5", "Recall@5"), ("recall_10", "Recall@10"), ("ndcg_10", "nDCG@10"), ("mrr_10", "MRR@10")];
-
-/// A measure that only tables of differences show, because tables of measures are wide enough without it.
-const FURTHER_COLUMN: (&str, &str) = (ALL_10, "All@10");
 
 /// A row of a table of measures.
 pub(crate) struct MeasureRow<'a> {
@@ -33,12 +26,13 @@ pub(crate) fn with_bounds(interval: &ConfidenceInterval) -> String {
     format!("{:.3} [{:.3} {:.3}]", interval.mean, interval.low, interval.high)
 }
 
-/// A table of measures with column titles.
+/// A table of measures with column titles, without [`ALL_10`], because the cells are wide.
 pub(crate) fn measures_table<'a>(
     rows: impl Iterator<Item = MeasureRow<'a>>,
     cell: impl Fn(&ConfidenceInterval) -> String,
 ) -> String {
-    table_of(&COLUMNS, rows, cell)
+    let columns: Vec<_> = MEASURES.into_iter().filter(|(name, _)| *name != ALL_10).collect();
+    table_of(&columns, rows, cell)
 }
 
 /// A table of the differences between measures.
@@ -46,8 +40,7 @@ pub(crate) fn differences_table<'a>(
     rows: impl Iterator<Item = MeasureRow<'a>>,
     cell: impl Fn(&ConfidenceInterval) -> String,
 ) -> String {
-    let columns: Vec<_> = COLUMNS.into_iter().chain([FURTHER_COLUMN]).collect();
-    table_of(&columns, rows, cell)
+    table_of(&MEASURES, rows, cell)
 }
 
 fn table_of<'a>(

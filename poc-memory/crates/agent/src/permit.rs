@@ -13,7 +13,7 @@ use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition, Mode, Targets};
 use super::selection::{self, Handle, PromptExtent, Selection};
 use poc_graph::error::Result;
-use poc_graph::{ChunkRef, NodeId, Trust, plural};
+use poc_graph::{Activity, ChunkRef, NodeId, Trust, plural};
 use poc_notes::Draft;
 use poc_notes::Memory;
 use std::borrow::Cow;
@@ -30,9 +30,6 @@ pub struct PermitDecision {
 
 /// Maximum characters of a key that an agent gives an existing note.
 const MAX_RENAMED_CHARS: usize = 100;
-
-/// The weight of a new note that was not given one.
-const NEW_NOTE_WEIGHT: f64 = 1.0;
 
 /// The rules of one run and the used part of its limits.
 pub struct Permit<'a> {
@@ -212,10 +209,10 @@ impl<'a> Permit<'a> {
         }
         if -action.delta > max_decrease(node.weight, max) {
             // Not a mistake of the model: the prompt does not tell it this limit.
-            let (lowest, name, weight) = ((NEW_NOTE_WEIGHT - max).max(0.0), &node.name, node.weight);
-            let why = format!(
-                "agents lower no weight above {NEW_NOTE_WEIGHT} or below {lowest:.2}; {name} has {weight:.2}"
-            );
+            let initial = Activity::INITIAL_WEIGHT;
+            let (lowest, name, weight) = ((initial - max).max(0.0), &node.name, node.weight);
+            let why =
+                format!("agents lower no weight above {initial} or below {lowest:.2}; {name} has {weight:.2}");
             return Err(RefusalReason::AlreadyPresent.because(why));
         }
         Ok(PermittedAction::Weigh { node: node.node.id, delta: action.delta })
@@ -423,10 +420,10 @@ impl<'a> Permit<'a> {
 /// a new note, however many runs lower it. `recall` would otherwise lose sight of notes that a model lowers every night.
 /// A weight above that of a new note is not lowered, because use or somebody has raised it.
 fn max_decrease(weight: f64, max_delta: f64) -> f64 {
-    if weight > NEW_NOTE_WEIGHT {
+    if weight > Activity::INITIAL_WEIGHT {
         return 0.0;
     }
-    let above_lowest = weight - (NEW_NOTE_WEIGHT - max_delta);
+    let above_lowest = weight - (Activity::INITIAL_WEIGHT - max_delta);
     ((above_lowest * 1000.0).round() / 1000.0).max(0.0)
 }
 

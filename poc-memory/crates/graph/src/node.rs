@@ -252,7 +252,7 @@ impl Node {
 /// The usage statistics of a node. They are stored separately, so that learning does not count as an edit of the note.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
-    /// The weight at the time `touched`, from which it decays; 0.01–100, initially 1.0.
+    /// The weight at the time `touched`, from which it decays; 0.01–100, initially [`Activity::INITIAL_WEIGHT`].
     pub weight: f64,
     /// When the weight was last written.
     pub touched: Timestamp,
@@ -269,6 +269,14 @@ pub struct Activity {
 impl Activity {
     /// The days between two replays of a note, shortest first. The last interval repeats.
     pub const REPLAY_DAYS: [u16; 5] = [1, 3, 7, 14, 30];
+
+    /// The weight of a new node that was not given one.
+    pub const INITIAL_WEIGHT: f64 = 1.0;
+
+    /// The activity of a node created at `now` that was not given a weight.
+    pub fn initial(now: Timestamp) -> Self {
+        Activity::new(now, Activity::INITIAL_WEIGHT)
+    }
 
     /// The activity of a node created at `now` with `weight`.
     pub fn new(now: Timestamp, weight: f64) -> Self {

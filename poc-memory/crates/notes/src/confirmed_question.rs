@@ -80,7 +80,7 @@ pub fn apply(
         None => {
             let key = key::unique(&new.key, |key| Ok(tx.find_key(key)?.is_some()))?;
             tx.put_node(&Node { key, ..new.clone() })?;
-            tx.put_activity(new.id, &Activity::new(now, 1.0))?;
+            tx.put_activity(new.id, &Activity::initial(now))?;
             tx.put_vectors(new.id, &prepared.embedder, &prepared.vectors)?;
             new.id
         }

@@ -196,7 +196,7 @@ impl Note {
     /// Reads the note of a stored node; edges to nodes that are not in `view` are left out.
     pub fn read<R: Records + ?Sized>(records: &R, view: &View, id: NodeId) -> Result<Option<Note>> {
         let Some(node) = records.node(id)? else { return Ok(None) };
-        let born = || Activity::new(node.created, 1.0);
+        let born = || Activity::initial(node.created);
         let activity = records.activity(id)?.unwrap_or_else(born);
         let message = match message::of(records, id, node.source.as_deref())? {
             Some((_, message)) if first_of(records, view, &message)? == Some(id) => {

@@ -152,7 +152,7 @@ pub(crate) fn decayed_activity_of(
     config: &poc_config::WeightConfig,
     now: Timestamp,
 ) -> Result<Activity> {
-    let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::new(node.created, 1.0));
+    let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::initial(node.created));
     let weight = current(&activity, lambda(config, node.category), config, now);
     Ok(Activity { weight, touched: now, ..activity })
 }

@@ -66,7 +66,7 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
             let taken = |key: &str| Ok(tx.find_key(key)?.is_some());
             let node = Node { key: key::unique(&node.key, taken)?, ..node.clone() };
             tx.put_node(&node)?;
-            tx.put_activity(node.id, &Activity::new(now, 1.0))?;
+            tx.put_activity(node.id, &Activity::initial(now))?;
             tx.put_vectors(node.id, embedder, vectors)?;
         }
         tx.put_message(&message)?;

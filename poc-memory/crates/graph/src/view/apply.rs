@@ -104,7 +104,7 @@ impl View {
         self.by_id.insert(hash(id), ix, |_| false, hash_of);
         self.degrees.push(0);
         self.triangles.push(0);
-        let initial = Activity::new(created, 1.0);
+        let initial = Activity::initial(created);
         self.weights.push(initial.weight);
         self.touched.push(initial.touched);
         self.states.push(None);
@@ -174,7 +174,7 @@ impl View {
 
     fn reset_activity(&mut self, id: NodeId) {
         if let Some(ix) = self.find(id) {
-            self.put_activity_at(ix, &Activity::new(self.created(ix), 1.0));
+            self.put_activity_at(ix, &Activity::initial(self.created(ix)));
         }
     }
 

@@ -94,7 +94,7 @@ fn difference(kind: &str, then: &[&QuestionResult], now: &[&QuestionResult]) -> 
     let values = |asked: &[&QuestionResult], name: &str| -> Vec<f64> {
         asked.iter().map(|asked| asked.measure(name)).collect()
     };
-    let measure = |name: &&str| {
+    let measure = |(name, _): &(&str, &str)| {
         let interval = match &pairs {
             Some(pairs) => {
                 let more =

@@ -14,8 +14,14 @@ use std::time::Duration;
 /// Number of hits that are measured; all measures use this depth or a smaller one.
 pub(super) const DEPTH: usize = 10;
 
-/// The names of the measures.
-pub const MEASURES: [&str; 5] = ["recall_5", "recall_10", "ndcg_10", "mrr_10", ALL_10];
+/// The names of the measures in reports, with their titles in tables.
+pub const MEASURES: [(&str, &str); 5] = [
+    ("recall_5", "Recall@5"),
+    ("recall_10", "Recall@10"),
+    ("ndcg_10", "nDCG@10"),
+    ("mrr_10", "MRR@10"),
+    (ALL_10, "All@10"),
+];
 
 /// The measure that is 1 if all relevant documents of a question are among the first ten hits, and 0 otherwise.
 pub const ALL_10: &str = "all_10";
@@ -134,7 +140,7 @@ pub(super) fn by_kind(questions: &[QuestionResult]) -> Vec<(&str, Vec<&QuestionR
 /// The measures of questions by type, then of all.
 pub(super) fn rows(questions: &[QuestionResult]) -> Vec<TypeMeasures> {
     let row = |(kind, questions): (&str, Vec<&QuestionResult>)| {
-        let measure = |name: &&str| {
+        let measure = |(name, _): &(&str, &str)| {
             let values: Vec<f64> = questions.iter().map(|question| question.measure(name)).collect();
             ((*name).to_owned(), bootstrap::of_mean(&values))
         };
@@ -169,7 +175,7 @@ impl QuestionResult {
         QuestionResult {
             id: question.id.clone(),
             kind: question.kind.clone(),
-            measures: MEASURES.iter().map(|name| (*name).to_owned()).zip(values).collect(),
+            measures: MEASURES.iter().map(|(name, _)| (*name).to_owned()).zip(values).collect(),
             found,
             missed,
         }

@@ -163,7 +163,7 @@ impl CopyJob<'_> {
     fn initial_activity(&self, node: &Node) -> Result<Activity> {
         let config = &self.from.config.weight;
         let now = self.from.now();
-        let born = || Activity::new(node.created, 1.0);
+        let born = || Activity::initial(node.created);
         let activity = self.from.store.activity(node.id)?.unwrap_or_else(born);
         Ok(Activity::new(now, weight::current(&activity, lambda(config, node.category), config, now)))
     }

@@ -104,7 +104,7 @@ fn activity_without_change(
     let Some(node) = node_of(tx, write)?.filter(|_| may_differ) else { return Ok(None) };
     let before = match write.before.as_deref() {
         Some(before) => Activity::decode(before)?,
-        None => Activity::new(node.created, 1.0),
+        None => Activity::initial(node.created),
     };
     let (lambda, bounds) = (lambda(&config.weight, node.category), &config.weight);
     let effect = after.weight - weight::current(&before, lambda, bounds, after.touched);
