@@ -6,7 +6,7 @@ use super::tenant_rotation::{self, TenantWork};
 use super::{Catalog, Definition};
 use poc_graph::error::{Code, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{NodeId, Tenant, Tuple};
+use poc_graph::{NodeId, RunId, Tenant, Tuple};
 use poc_notes::Memory;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -89,30 +89,32 @@ impl BatchReport {
     }
 }
 
-/// What several runs have read.
+/// What several runs of an agent have read.
 #[derive(Clone, Debug, Default)]
 struct ReadNotes {
     visited: HashSet<NodeId>,
-    /// Nodes that a run read without visiting them, because its prompt had no room for all of their pairs, each with a
-    /// node that the run visited.
+    /// The pairs of [`Run::shown_pairs`], if the agent reads pairs.
     pairs: HashSet<(NodeId, NodeId)>,
 }
 
 impl ReadNotes {
-    /// Adds what a run has read. Returns whether it visited a node or showed a pair for the first time.
-    fn add(&mut self, run: &Run) -> bool {
+    /// Adds what a run has read. Returns whether it visited a node or showed a pair for the first time. Only nodes that
+    /// were stored before the run `first` count, so that the runs end even if an agent reads what it writes.
+    fn add(&mut self, run: &Run, definition: &Definition, first: RunId) -> bool {
+        // Nodes and runs get their ids from one generator.
+        let is_earlier = |id: &NodeId| id.as_bytes() < first.as_bytes();
         let before = self.visited.len() + self.pairs.len();
-        let of_run: HashSet<NodeId> = run.visited.iter().copied().collect();
-        for read in run.selected.iter().filter(|read| !of_run.contains(&read.id)) {
-            self.pairs.extend(run.visited.iter().map(|&other| (read.id, other)));
+        self.visited.extend(run.visited.iter().copied().filter(is_earlier));
+        if definition.query.pipeline.finds_pairs() {
+            let pairs = run.shown_pairs().map(|(one, other)| (one.id, other.id));
+            self.pairs.extend(pairs.filter(|(one, other)| is_earlier(one) && is_earlier(other)));
         }
-        self.visited.extend(of_run);
         self.visited.len() + self.pairs.len() > before
     }
 }
 
-/// Runs an agent until its pipeline returns nothing stale, a run fails, or a run reads nothing that no earlier one has
-/// read. Calls `progress` after each run with the number of nodes visited so far.
+/// Runs an agent until its pipeline returns nothing stale, a budget is used up, a run fails, or a run reads nothing that no
+/// earlier one has read. Calls `progress` after each run with the number of nodes visited so far.
 ///
 /// # Errors
 /// Those of [`run::run`].
@@ -123,7 +125,7 @@ pub fn run_until_done(
     progress: &dyn Fn(u64),
 ) -> Result<BatchReport> {
     let mut report = BatchReport::default();
-    let (mut read, mut visited) = (ReadNotes::default(), 0);
+    let (mut read, mut visited, mut first) = (ReadNotes::default(), 0, None);
     loop {
         let row = run::run(memory, definition, Trigger::Manual, options)?;
         if row.status == Status::Skipped {
@@ -137,7 +139,7 @@ pub fn run_until_done(
             return Ok(report);
         }
         // The next run would select the same nodes.
-        if !read.add(&row) {
+        if !read.add(&row, definition, *first.get_or_insert(row.id)) {
             return Ok(report);
         }
     }
@@ -149,6 +151,7 @@ pub fn run_until_done(
 #[derive(Clone, Debug)]
 pub struct SlotBatches {
     due: Timestamp,
+    first: RunId,
     started: Timestamp,
     /// What was read, by tenant.
     read: HashMap<Tenant, ReadNotes>,
@@ -161,7 +164,7 @@ impl SlotBatches {
     pub fn after(first: &Run) -> Option<SlotBatches> {
         let is_scheduled = matches!(first.trigger, TriggerKind::Slot | TriggerKind::Rerun);
         let due = first.scheduled_at.filter(|_| is_scheduled)?;
-        Some(SlotBatches { due, started: first.started, read: HashMap::new(), left: None })
+        Some(SlotBatches { due, first: first.id, started: first.started, read: HashMap::new(), left: None })
     }
 
     /// Runs the next batch after `previous`. `None` if no tenant has work left, if the previous run ended in
@@ -194,7 +197,7 @@ impl SlotBatches {
             Some(left) => left,
             None => tenant_rotation::in_turn(memory, definition)?.into(),
         };
-        if !self.progressed(previous) {
+        if !self.progressed(previous, definition) {
             left.retain(|tenant| *tenant != previous.tenant);
         }
         while let Some(tenant) = left.pop_front() {
@@ -222,8 +225,9 @@ impl SlotBatches {
     }
 
     /// Records what a run has read. Returns whether it succeeded and read something for the first time in this slot.
-    fn progressed(&mut self, run: &Run) -> bool {
-        let is_new = self.read.entry(run.tenant.id()).or_default().add(run);
+    fn progressed(&mut self, run: &Run, definition: &Definition) -> bool {
+        let read = self.read.entry(run.tenant.id()).or_default();
+        let is_new = read.add(run, definition, self.first);
         let succeeded = matches!(run.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
         succeeded && is_new
     }

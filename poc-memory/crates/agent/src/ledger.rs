@@ -53,7 +53,7 @@ use poc_notes::Memory;
 use poc_notes::diff::FieldChange;
 use poc_store::{Record, Table, WriteRange};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 // Variants are stored by index: add new ones at the end and never remove any.
 
@@ -304,6 +304,19 @@ impl Run {
     /// Actions that changed the graph.
     pub fn applied_actions(&self) -> impl Iterator<Item = &ActionRecord> {
         self.actions.iter().filter(|action| action.is_applied())
+    }
+
+    /// The pairs of nodes that it showed without visiting the first one, for example because the prompt had no room for
+    /// all pairs of this node. None if its reply was not applied.
+    pub(crate) fn shown_pairs(&self) -> impl Iterator<Item = (NodeVersion, NodeVersion)> {
+        // Only runs whose reply was applied have a transaction.
+        let read = self.seq.map_or(&[][..], |_| self.selected.as_slice());
+        let visited: HashSet<NodeId> = self.visited.iter().copied().collect();
+        let unvisited = read.iter().filter(move |one| !visited.contains(&one.id));
+        unvisited.flat_map(move |one| {
+            let others = read.iter().filter(move |other| other.id != one.id);
+            others.map(move |other| (*one, *other))
+        })
     }
 
     /// Ends the row now.

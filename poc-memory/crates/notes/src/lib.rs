@@ -353,6 +353,7 @@ impl Memory {
             config: &self.config,
             now: self.now(),
             quarantined: true,
+            confirmed_questions: true,
             revisit_on_change: false,
             reader: None,
             past: None,

@@ -70,7 +70,11 @@ pub fn rows_with_status(
 }
 
 /// The first result of `find` over the rows of an agent, from the newest row on.
-pub(crate) fn newest<T>(memory: &Memory, agent: &str, find: impl Fn(&Run) -> Option<T>) -> Result<Option<T>> {
+pub(crate) fn newest<T>(
+    memory: &Memory,
+    agent: &str,
+    mut find: impl FnMut(&Run) -> Option<T>,
+) -> Result<Option<T>> {
     for key in keys(memory, Some(agent))?.iter().rev() {
         let found = memory.store.get::<Run>(key)?.and_then(|row| find(&row));
         if found.is_some() {

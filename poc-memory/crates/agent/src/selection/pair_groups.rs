@@ -3,7 +3,7 @@
 
 use crate::ledger;
 use poc_graph::error::Result;
-use poc_graph::{Ix, NodeId, View};
+use poc_graph::{Ix, View};
 use poc_notes::Memory;
 use poc_search::query::{InterferencePair, ResultSet};
 use std::collections::{HashMap, HashSet};
@@ -32,7 +32,26 @@ pub(super) fn stale_nodes(set: &ResultSet, is_stale: impl Fn(Ix) -> bool) -> Vec
     stale
 }
 
-/// The visited nodes beside which each stale node is still to be shown, the least recently visited first.
+/// The visited nodes beside which the stale nodes of a result are shown.
+#[derive(Debug, Default)]
+pub(super) struct VisitedPartners {
+    /// For each stale node, the visited nodes beside which it is still to be shown, the least recently visited first. If
+    /// it was shown beside each of them, it is stale for another reason, such as actions beyond a limit, and is shown
+    /// beside all of them again.
+    pub(super) of: HashMap<Ix, Vec<Ix>>,
+    /// The stale nodes that were shown beside each of their partners.
+    shown: HashSet<Ix>,
+}
+
+impl VisitedPartners {
+    /// Moves the stale nodes that were shown beside each of their partners behind the others. They may stay stale however
+    /// often they are shown, and must not prevent that further pairs are shown.
+    pub(super) fn move_shown_back(&self, stale: &mut [Ix]) {
+        stale.sort_by_key(|ix| self.shown.contains(ix));
+    }
+}
+
+/// The visited nodes beside which each stale node is still to be shown.
 ///
 /// A stale node may have too many partners for one prompt. Each run then shows it beside some of them without visiting
 /// it, and the rows of these runs tell which pairs were shown.
@@ -42,22 +61,22 @@ pub(super) fn visited_partners(
     view: &View,
     pairs: &[InterferencePair],
     is_stale: impl Fn(Ix) -> bool,
-) -> Result<HashMap<Ix, Vec<Ix>>> {
-    let mut partners: HashMap<Ix, Vec<Ix>> = HashMap::new();
+) -> Result<VisitedPartners> {
+    let mut partners = VisitedPartners::default();
     for (one, other) in both_ways(pairs) {
         if is_stale(one) && !is_stale(other) {
-            partners.entry(one).or_default().push(other);
+            partners.of.entry(one).or_default().push(other);
         }
     }
-    if partners.is_empty() {
+    if partners.of.is_empty() {
         return Ok(partners);
     }
-    let shown = shown_together(memory, agent, view)?;
-    for (&one, own) in &mut partners {
+    let shown = shown_together(memory, agent, view, &partners.of)?;
+    for (&one, own) in &mut partners.of {
         let left: Vec<Ix> = own.iter().copied().filter(|&other| !shown.contains(&(one, other))).collect();
-        // If all pairs were shown, the node is stale for another reason, such as actions beyond a limit, and all are
-        // shown again.
-        if !left.is_empty() {
+        if left.is_empty() {
+            partners.shown.insert(one);
+        } else {
             *own = left;
         }
         own.sort_by_key(|&other| view.visit(agent, other).map(|visit| visit.at));
@@ -84,24 +103,41 @@ pub(super) fn in_groups(stale: &[Ix], partners: &HashMap<Ix, Vec<Ix>>, max: usiz
     chosen
 }
 
-/// Pairs of a node that a run read without visiting it, and another node that it read. Only runs since the latest visit
-/// of both nodes count.
-fn shown_together(memory: &Memory, agent: &str, view: &View) -> Result<HashSet<(Ix, Ix)>> {
+/// Those of the pairs of a stale node and its visited partners that runs have shown without visiting the stale node. Only
+/// runs since the latest visit of both nodes count. The rows are read from the newest one on, until all pairs are found
+/// or no older run can have shown one.
+fn shown_together(
+    memory: &Memory,
+    agent: &str,
+    view: &View,
+    partners: &HashMap<Ix, Vec<Ix>>,
+) -> Result<HashSet<(Ix, Ix)>> {
+    let visited_at = |ix: Ix| view.visit(agent, ix).map(|visit| visit.at);
+    // A run before the last change of a node has read another version. A time in the future bounds nothing: the clock was
+    // set back since.
+    let (now, last_change) = (memory.now(), |ix: Ix| visited_at(ix).max(Some(view.modified(ix))));
+    let since = partners.keys().map(|&one| last_change(one).filter(|at| *at <= now)).min().flatten();
+    let pairs_of = |(&one, own): (&Ix, &Vec<Ix>)| -> Vec<(Ix, Ix)> {
+        own.iter().map(|&other| (one, other)).collect()
+    };
+    let mut left: HashSet<(Ix, Ix)> = partners.iter().flat_map(pairs_of).collect();
     let mut shown = HashSet::new();
-    for run in ledger::rows(memory, Some(agent), usize::MAX)? {
-        // Only runs whose reply was applied have a transaction.
-        let is_read = run.seq.is_some() && run.tenant == *memory.store.tuple();
-        let Some(finished) = run.finished.filter(|_| is_read) else { continue };
-        let visited: HashSet<NodeId> = run.visited.iter().copied().collect();
-        // A node that is visited again may be another version, or read by another model.
-        let is_latest = |ix: Ix| view.visit(agent, ix).is_none_or(|visit| visit.at <= finished);
-        let others: Vec<Ix> =
-            run.selected.iter().filter_map(|read| view.find(read.id)).filter(|&ix| is_latest(ix)).collect();
-        for read in run.selected.iter().filter(|read| !visited.contains(&read.id)) {
-            let same = view.find(read.id).filter(|&ix| view.version(ix) == read.version && is_latest(ix));
-            shown.extend(same.into_iter().flat_map(|one| others.iter().map(move |&other| (one, other))));
+    ledger::newest(memory, agent, |run| {
+        let finished = run.finished?;
+        if since.is_some_and(|since| finished < since) {
+            return Some(());
         }
-    }
+        if run.tenant == *memory.store.tuple() {
+            // A node that is visited again may be another version, or read by another model.
+            let is_latest = |ix: &Ix| visited_at(*ix).is_none_or(|at| at <= finished);
+            for (one, other) in run.shown_pairs() {
+                let same = view.find(one.id).filter(|&ix| view.version(ix) == one.version);
+                let pair = same.filter(is_latest).zip(view.find(other.id).filter(is_latest));
+                shown.extend(pair.filter(|pair| left.remove(pair)));
+            }
+        }
+        left.is_empty().then_some(())
+    })?;
     Ok(shown)
 }
 

@@ -122,7 +122,7 @@ pub fn select(
     }
     let staleness = Staleness::of(memory, definition, now);
     let is_stale = |ix: Ix| staleness.is_stale(&view, ix);
-    let stale = pair_groups::stale_nodes(&set, is_stale);
+    let mut stale = pair_groups::stale_nodes(&set, is_stale);
     if scope == Scope::Stale && stale.len() < definition.freshness.min_stale.max(1) {
         return not_stale(set.items.iter().filter(|item| !is_stale(item.ix)).count());
     }
@@ -149,11 +149,14 @@ pub fn select(
     let max = definition.query.max_results.min(max).min(set.items.len());
     let selected: Vec<Ix> = match scope {
         // If one node of a pair is stale, the other one is read as well.
-        Scope::Stale => pair_groups::in_groups(&stale, &partners, max),
+        Scope::Stale => {
+            partners.move_shown_back(&mut stale);
+            pair_groups::in_groups(&stale, &partners.of, max)
+        }
         Scope::Forced | Scope::Only(_) => set.items.iter().take(max).map(|item| item.ix).collect(),
     };
     let mut selection = handles::build(memory, definition, view, &selected, &pairs, candidates, now)?;
-    selection.partners = partners;
+    selection.partners = partners.of;
     Ok(SelectionOutcome::Selected(selection))
 }
 
@@ -276,7 +279,10 @@ fn run_pipeline(
 ) -> Result<(ResultSet, Explanation)> {
     let revisit_on_change = definition.freshness.revisit_on_change;
     let reader = definition.has_language_model(&memory.config).then_some(definition.name.as_str());
-    pipeline.run(&Sources { revisit_on_change, reader, quarantined: false, ..memory.sources(view) })
+    // Nodes that agents may not read must not take the place of others below a limit of the pipeline.
+    let (quarantined, confirmed_questions) = (false, false);
+    let sources = memory.sources(view);
+    pipeline.run(&Sources { revisit_on_change, reader, quarantined, confirmed_questions, ..sources })
 }
 
 /// The result set of one node, if agents may read it.

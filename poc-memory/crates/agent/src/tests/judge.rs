@@ -1,14 +1,16 @@
 //! A run after which confirmed questions are answered worse is undone.
 
-use super::world::{ScriptedModel, World, agent};
+use super::world::{FnModel, ScriptedModel, World, agent, parse};
 use crate::batches::BatchReport;
 use crate::ledger::{self, Status};
+use crate::model::Request;
 use crate::proposal::proposals;
 use crate::review::approve;
 use crate::run::{RunOptions, Trigger, run_with};
-use poc_graph::{RunId, Trust};
+use poc_graph::{NodeId, NodeType, RunId, Trust};
 use poc_notes::{Draft, confirmed_question};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 const TOPICS: [&str; 8] =
     ["parrot", "violin", "glacier", "bakery", "submarine", "orchid", "telescope", "marathon"];
@@ -145,4 +147,29 @@ fn approved_proposals_are_kept_if_chance_explains_the_difference() {
     let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
     let items = approve(&world.memory, run.id, &[]).unwrap();
     assert!(items.len() == 3 && items.iter().all(|item| item.refused.is_none()), "{items:#?}");
+}
+
+/// An agent never visits a confirmed question, so a limit that counted questions would soon leave no notes.
+#[test]
+fn confirmed_questions_take_the_place_of_no_note() {
+    let mut world = with_questions(8);
+    world.candidates_from(-1.0);
+    let definition = parse(
+        "[query]\npipeline = \"all | not-visited:tester | limit:3\"\n\
+         [prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n",
+    )
+    .unwrap();
+    let reads = FnModel(|request: &Request<'_>| {
+        let handles = &request.selection.handles;
+        assert!(handles.iter().any(|handle| !handle.candidates.is_empty()));
+        assert!(handles.iter().all(|handle| handle.node.node_type.0 != NodeType::QUESTION));
+        json!({"notes": "", "link-add": []})
+    });
+    let mut visited: HashSet<NodeId> = HashSet::new();
+    for _ in 0..3 {
+        visited.extend(world.run(&definition, &reads).visited);
+    }
+    assert_eq!(visited.len(), 8);
+    assert_eq!(world.run(&definition, &reads).status, Status::Skipped);
 }

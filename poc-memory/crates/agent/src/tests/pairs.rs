@@ -1,7 +1,8 @@
 //! Pairs of similar notes.
 
+use super::fleet::{Fleet, replying};
 use super::world::{FnModel, ScriptedModel, World, draft, parse};
-use crate::batches::SlotBatches;
+use crate::batches::{SlotBatches, run_until_done};
 use crate::ledger::{Run, Status, StatusReason};
 use crate::model::Request;
 use crate::run::{RunOptions, Trigger, run, run_with};
@@ -12,8 +13,9 @@ use poc_graph::{EdgeKind, NodeId};
 use poc_notes::derivation;
 use poc_store::Transaction;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const POLICY: &str = "A failed request is repeated three times. The pause doubles after every attempt, from one second \
     on. After the third failure the request is reported to the operator on duty.";
@@ -238,6 +240,99 @@ fn a_partner_with_actions_beyond_a_limit_is_not_shown_in_every_run() {
     let shown: BTreeSet<Pair> =
         runs.iter().flat_map(|run| pairs_of(run.selected.iter().map(|read| read.id))).collect();
     assert_eq!(shown.len(), 3, "{runs:#?}");
+}
+
+/// Stores copies of a note, all but the last of which the agent has visited. Returns the last one.
+fn store_visited_copies(world: &World, count: usize) -> NodeId {
+    let note = |copy: usize| world.note(&format!("retry-policy-{copy}"), &format!("{POLICY} Copy {copy}."));
+    for copy in 1..count {
+        note(copy);
+    }
+    world.run(&reader_with("limit:50", "weight", ""), &ScriptedModel::doing_nothing(&["weight"]));
+    note(count)
+}
+
+/// A change of the weight of each selected note.
+fn raises(request: &Request<'_>) -> Vec<Value> {
+    let change = |name: &str| json!({"reason": "", "node": name, "delta": 0.1});
+    request.selection.selected().map(|handle| change(&handle.name)).collect()
+}
+
+/// Runs an agent that changes at most `max_weights` weights and shows at most `limit` notes, and that reads what it
+/// writes, until nothing is left to do. Returns the rows of its runs.
+fn rows_until_done(
+    world: World,
+    limit: usize,
+    max_weights: usize,
+    reply: impl Fn(&Request<'_>) -> Value + Send + 'static,
+) -> Vec<Run> {
+    let file = format!(
+        "[query]\npipeline = \"interference-pairs,min_sim=0.5 | not-visited:tester | limit:{limit}\"\n\
+         [prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [\"weight\", \"insert\"]\n\
+         [freshness]\nignore-own-writes = false\n[budget]\nmax-runs-per-day = 0\n\
+         [limits.weight]\nmax = {max_weights}\n"
+    );
+    let (clock, started) = (world.clock.clone(), world.memory.now());
+    let fleet = Fleet::over(world, &[("tester", &file)], move |request| {
+        clock.advance(Span::SECOND);
+        replying(&reply(request).to_string())
+    });
+    run_until_done(&fleet.world.memory, &fleet.definition("tester"), &fleet.options, &|_| {}).unwrap();
+    let mut rows = fleet.rows();
+    rows.retain(|row| row.status != Status::Skipped && row.finished.is_some_and(|at| at > started));
+    rows
+}
+
+#[test]
+fn runs_continue_while_they_show_further_pairs_even_if_they_visit_nothing() {
+    let world = world_of_pairs();
+    let copy = store_visited_copies(&world, 6);
+    // The new note is paired with five others, two of which fit into a prompt. The changes of these two are beyond the
+    // limit, so the first run visits nothing.
+    let rows = rows_until_done(world, 3, 1, |request| json!({"notes": "", "weight": raises(request)}));
+    assert_eq!(rows.iter().map(|row| row.visited.len()).next(), Some(0), "{rows:#?}");
+    let shown: BTreeSet<Pair> =
+        rows.iter().flat_map(|row| pairs_of(row.selected.iter().map(|read| read.id))).collect();
+    let of_copy = shown.iter().filter(|(a, b)| [*a, *b].contains(&copy));
+    assert_eq!(of_copy.count(), 5, "{rows:#?}");
+}
+
+/// The actions on a note are beyond a limit in every run, so that it stays stale although all of its pairs were shown.
+#[test]
+fn a_note_that_stays_stale_comes_after_notes_with_further_pairs() {
+    let world = world_of_pairs();
+    let first = store_visited_copies(&world, 3);
+    let definition = reader_with("sort:created asc | limit:20", "weight", "[limits.weight]\nmax = 0\n");
+    let raise = FnModel(|request: &Request<'_>| json!({"notes": "", "weight": raises(request)}));
+    let run = world.run(&definition, &raise);
+    assert_eq!((run.selected[0].id, run.visited.len()), (first, 0), "{run:#?}");
+    world.clock.advance(Span::SECOND);
+    let second = world.note("retry-policy-4", &format!("{POLICY} Copy 4."));
+    let run = world.run(&definition, &raise);
+    assert_eq!(run.selected[0].id, second, "{run:#?}");
+    assert!(run.selected.iter().any(|read| read.id == first), "{run:#?}");
+}
+
+poc_laws::laws! {
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+    /// Runs until nothing is left end without a budget, although the agent writes a similar note in every run, reads what
+    /// it writes, and requests more actions than its limits allow.
+    #[test]
+    fn runs_until_done_end(count in 1usize..6, limit in 1usize..5, max_weights in 0usize..3) {
+        let world = world_of_pairs();
+        store_copies(&world, 0..count);
+        let calls = AtomicUsize::new(0);
+        let rows = rows_until_done(world, limit, max_weights, move |request| {
+            let call = calls.fetch_add(1, Ordering::Relaxed);
+            assert!(call < 100, "the runs do not end");
+            let (key, body) = (format!("further-{call}"), format!("{POLICY} Further copy {call}."));
+            let insert = json!({"reason": "", "key": key, "title": key, "body": body, "keywords": [], "sources": []});
+            json!({"notes": "", "weight": raises(request), "insert": [insert]})
+        });
+        // Each run visits a note that was there at first, or shows a new pair of two of them, except the last one.
+        prop_assert!(rows.len() <= count * count + 1, "{} runs for {count} notes", rows.len());
+    }
 }
 
 #[test]

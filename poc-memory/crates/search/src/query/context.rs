@@ -5,7 +5,8 @@ use super::sources::{AbsentName, Sources};
 use crate::retrieve::key::notes_of_name_or_id;
 use poc_graph::error::{Error, Result};
 use poc_graph::{
-    Communities, Ix, NodeId, Outliers, SpectralEmbedding, StructureOptions, StructureSource, closest_name,
+    Communities, Ix, NodeId, NodeType, Outliers, SpectralEmbedding, StructureOptions, StructureSource,
+    closest_name,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -87,6 +88,13 @@ impl<'a> QueryContext<'a> {
             note: RefCell::default(),
             reused: RefCell::default(),
         }
+    }
+
+    /// Returns a function that tells whether the generators leave a visible node out, because it is a confirmed question.
+    pub(super) fn leaves_out(&self) -> impl Fn(Ix) -> bool {
+        let view = self.sources.view;
+        let question = view.type_number(NodeType::QUESTION).filter(|_| !self.sources.confirmed_questions);
+        move |ix| question.is_some_and(|number| view.node_type(ix) == number && view.is_confirmed_question(ix))
     }
 
     /// Adds a remark on the origin of data derived from the whole graph.

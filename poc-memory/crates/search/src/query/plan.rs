@@ -110,7 +110,9 @@ fn generate(calls: &[StageCall], ctx: &QueryContext<'_>, meters: &mut [Meter]) -
     let started = Instant::now();
     match call.def.implementation {
         StageImplementation::Generate(generate) => {
-            let set = generate(&call.arguments, ctx)?;
+            let mut set = generate(&call.arguments, ctx)?;
+            let leaves_out = ctx.leaves_out();
+            set.items.retain(|item| !leaves_out(item.ix));
             meter.output = set.items.len();
             meter.note = ctx.take_note();
             meter.elapsed = started.elapsed();

@@ -48,6 +48,9 @@ pub struct Sources<'a> {
     pub now: Timestamp,
     /// Whether quarantined nodes are visible to the run.
     pub quarantined: bool,
+    /// Whether the generators return confirmed questions. The query of an agent has none, because agents do not read
+    /// them.
+    pub confirmed_questions: bool,
     /// Whether a visit counts only for the visited version, so that a node edited since then counts as not visited. It
     /// is set for the query of an agent with `revisit-on-change`. In a search, every visit counts.
     pub revisit_on_change: bool,

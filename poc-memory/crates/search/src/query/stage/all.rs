@@ -49,8 +49,11 @@ impl All<()> {
         if states != StateSet::live() {
             ctx.remark("widened by `state:`");
         }
+        let leaves_out = ctx.leaves_out();
         let admits = move |ix| {
-            state(ix).is_some_and(|state| states.contains(state)) && visibility.admits(view.trust(ix))
+            state(ix).is_some_and(|state| states.contains(state))
+                && visibility.admits(view.trust(ix))
+                && !leaves_out(ix)
         };
         All { next: 0, slots: view.slots(), admits }
     }

@@ -76,6 +76,7 @@ impl World {
             config: &self.config,
             now: self.now,
             quarantined: true,
+            confirmed_questions: true,
             revisit_on_change: self.revisit_on_change,
             reader: None,
             past: None,
