@@ -15,7 +15,7 @@ use super::Catalog;
 use super::definition::Definition;
 use super::ledger::{AgentState, Pause, StatusReason, Trigger};
 use super::pause_reason::PauseReason;
-use super::schedule;
+use super::schedule::{self, Schedule};
 use chrono_tz::Tz;
 use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
@@ -268,13 +268,15 @@ impl SlotCheck<'_> {
         let earliest = now.minus(rules.catch_up_window);
         // A slot that was polled on time may have waited for the limit on concurrent runs.
         let waited = now > start.plus(tolerance) && start < earliest;
+        // No later slot would handle the changes that an on-change agent has not handled yet.
+        let expires = *self.agent.schedule != Schedule::OnChange;
         if !self.agent.enabled {
             SkipReason::skipped(StatusReason::Disabled)
         } else if self.paused_since(start).is_some() {
             SkipReason::skipped(StatusReason::Paused)
-        } else if late && !rules.catch_up {
+        } else if expires && late && !rules.catch_up {
             SkipReason::missed(StatusReason::CatchUpOff)
-        } else if waited || late && slot < earliest {
+        } else if expires && (waited || late && slot < earliest) {
             SkipReason::missed(StatusReason::OutsideWindow)
         } else if self.history.state.running().is_some() {
             SkipReason::skipped(StatusReason::Overlap)

@@ -35,17 +35,17 @@ pub(super) fn stale_nodes(set: &ResultSet, is_stale: impl Fn(Ix) -> bool) -> Vec
 /// The visited nodes beside which the stale nodes of a result are shown.
 #[derive(Debug, Default)]
 pub(super) struct VisitedPartners {
-    /// For each stale node, the visited nodes beside which it is still to be shown, the least recently visited first. If
-    /// it was shown beside each of them, it is stale for another reason, such as actions beyond a limit, and is shown
-    /// beside all of them again.
+    /// For each stale node, the visited nodes beside which it is still to be shown, the least recently visited first.
+    /// If it was shown beside each of them, it is stale for another reason, such as actions beyond a limit, and is
+    /// shown beside all of them again.
     pub(super) of: HashMap<Ix, Vec<Ix>>,
     /// The stale nodes that were shown beside each of their partners.
     shown: HashSet<Ix>,
 }
 
 impl VisitedPartners {
-    /// Moves the stale nodes that were shown beside each of their partners behind the others. They may stay stale however
-    /// often they are shown, and must not prevent that further pairs are shown.
+    /// Moves the stale nodes that were shown beside each of their partners behind the others. They may stay stale
+    /// however often they are shown, and must not prevent that further pairs are shown.
     pub(super) fn move_shown_back(&self, stale: &mut [Ix]) {
         stale.sort_by_key(|ix| self.shown.contains(ix));
     }
@@ -103,9 +103,9 @@ pub(super) fn in_groups(stale: &[Ix], partners: &HashMap<Ix, Vec<Ix>>, max: usiz
     chosen
 }
 
-/// Those of the pairs of a stale node and its visited partners that runs have shown without visiting the stale node. Only
-/// runs since the latest visit of both nodes count. The rows are read from the newest one on, until all pairs are found
-/// or no older run can have shown one.
+/// The pairs of stale nodes and their visited partners that runs have shown without visiting the stale node. Only runs
+/// since the latest visit of both nodes count. The rows are read from the newest one on, until all pairs are found or no
+/// older run can have shown one.
 fn shown_together(
     memory: &Memory,
     agent: &str,
@@ -113,8 +113,8 @@ fn shown_together(
     partners: &HashMap<Ix, Vec<Ix>>,
 ) -> Result<HashSet<(Ix, Ix)>> {
     let visited_at = |ix: Ix| view.visit(agent, ix).map(|visit| visit.at);
-    // A run before the last change of a node has read another version. A time in the future bounds nothing: the clock was
-    // set back since.
+    // A run before the last change of a node has read another version. A time in the future is no bound, because the
+    // clock was set back since.
     let (now, last_change) = (memory.now(), |ix: Ix| visited_at(ix).max(Some(view.modified(ix))));
     let since = partners.keys().map(|&one| last_change(one).filter(|at| *at <= now)).min().flatten();
     let pairs_of = |(&one, own): (&Ix, &Vec<Ix>)| -> Vec<(Ix, Ix)> {

@@ -1,11 +1,16 @@
 //! On-change agents.
 
 use super::fleet::{Answer, Fleet, fails, nothing, replying};
+use crate::due_slots::{DueRun, Tick};
 use crate::ledger::{self, Pause, Run, Status, Trigger, TriggerKind};
 use crate::pause::pause;
 use crate::run::run;
+use crate::scheduler;
+use chrono_tz::Tz;
 use poc_graph::error::Code;
 use poc_graph::time::Span;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const SECONDS: Span = Span(10 * Span::SECOND.0);
 
@@ -124,6 +129,49 @@ fn changes_made_while_no_daemon_ran_are_handled() {
     let statuses: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
     assert_eq!(statuses, [Status::Noop, Status::Interrupted, Status::Noop]);
     assert!(fleet.rows().iter().all(|row| row.trigger == TriggerKind::Change));
+}
+
+#[test]
+fn changes_from_before_a_long_sleep_are_handled_once() {
+    let mut fleet = fleet("[schedule]\ncatch-up = \"skip\"\n");
+    fleet.world.note("a", "one");
+    // The machine sleeps before the run that was due begins.
+    let (memory, found) = (&fleet.world.memory, fleet.world.memory.now());
+    let changes = ledger::state(memory, "linker").unwrap().changes(fleet.catalog.agents["linker"].since);
+    let trigger = Trigger::Change { after: changes.unwrap().done, until: memory.store.view().seq, found };
+    let due = DueRun { agent: "linker".into(), trigger, late: false };
+    fleet.world.clock.advance(Span(3 * Span::DAY.0));
+    let tick = Tick::now(memory, Tz::UTC);
+    let row = scheduler::run_due(memory, &fleet.catalog, &due, tick, &fleet.options).unwrap().unwrap();
+    assert_eq!((row.status, row.visited.len()), (Status::Noop, 3), "{row:#?}");
+    seconds(&mut fleet, 600);
+    assert_eq!(fleet.rows().len(), 1, "{}", fleet.story());
+    // No daemon runs for three days.
+    fleet.world.note("b", "two");
+    fleet.world.clock.advance(Span(3 * Span::DAY.0));
+    let mut fleet = fleet.restart();
+    seconds(&mut fleet, 600);
+    let visited: Vec<usize> = fleet.rows().iter().map(|row| row.visited.len()).collect();
+    assert_eq!(visited, [3, 1], "{}", fleet.story());
+}
+
+#[test]
+fn a_failed_on_change_run_is_repeated_after_a_long_sleep() {
+    let is_up = Arc::new(AtomicBool::new(false));
+    let answers = is_up.clone();
+    let file = "schedule = \"on-change\"\n[retry]\nrerun = [\"1h\"]\n";
+    let mut fleet = Fleet::new(&[("linker", file)], move |_| match answers.load(Ordering::Relaxed) {
+        true => nothing(),
+        false => fails(),
+    });
+    seconds(&mut fleet, 60);
+    fleet.world.note("a", "one");
+    seconds(&mut fleet, 120);
+    is_up.store(true, Ordering::Relaxed);
+    fleet.world.clock.advance(Span(3 * Span::DAY.0));
+    seconds(&mut fleet, 600);
+    let rows: Vec<_> = fleet.rows().iter().map(|row| (row.trigger, row.status)).collect();
+    assert_eq!(rows, [(TriggerKind::Change, Status::Failed), (TriggerKind::Rerun, Status::Noop)]);
 }
 
 #[test]

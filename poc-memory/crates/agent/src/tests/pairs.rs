@@ -291,7 +291,7 @@ fn runs_continue_while_they_show_further_pairs_even_if_they_visit_nothing() {
     // The new note is paired with five others, two of which fit into a prompt. The changes of these two are beyond the
     // limit, so the first run visits nothing.
     let rows = rows_until_done(world, 3, 1, |request| json!({"notes": "", "weight": raises(request)}));
-    assert_eq!(rows.iter().map(|row| row.visited.len()).next(), Some(0), "{rows:#?}");
+    assert_eq!(rows[0].visited.len(), 0, "{rows:#?}");
     let shown: BTreeSet<Pair> =
         rows.iter().flat_map(|row| pairs_of(row.selected.iter().map(|read| read.id))).collect();
     let of_copy = shown.iter().filter(|(a, b)| [*a, *b].contains(&copy));
@@ -327,8 +327,8 @@ poc_laws::laws! {
             let call = calls.fetch_add(1, Ordering::Relaxed);
             assert!(call < 100, "the runs do not end");
             let (key, body) = (format!("further-{call}"), format!("{POLICY} Further copy {call}."));
-            let insert = json!({"reason": "", "key": key, "title": key, "body": body, "keywords": [], "sources": []});
-            json!({"notes": "", "weight": raises(request), "insert": [insert]})
+            let note = json!({"key": key, "title": key, "body": body, "reason": "", "keywords": [], "sources": []});
+            json!({"notes": "", "weight": raises(request), "insert": [note]})
         });
         // Each run visits a note that was there at first, or shows a new pair of two of them, except the last one.
         prop_assert!(rows.len() <= count * count + 1, "{} runs for {count} notes", rows.len());
