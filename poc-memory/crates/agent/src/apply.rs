@@ -14,7 +14,7 @@ use super::unwanted_links::UnwantedLinks;
 use super::writer_record::WriterRecord;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, NodeId, RunId, State, Visit, VisitOutcome};
+use poc_graph::{Activity, Ix, NodeId, RunId, State, Visit, VisitOutcome};
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Transaction, WriteRange};
 use std::cell::RefCell;
@@ -79,15 +79,38 @@ struct PlannedAction {
     note: Option<ActionNote>,
 }
 
-/// Checks every action against the permit and embeds new notes. Also returns the nodes whose actions were all refused
-/// because of a limit on their number.
+/// The nodes with actions that were refused only because of a limit on their number.
+struct CutOffNodes {
+    /// Those without a permitted action.
+    wholly: HashSet<NodeId>,
+    /// Those with permitted actions, none of which changes their weight: a run that read them again would change it
+    /// again.
+    partly: HashSet<NodeId>,
+}
+
+impl CutOffNodes {
+    fn new(refused: &HashSet<NodeId>, planned: &[PlannedAction]) -> CutOffNodes {
+        let (mut wholly, mut partly) = (refused.clone(), HashSet::new());
+        for action in planned {
+            partly.extend(action.permitted.nodes().into_iter().filter(|id| wholly.remove(id)));
+        }
+        for action in planned {
+            if let PermittedAction::Weigh { node, .. } = &action.permitted {
+                partly.remove(node);
+            }
+        }
+        CutOffNodes { wholly, partly }
+    }
+}
+
+/// Checks every action against the permit and embeds new notes. Also returns the nodes with actions beyond a limit.
 fn plan(
     memory: &Memory,
     definition: &Definition,
     selection: &Selection,
     answer: &ParsedReply,
     row: &mut Run,
-) -> Result<(Vec<PlannedAction>, HashSet<NodeId>)> {
+) -> Result<(Vec<PlannedAction>, CutOffNodes)> {
     let superseding = action_group::superseding_action_of(&answer.actions, selection);
     let actions: Vec<(&Action, bool)> =
         answer.actions.iter().zip(&superseding).map(|(action, whole)| (action, whole.is_some())).collect();
@@ -140,10 +163,7 @@ fn plan(
         }
         row.actions.push(entry);
     }
-    let mut cut_off = permit.cut_off().clone();
-    for action in &planned {
-        action.permitted.nodes().iter().for_each(|id| _ = cut_off.remove(id));
-    }
+    let cut_off = CutOffNodes::new(permit.cut_off(), &planned);
     let mut planned = keep_groups_together(planned, row);
     limit_refused(&mut planned, row);
     let link = |action: &PlannedAction| Some((stored_index(action.index), action.permitted.link()?));
@@ -290,7 +310,7 @@ struct ReplyApplication<'a> {
     memory: &'a Memory,
     definition: &'a Definition,
     selection: &'a Selection,
-    cut_off: &'a HashSet<NodeId>,
+    cut_off: &'a CutOffNodes,
     /// Nodes whose replacement waits for approval since an earlier run.
     waiting: &'a HashSet<NodeId>,
     options: ApplyOptions,
@@ -357,7 +377,7 @@ impl ReplyApplication<'_> {
         let own = self.definition.provenance();
         let mut replaced: HashSet<NodeId> =
             plan.iter().filter_map(|action| action.permitted.replaced_node()).collect();
-        replaced.extend(self.cut_off.iter().chain(self.waiting));
+        replaced.extend(self.cut_off.wholly.iter().chain(self.waiting));
         let without_source = self.selection.known_facts();
         let shown = self.selection.handles.iter().filter(|handle| handle.is_derived);
         shown
@@ -445,18 +465,27 @@ impl ReplyApplication<'_> {
     /// Selected nodes whose texts the prompt showed and that still exist. A node whose text was too long to
     /// show in full counts as well: otherwise every run would select the same long notes and never reach the
     /// others. Nodes whose actions were cut off by a limit stay stale, so that a later run can complete them, and so do
-    /// nodes that the prompt did not show beside all of their visited partners.
+    /// nodes that the prompt did not show beside all of their visited partners. A node of which some actions were
+    /// permitted stays stale only if the run visits another stale node: otherwise, every run would select the same
+    /// nodes.
     fn visited(&self, tx: &Transaction<'_>) -> Result<Vec<NodeId>> {
         let mut visited = Vec::new();
+        let partners: HashSet<Ix> = self.selection.partners.values().flatten().copied().collect();
+        let mut visits_another = false;
         let is_done = |handle: &&Handle| {
             handle.shown != PromptExtent::Named
-                && !self.cut_off.contains(&handle.node.id)
+                && !self.cut_off.wholly.contains(&handle.node.id)
                 && self.selection.is_shown_beside_partners(handle.ix)
         };
         for handle in self.selection.selected().filter(is_done) {
-            if tx.node(handle.node.id)?.is_some() {
-                visited.push(handle.node.id);
+            let id = handle.node.id;
+            if tx.node(id)?.is_some() {
+                visited.push(id);
+                visits_another |= !self.cut_off.partly.contains(&id) && !partners.contains(&handle.ix);
             }
+        }
+        if visits_another {
+            visited.retain(|id| !self.cut_off.partly.contains(id));
         }
         Ok(visited)
     }

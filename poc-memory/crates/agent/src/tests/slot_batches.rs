@@ -132,3 +132,20 @@ fn actions_beyond_a_limit_are_done_in_the_next_batch() {
     let second = world.run(&definition, &ScriptedModel::replying(raise(&all[..2])));
     assert_eq!((second.applied_actions().count(), second.visited.as_slice()), (2, &notes[4..]));
 }
+
+#[test]
+fn a_note_with_some_actions_beyond_a_limit_is_read_again_if_the_run_visits_another_one() {
+    let world = World::new();
+    let notes: Vec<_> = (0..3).map(|number| world.note(&format!("note-{number}"), "A remark.")).collect();
+    let definition = agent("\"link-add\"", "[limits.link-add]\nmax = 1\n");
+    let links = |pairs: &[(&str, &str)]| {
+        let link = |(from, to): &(&str, &str)| json!({"reason": "", "from": from, "to": to, "strength": 0.5});
+        json!({"link-add": pairs.iter().map(link).collect::<Vec<_>>(), "notes": ""})
+    };
+    let both = links(&[("N1", "N2"), ("N1", "N3")]);
+    let first = world.run(&definition, &ScriptedModel::replying(both));
+    assert_eq!((first.applied_actions().count(), first.visited.as_slice()), (1, &notes[1..2]), "{first:#?}");
+    let second = world.run(&definition, &ScriptedModel::replying(links(&[("N1", "N2")])));
+    assert_eq!(second.visited, [notes[0], notes[2]], "{second:#?}");
+    assert_eq!(second.applied_actions().count(), 1);
+}
