@@ -211,8 +211,9 @@ impl<'a> Permit<'a> {
             // Not a mistake of the model: the prompt does not tell it this limit.
             let initial = Activity::INITIAL_WEIGHT;
             let (lowest, name, weight) = ((initial - max).max(0.0), &node.name, node.weight);
-            let why =
-                format!("agents lower no weight above {initial} or below {lowest:.2}; {name} has {weight:.2}");
+            let why = format!(
+                "agents lower no weight above {initial} or below {lowest:.2}; {name} has {weight:.2}"
+            );
             return Err(RefusalReason::AlreadyPresent.because(why));
         }
         Ok(PermittedAction::Weigh { node: node.node.id, delta: action.delta })

@@ -301,7 +301,9 @@ fn apply_duplicate(
 /// Sets the weight of a new node, or of a known node if a weight was given.
 fn put_activity(tx: &mut Transaction<'_>, node: &Node, planned: &PlannedNote, now: Timestamp) -> Result<()> {
     match (planned.replaces, planned.weight) {
-        (None, weight) => tx.put_activity(node.id, &Activity::new(now, weight.unwrap_or(Activity::INITIAL_WEIGHT))),
+        (None, weight) => {
+            tx.put_activity(node.id, &Activity::new(now, weight.unwrap_or(Activity::INITIAL_WEIGHT)))
+        }
         (Some(_), Some(weight)) => {
             let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::new(now, weight));
             tx.put_activity(node.id, &Activity { weight, touched: now, ..activity })

@@ -117,9 +117,8 @@ fn shown_together(
     // clock was set back since.
     let (now, last_change) = (memory.now(), |ix: Ix| visited_at(ix).max(Some(view.modified(ix))));
     let since = partners.keys().map(|&one| last_change(one).filter(|at| *at <= now)).min().flatten();
-    let pairs_of = |(&one, own): (&Ix, &Vec<Ix>)| -> Vec<(Ix, Ix)> {
-        own.iter().map(|&other| (one, other)).collect()
-    };
+    let pairs_of =
+        |(&one, own): (&Ix, &Vec<Ix>)| -> Vec<(Ix, Ix)> { own.iter().map(|&other| (one, other)).collect() };
     let mut left: HashSet<(Ix, Ix)> = partners.iter().flat_map(pairs_of).collect();
     let mut shown = HashSet::new();
     ledger::newest(memory, agent, |run| {

@@ -94,7 +94,9 @@ impl<'a> QueryContext<'a> {
     pub(super) fn leaves_out(&self) -> impl Fn(Ix) -> bool {
         let view = self.sources.view;
         let question = view.type_number(NodeType::QUESTION).filter(|_| !self.sources.confirmed_questions);
-        move |ix| question.is_some_and(|number| view.node_type(ix) == number && view.is_confirmed_question(ix))
+        move |ix| {
+            question.is_some_and(|number| view.node_type(ix) == number && view.is_confirmed_question(ix))
+        }
     }
 
     /// Adds a remark on the origin of data derived from the whole graph.
