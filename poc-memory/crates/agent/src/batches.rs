@@ -113,8 +113,8 @@ impl ReadNotes {
     }
 }
 
-/// Runs an agent until its pipeline returns nothing stale, a budget is used up, a run fails, or a run reads nothing that
-/// no earlier one has read. Calls `progress` after each run with the number of nodes visited so far.
+/// Runs an agent until its pipeline returns nothing stale, a budget is used up, a run fails, or a run reads nothing
+/// that no earlier one has read. Calls `progress` after each run with the number of nodes visited so far.
 ///
 /// # Errors
 /// Those of [`run::run`].

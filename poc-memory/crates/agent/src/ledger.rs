@@ -310,7 +310,7 @@ impl Run {
     /// all pairs of this node. None if its reply was not applied.
     pub(crate) fn shown_pairs(&self) -> impl Iterator<Item = (NodeVersion, NodeVersion)> {
         // Only runs whose reply was applied have a transaction.
-        let read = self.seq.map_or(&[][..], |_| self.selected.as_slice());
+        let read: &[NodeVersion] = if self.seq.is_some() { &self.selected } else { &[] };
         let visited: HashSet<NodeId> = self.visited.iter().copied().collect();
         let unvisited = read.iter().filter(move |one| !visited.contains(&one.id));
         unvisited.flat_map(move |one| {

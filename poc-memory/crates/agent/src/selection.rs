@@ -110,6 +110,8 @@ pub struct Selection {
     pub pairs: Vec<HandlePair>,
     /// For each stale node, the visited nodes beside which it must be shown before it counts as read.
     pub partners: HashMap<Ix, Vec<Ix>>,
+    /// The stale nodes that earlier runs have shown beside each of their partners.
+    pub shown_beside_partners: HashSet<Ix>,
     /// The session of each selected node that is part of one, as a number from 1 in the order of the nodes.
     pub sessions: HashMap<Ix, usize>,
     /// Notes that the prompt shows without a handle, with their trust.
@@ -137,12 +139,13 @@ impl Selection {
         self.handles.iter().filter(|handle| handle.is_selected())
     }
 
-    /// Whether the prompt shows a node beside all of its `partners`.
+    /// Whether earlier runs have shown a node beside all of its `partners`, or the prompt does.
     pub fn is_shown_beside_partners(&self, ix: Ix) -> bool {
         // A partner that is only a candidate for links of the node was not compared with it.
         let is_read = |handle: &Handle| handle.is_selected() && handle.shown != PromptExtent::Named;
         let is_shown = |&ix: &Ix| self.by_index(ix).is_some_and(is_read);
-        self.partners.get(&ix).is_none_or(|partners| partners.iter().all(is_shown))
+        self.shown_beside_partners.contains(&ix)
+            || self.partners.get(&ix).is_none_or(|partners| partners.iter().all(is_shown))
     }
 
     /// Whether the first two selected nodes are a stale node and one of its visited partners. A prompt without the

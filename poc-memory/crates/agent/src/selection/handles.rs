@@ -13,7 +13,7 @@ use poc_graph::{Ix, View};
 use poc_notes::Memory;
 use poc_rank::decay;
 use poc_search::query::InterferencePair;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The handles of a prompt under construction.
@@ -144,7 +144,8 @@ pub(super) fn build(
         })
         .collect();
     let sessions = sessions(&view, &handles);
-    Ok(Selection { view, handles, pairs, partners: HashMap::new(), sessions, read: Vec::new() })
+    let (partners, shown_beside_partners, read) = (HashMap::new(), HashSet::new(), Vec::new());
+    Ok(Selection { view, handles, pairs, partners, shown_beside_partners, sessions, read })
 }
 
 /// The number of the session of each selected node that has neighbours in one. Every session is walked once.

@@ -35,12 +35,12 @@ pub(super) fn stale_nodes(set: &ResultSet, is_stale: impl Fn(Ix) -> bool) -> Vec
 /// The visited nodes beside which the stale nodes of a result are shown.
 #[derive(Debug, Default)]
 pub(super) struct VisitedPartners {
-    /// For each stale node, the visited nodes beside which it is still to be shown, the least recently visited first.
-    /// If it was shown beside each of them, it is stale for another reason, such as actions beyond a limit, and is
-    /// shown beside all of them again.
+    /// For each stale node, the visited nodes beside which it is still to be shown, the least recently visited first. If
+    /// it was shown beside each of them, these are all of them again.
     pub(super) of: HashMap<Ix, Vec<Ix>>,
-    /// The stale nodes that were shown beside each of their partners.
-    shown: HashSet<Ix>,
+    /// The stale nodes that were shown beside each of their partners. They are stale for another reason, such as
+    /// actions beyond a limit.
+    pub(super) shown: HashSet<Ix>,
 }
 
 impl VisitedPartners {
@@ -104,8 +104,8 @@ pub(super) fn in_groups(stale: &[Ix], partners: &HashMap<Ix, Vec<Ix>>, max: usiz
 }
 
 /// The pairs of stale nodes and their visited partners that runs have shown without visiting the stale node. Only runs
-/// since the latest visit of both nodes count. The rows are read from the newest one on, until all pairs are found or no
-/// older run can have shown one.
+/// since the latest visit of both nodes count. The rows are read from the newest one on, until all pairs are found or
+/// no older run can have shown one.
 fn shown_together(
     memory: &Memory,
     agent: &str,

@@ -128,7 +128,7 @@ pub fn select(
     }
     let pairs = pair_groups::pairs(&set);
     let partners = match scope {
-        // The prompt shows the note alone, so it counts as visited only if it has no visited partners.
+        // The prompt shows the note alone, so it counts as visited only if no pair with a visited note is left to show.
         Scope::Only(_) if pipeline.finds_pairs() => {
             let all = pair_groups::pairs(&query(memory, definition, &view, pipeline)?);
             pair_groups::visited_partners(memory, agent, &view, &all, is_stale)?
@@ -156,7 +156,7 @@ pub fn select(
         Scope::Forced | Scope::Only(_) => set.items.iter().take(max).map(|item| item.ix).collect(),
     };
     let mut selection = handles::build(memory, definition, view, &selected, &pairs, candidates, now)?;
-    selection.partners = partners.of;
+    (selection.partners, selection.shown_beside_partners) = (partners.of, partners.shown);
     Ok(SelectionOutcome::Selected(selection))
 }
 

@@ -39,6 +39,7 @@ impl TestRequest {
                 handles: Vec::new(),
                 pairs: Vec::new(),
                 partners: std::collections::HashMap::new(),
+                shown_beside_partners: std::collections::HashSet::new(),
                 sessions: std::collections::HashMap::new(),
                 read: Vec::new(),
             },

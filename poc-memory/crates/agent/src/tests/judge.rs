@@ -154,22 +154,28 @@ fn approved_proposals_are_kept_if_chance_explains_the_difference() {
 fn confirmed_questions_take_the_place_of_no_note() {
     let mut world = with_questions(8);
     world.candidates_from(-1.0);
-    let definition = parse(
-        "[query]\npipeline = \"all | not-visited:tester | limit:3\"\n\
-         [prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
-         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n",
-    )
-    .unwrap();
+    let definition = |pipeline: &str| {
+        let text = format!(
+            "[query]\npipeline = '{pipeline}'\n\
+             [prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+             [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
+        );
+        parse(&text).unwrap()
+    };
     let reads = FnModel(|request: &Request<'_>| {
         let handles = &request.selection.handles;
         assert!(handles.iter().any(|handle| !handle.candidates.is_empty()));
         assert!(handles.iter().all(|handle| handle.node.node_type.0 != NodeType::QUESTION));
         json!({"notes": "", "link-add": []})
     });
-    let mut visited: HashSet<NodeId> = HashSet::new();
-    for _ in 0..3 {
-        visited.extend(world.run(&definition, &reads).visited);
+    let similar = definition("similar:\"where is everything about the parrot?\",k=3");
+    let nearest = world.run(&similar, &reads);
+    assert_eq!(nearest.visited.len(), 3, "{nearest:#?}");
+    let all = definition("all | not-visited:tester | limit:3");
+    let mut visited: HashSet<NodeId> = nearest.visited.into_iter().collect();
+    for _ in 0..2 {
+        visited.extend(world.run(&all, &reads).visited);
     }
     assert_eq!(visited.len(), 8);
-    assert_eq!(world.run(&definition, &reads).status, Status::Skipped);
+    assert_eq!(world.run(&all, &reads).status, Status::Skipped);
 }

@@ -314,10 +314,25 @@ fn a_note_that_stays_stale_comes_after_notes_with_further_pairs() {
     assert!(run.selected.iter().any(|read| read.id == first), "{run:#?}");
 }
 
+/// Its pairs do not fit into one prompt, so that it would otherwise be shown in every night.
+#[test]
+fn a_note_whose_actions_were_beyond_a_limit_is_visited_although_its_pairs_were_shown_in_several_runs() {
+    let world = world_of_pairs();
+    let copy = store_visited_copies(&world, 6);
+    let limited = reader_with("limit:3", "weight", "[limits.weight]\nmax = 0\n");
+    let raise = FnModel(|request: &Request<'_>| json!({"notes": "", "weight": raises(request)}));
+    for selected in [3, 3, 2] {
+        let run = world.run(&limited, &raise);
+        assert_eq!((run.selected.len(), run.visited.len()), (selected, 0), "{run:#?}");
+    }
+    let run = world.run(&reader_with("limit:3", "weight", ""), &ScriptedModel::doing_nothing(&["weight"]));
+    assert_eq!((run.selected.len(), run.visited.contains(&copy)), (3, true), "{run:#?}");
+}
+
 poc_laws::laws! {
     #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
-    /// Runs until nothing is left end without a budget, although the agent writes a similar note in every run, reads what
-    /// it writes, and requests more actions than its limits allow.
+    /// The runs end without a budget, although the agent writes a similar note in every run, reads what it writes, and
+    /// requests more actions than its limits allow.
     #[test]
     fn runs_until_done_end(count in 1usize..6, limit in 1usize..5, max_weights in 0usize..3) {
         let world = world_of_pairs();

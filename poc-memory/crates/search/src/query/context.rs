@@ -90,7 +90,8 @@ impl<'a> QueryContext<'a> {
         }
     }
 
-    /// Returns a function that tells whether the generators leave a visible node out because it is a confirmed question.
+    /// Returns a function that tells whether the generators leave out a visible node. They leave out confirmed questions
+    /// unless the sources include them.
     pub(super) fn leaves_out(&self) -> impl Fn(Ix) -> bool {
         let view = self.sources.view;
         let question = view.type_number(NodeType::QUESTION).filter(|_| !self.sources.confirmed_questions);

@@ -51,7 +51,8 @@ fn similar(text: &str, k: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
         ctx.remark("the text has no content to compare");
         return Ok(ResultSet::default());
     }
-    let keep = view.visible_filter(ctx.sources.visibility());
+    let (visibility, leaves_out) = (ctx.sources.visibility(), ctx.leaves_out());
+    let keep = |id| view.find(id).is_some_and(|ix| view.is_visible(ix, visibility) && !leaves_out(ix));
     let hits = ctx.sources.indexes.vectors()?.search(&vector, k, &keep)?;
     let mut items: Vec<ScoredNode> = hits
         .iter()

@@ -10,7 +10,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Delta, EdgeKind, Node, View, testing};
 use poc_index::Index;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(super) const ALL: [ActionKind; 4] =
@@ -85,9 +85,10 @@ impl Scene {
             b: format!("N{b}"),
             similarity: *similarity,
         });
-        let (partners, sessions) = (HashMap::new(), HashMap::new());
-        let pairs = pairs.collect();
-        Selection { view: Arc::new(view), handles, pairs, partners, sessions, read: Vec::new() }
+        let (partners, shown_beside_partners) = (HashMap::new(), HashSet::new());
+        let (view, pairs) = (Arc::new(view), pairs.collect());
+        let (sessions, read) = (HashMap::new(), Vec::new());
+        Selection { view, handles, pairs, partners, shown_beside_partners, sessions, read }
     }
 
     pub(super) fn answer(&self, actions: &[ActionKind]) -> Value {
