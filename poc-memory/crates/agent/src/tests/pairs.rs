@@ -314,7 +314,7 @@ fn a_note_that_stays_stale_comes_after_notes_with_further_pairs() {
     assert!(run.selected.iter().any(|read| read.id == first), "{run:#?}");
 }
 
-/// Its pairs do not fit into one prompt, so that it would otherwise be shown in every night.
+/// Its pairs do not fit into one prompt. If it were not visited, the agent would read it every night.
 #[test]
 fn a_note_whose_actions_were_beyond_a_limit_is_visited_although_its_pairs_were_shown_in_several_runs() {
     let world = world_of_pairs();
