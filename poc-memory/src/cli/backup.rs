@@ -119,11 +119,7 @@ impl LocalCommand for Backup {
         Ok(BackupAnswer::Written(output))
     }
 
-    fn show(answer: &BackupAnswer) -> String {
-        Backup::show_on(answer, &Terminal::default())
-    }
-
-    fn show_on(answer: &BackupAnswer, terminal: &Terminal) -> String {
+    fn show(answer: &BackupAnswer, terminal: &Terminal) -> String {
         match answer {
             BackupAnswer::Written(output) => ops::Backup::show(output, terminal),
             BackupAnswer::Listed { generations } if generations.is_empty() => "no backups\n".to_owned(),
@@ -217,16 +213,16 @@ mod tests {
         let damage = "`log/00000000000000000001.log` has 100 bytes instead of 2048";
         let answer = BackupAnswer::Listed { generations: vec![generation(&[]), generation(&[damage])] };
         let narrow = Terminal { columns: Some(80), ..Terminal::default() };
-        insta::assert_snapshot!(Backup::show_on(&answer, &narrow), @r"
+        insta::assert_snapshot!(Backup::show(&answer, &narrow), @r"
         GENERATION                                 NOTES  SIZE     STATE
         00000000000000000012-20261121T080000.000Z  7      2.0 KiB  complete
         00000000000000000012-20261121T080000.000Z  7      2.0 KiB  damaged
         00000000000000000012-20261121T080000.000Z: `log/00000000000000000001.log` has
         100 bytes instead of 2048
         ");
-        let wide = Backup::show(&answer);
+        let wide = Backup::show(&answer, &Terminal::default());
         assert!(wide.starts_with("GENERATION                                 SEQ  TIME"), "{wide}");
         assert!(wide.ends_with(&format!("Z: {damage}\n")), "{wide}");
-        assert_eq!(wide, Backup::show_on(&answer, &Terminal { columns: Some(120), ..Terminal::default() }));
+        assert_eq!(wide, Backup::show(&answer, &Terminal { columns: Some(120), ..Terminal::default() }));
     }
 }

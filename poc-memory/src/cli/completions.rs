@@ -4,6 +4,7 @@ mod values;
 
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
+use crate::ops::Terminal;
 use clap::ValueEnum;
 use clap_complete::env::{CompleteEnv, Shells};
 use poc_graph::error::{Error, Result};
@@ -82,7 +83,7 @@ impl LocalCommand for CompletionsCommand {
         Ok(CompletionsOutput { shell, script })
     }
 
-    fn show(output: &CompletionsOutput) -> String {
+    fn show(output: &CompletionsOutput, _: &Terminal) -> String {
         output.script.clone()
     }
 }

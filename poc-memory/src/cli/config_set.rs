@@ -6,6 +6,7 @@ use super::local::LocalCommand;
 use super::pipeline_problems;
 use super::settings;
 use crate::dispatch;
+use crate::ops::Terminal;
 use poc_config::files;
 use poc_config::paths::create_private;
 use poc_config::{Config, SettingsWithMistakes};
@@ -95,7 +96,7 @@ impl LocalCommand for ConfigSet {
         Ok(ConfigSetOutput { key, value, origin, file, changed, daemon_differs, mistakes, problems })
     }
 
-    fn show(output: &ConfigSetOutput) -> String {
+    fn show(output: &ConfigSetOutput, _: &Terminal) -> String {
         let ConfigSetOutput { key, value, origin, file, changed, .. } = output;
         let mut text = match value {
             Some(value) => format!("{key} = {value}\n"),
@@ -159,8 +160,8 @@ impl LocalCommand for ConfigUnset {
         ConfigSet { key: self.key, value: None, unset: true }.run(context)
     }
 
-    fn show(output: &ConfigSetOutput) -> String {
-        ConfigSet::show(output)
+    fn show(output: &ConfigSetOutput, terminal: &Terminal) -> String {
+        ConfigSet::show(output, terminal)
     }
 }
 

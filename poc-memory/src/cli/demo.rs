@@ -94,13 +94,16 @@ impl LocalCommand for Demo {
         let paths = Paths::in_folder(folder.path());
         let mut memory = Connection::InProcess(Box::new(InProcess::open(paths, Config::defaults()?)?));
         let heading = context.heading();
+        let columns = context.globals.terminal(&std::io::stdout()).columns;
+        let columns = columns.map(|columns| columns.saturating_sub(INDENT.len()));
+        let terminal = Terminal::new(columns, &[], &[]);
         let mut steps = Vec::new();
         let mut run = String::new();
         for step in STEPS {
             let line: Vec<String> = step.line.iter().map(|word| word.replace("{run}", &run)).collect();
             let command = command_line(&line);
             context.print(&format!("{heading}{}{heading:#}\n$ {command}\n", step.say))?;
-            let (answer, text) = run_command(&mut memory, &line, folder.path())?;
+            let (answer, text) = run_command(&mut memory, &line, folder.path(), &terminal)?;
             context.print(&format!("{}\n", indent(&text)))?;
             if step.keeps_run {
                 run = answer.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -110,7 +113,7 @@ impl LocalCommand for Demo {
         Ok(DemoOutput { steps })
     }
 
-    fn show(_: &DemoOutput) -> String {
+    fn show(_: &DemoOutput, _: &Terminal) -> String {
         let mut text =
             String::from("The demo's memory has been deleted. To continue with a memory of your own:\n");
         for (command, does) in NEXT {
@@ -121,7 +124,12 @@ impl LocalCommand for Demo {
 }
 
 /// Runs a command line as the program would, in the demo's memory and folder.
-fn run_command(memory: &mut Connection, line: &[String], folder: &Path) -> Result<(Value, String)> {
+fn run_command(
+    memory: &mut Connection,
+    line: &[String],
+    folder: &Path,
+    terminal: &Terminal,
+) -> Result<(Value, String)> {
     let notes = folder.join("notes").display().to_string();
     let words = line.iter().map(|word| if word == "notes" { notes.clone() } else { word.clone() });
     let words = std::iter::once("poc-memory".to_owned()).chain(words);
@@ -133,7 +141,7 @@ fn run_command(memory: &mut Connection, line: &[String], folder: &Path) -> Resul
     };
     let answer = memory.call(op, (op.parse)(matches)?, &|_| {})?;
     let output = (op.decode)(&answer)?;
-    let text = output.show(&Terminal::default()).to_string() + output.degradations();
+    let text = output.show(terminal).fitted(terminal).to_string() + output.degradations();
     Ok((answer, text))
 }
 
@@ -146,8 +154,11 @@ fn command_line(line: &[String]) -> String {
     format!("poc-memory {}", words.join(" "))
 }
 
+/// The indent of the output of a step.
+const INDENT: &str = "  ";
+
 fn indent(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("  {line}\n") }).collect()
+    text.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("{INDENT}{line}\n") }).collect()
 }
 
 #[cfg(test)]

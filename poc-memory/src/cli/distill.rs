@@ -3,7 +3,7 @@
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use crate::ops::Progress;
+use crate::ops::{Progress, Terminal};
 use poc_embed::DistillOptions;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
@@ -82,7 +82,7 @@ impl LocalCommand for EmbedDistill {
         })
     }
 
-    fn show(output: &EmbedDistillOutput) -> String {
+    fn show(output: &EmbedDistillOutput, _: &Terminal) -> String {
         let EmbedDistillOutput { file, tokens, dimensions, kept, .. } = output;
         format!(
             "wrote {}: {tokens} tokens, {dimensions} dimensions each, which keep {:.1} % of the energy of the model's \

@@ -5,7 +5,7 @@ mod gates;
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use crate::ops::{MeasureRow, Progress, differences_table, measures_table, plural, with_bounds};
+use crate::ops::{MeasureRow, Progress, Terminal, differences_table, measures_table, plural, with_bounds};
 use poc_agent::batches::{self, BatchReport};
 use poc_agent::run::RunOptions;
 use poc_agent::{Catalog, Definition};
@@ -168,7 +168,7 @@ impl LocalCommand for Eval {
         Ok(EvalOutput::Measures(Box::new(MeasureOutput { report, compared, baselines, confirmed, agents })))
     }
 
-    fn show(output: &EvalOutput) -> String {
+    fn show(output: &EvalOutput, _: &Terminal) -> String {
         let MeasureOutput { report, compared, baselines, confirmed, agents } = match output {
             EvalOutput::Measures(measures) => &**measures,
             EvalOutput::Gates(GateOutput { set, embedder, gates }) => {

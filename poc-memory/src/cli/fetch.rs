@@ -3,7 +3,7 @@
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use crate::ops::{Progress, plural};
+use crate::ops::{Progress, Terminal, plural};
 use poc_embed::{FetchedModel, HubCache, HubClient, HubName};
 use poc_graph::error::Result;
 
@@ -35,7 +35,7 @@ impl LocalCommand for EmbedFetch {
         fetched
     }
 
-    fn show(output: &FetchedModel) -> String {
+    fn show(output: &FetchedModel, _: &Terminal) -> String {
         let FetchedModel { model, revision, folder, bytes, files } = output;
         format!(
             "{model} at {revision}: {}, {} downloaded\n{}\n",

@@ -1,8 +1,10 @@
 //! The global options.
 
+use crate::ops::Terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -93,6 +95,13 @@ impl Globals {
     /// The options that choose a tenant, as words of a command line.
     pub(super) fn tenant_options(&self) -> Vec<String> {
         self.tenant.iter().flat_map(|pair| ["--tenant".to_owned(), pair.clone()]).collect()
+    }
+
+    /// The terminal on `stream`, if it is one, with the options of this call that commands in a text get.
+    pub(super) fn terminal(&self, stream: &(impl AsFd + IsTerminal)) -> Terminal {
+        let size = terminal_size::terminal_size_of(stream).filter(|_| stream.is_terminal());
+        let columns = size.map(|(width, _)| usize::from(width.0));
+        Terminal::new(columns, &self.profile_option(), &self.tenant_options())
     }
 
     /// Whether to colour output to `stream`.

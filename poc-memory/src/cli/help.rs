@@ -4,6 +4,7 @@ use super::command::{self, SelectedCommand, all};
 use super::command_context::CommandContext;
 use super::globals::Globals;
 use super::local::LocalCommand;
+use crate::ops::Terminal;
 use clap::Command;
 use poc_graph::error::Result;
 use serde::Serialize;
@@ -230,7 +231,7 @@ impl LocalCommand for Help {
         Ok(HelpOutput { text })
     }
 
-    fn show(output: &HelpOutput) -> String {
+    fn show(output: &HelpOutput, _: &Terminal) -> String {
         output.text.clone()
     }
 }

@@ -11,7 +11,7 @@ use super::command_context::CommandContext;
 use super::daemon;
 use super::local::LocalCommand;
 use crate::client::Client;
-use crate::ops::{Hook, HookEvent, HookOutput, Principal};
+use crate::ops::{Hook, HookEvent, HookOutput, Principal, Terminal};
 use assistant::AssistantInput;
 use clap::ValueEnum as _;
 use poc_config::paths::Paths;
@@ -64,7 +64,7 @@ impl LocalCommand for HookCall {
         Ok(HookCallOutput {})
     }
 
-    fn show(_: &HookCallOutput) -> String {
+    fn show(_: &HookCallOutput, _: &Terminal) -> String {
         String::new()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
+use crate::ops::Terminal;
 use poc_agent::{agent_files, embedded};
 use poc_config::files;
 use poc_config::paths::create_private;
@@ -80,7 +81,7 @@ impl LocalCommand for Init {
         Ok(made)
     }
 
-    fn show(made: &InitOutput) -> String {
+    fn show(made: &InitOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for (what, files) in [("wrote", &made.created), ("kept", &made.kept)] {
             for file in files {

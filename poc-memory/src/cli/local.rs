@@ -27,13 +27,8 @@ pub(super) trait LocalCommand: clap::Args {
     /// Runs it.
     fn run(self, context: &CommandContext) -> Result<Self::Output>;
 
-    /// The answer as text for a person.
-    fn show(output: &Self::Output) -> String;
-
-    /// The answer as text that fits a terminal, if lines of [`show`](Self::show) may be too wide for one.
-    fn show_on(output: &Self::Output, _terminal: &Terminal) -> String {
-        Self::show(output)
-    }
+    /// The answer as text for a person, laid out for a terminal.
+    fn show(output: &Self::Output, terminal: &Terminal) -> String;
 
     /// The exit status after this answer.
     fn exit(_output: &Self::Output) -> Exit {
@@ -66,7 +61,7 @@ impl LocalCommandDef {
                 let value = json::encode(&output)?;
                 Ok(RenderedAnswer {
                     value,
-                    text: L::show_on(&output, terminal).into(),
+                    text: L::show(&output, terminal).into(),
                     degradations: String::new(),
                     verbatim: L::VERBATIM,
                     exit: L::exit(&output),

@@ -8,6 +8,7 @@ use super::daemon::DaemonArguments;
 use super::globals::Globals;
 use super::help::{self, HelpSection};
 use super::local::LocalCommand;
+use crate::ops::Terminal;
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, roman};
@@ -69,7 +70,7 @@ impl LocalCommand for Man {
         }
     }
 
-    fn show(output: &ManOutput) -> String {
+    fn show(output: &ManOutput, _: &Terminal) -> String {
         match output {
             ManOutput::Page(page) => page.clone(),
             ManOutput::Written(files) => {

@@ -8,7 +8,7 @@ use super::project_label::ProjectLabel;
 use super::setup::Assistant;
 use crate::dispatch::{self, Connection};
 use crate::mcp::{OpExecutor, Server, StdioTransport};
-use crate::ops::{Access, OpDef, Principal, tenancy};
+use crate::ops::{Access, OpDef, Principal, Terminal, tenancy};
 use parking_lot::Mutex;
 use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema, ToolSet};
@@ -63,7 +63,7 @@ impl LocalCommand for McpServe {
         ended.map(|()| McpServeOutput {}).map_err(|error| failed(&error))
     }
 
-    fn show(_: &McpServeOutput) -> String {
+    fn show(_: &McpServeOutput, _: &Terminal) -> String {
         String::new()
     }
 }
@@ -238,6 +238,7 @@ pub(super) struct McpConfigOutput {
 impl LocalCommand for McpConfig {
     const NAME: &'static str = "mcp config";
     const TENANTS: bool = true;
+    const VERBATIM: bool = true;
     type Output = McpConfigOutput;
 
     fn run(self, context: &CommandContext) -> Result<McpConfigOutput> {
@@ -257,7 +258,7 @@ impl LocalCommand for McpConfig {
         Ok(settings)
     }
 
-    fn show(snippet: &McpConfigOutput) -> String {
+    fn show(snippet: &McpConfigOutput, _: &Terminal) -> String {
         format!("{}\n", snippet.text)
     }
 }

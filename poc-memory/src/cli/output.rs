@@ -38,16 +38,20 @@ impl Output {
         self.globals.json
     }
 
-    /// Prints an answer. Text from notes is escaped, so that it cannot control a terminal, not even through a
-    /// pipe such as `less`. The content of a file is not escaped unless standard output is a terminal.
+    /// Prints an answer. On a terminal, its lines are wrapped between words, unless it is the content of a file. Text
+    /// from notes is escaped, so that it cannot control a terminal, not even through a pipe such as `less`. The content
+    /// of a file is not escaped unless standard output is a terminal.
     pub(super) fn answer(&self, answer: &RenderedAnswer) -> Result<()> {
         let stdout = std::io::stdout();
         let text = match self.globals.json {
             true => to_json_text(&answer.value),
             false if answer.verbatim && !stdout.is_terminal() => answer.text.to_string(),
             false => {
+                let terminal = if answer.verbatim { Terminal::default() } else { self.terminal() };
                 let colors = self.globals.colors(&stdout);
-                self.rendered(&answer.text, colors) + &escaped(&answer.degradations)
+                let degradations = StyledText::from(answer.degradations.clone());
+                let rendered = |text: &StyledText| self.rendered(&text.fitted(&terminal), colors);
+                rendered(&answer.text) + &rendered(&degradations)
             }
         };
         write_answer(&mut stdout.lock(), &text)
@@ -55,7 +59,7 @@ impl Output {
 
     /// The terminal that answers are laid out for.
     pub(super) fn terminal(&self) -> Terminal {
-        Terminal::new(terminal_columns(), &self.globals.profile_option(), &self.globals.tenant_options())
+        self.globals.terminal(&std::io::stdout())
     }
 
     /// A text with its emphasis as colours, if wanted. Only the text is escaped.
@@ -88,17 +92,25 @@ impl Output {
             if self.globals.colors(&stderr) { color.on_default().bold() } else { Style::new() }
         };
         let (red, cyan) = (style(AnsiColor::Red), style(AnsiColor::Cyan));
+        let terminal = self.globals.terminal(&stderr);
         let mut text = String::new();
+        let mut add = |label: &str, style: Style, message: &str| {
+            let mut line = format!("{label} {}\n", escaped(message));
+            // In a message of several lines, one may point at words of another.
+            if !message.contains('\n') {
+                line = StyledText::from(line).fitted(&terminal).to_string();
+            }
+            let message = line.strip_prefix(label).unwrap_or_default();
+            text.push_str(&format!("{style}{label}{style:#}{message}"));
+        };
         for error in error.each() {
-            text.push_str(&format!("{red}error:{red:#} {}\n", escaped(&error.to_string())));
+            add("error:", red, &error.to_string());
             if let Some(hint) = &error.hint {
-                let hint = self.terminal().with_options(hint, self.takes_tenant);
-                text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(&hint)));
+                add("hint:", cyan, &terminal.with_options(hint, self.takes_tenant));
             }
         }
         for reason in &error.degraded {
-            let reason = self.terminal().with_options(reason, self.takes_tenant);
-            text.push_str(&format!("degraded: {}\n", escaped(&reason)));
+            add("degraded:", Style::new(), &terminal.with_options(reason, self.takes_tenant));
         }
         print_message(&mut stderr, &text);
     }
@@ -108,13 +120,6 @@ impl Output {
         // A closed output cannot be reported anywhere.
         let _ = page.print();
     }
-}
-
-/// The columns of the terminal on standard output, if it is one.
-fn terminal_columns() -> Option<usize> {
-    let stdout = std::io::stdout();
-    let (width, _) = terminal_size::terminal_size_of(&stdout).filter(|_| stdout.is_terminal())?;
-    Some(usize::from(width.0))
 }
 
 /// The answer as JSON: indented on a terminal, otherwise one line.

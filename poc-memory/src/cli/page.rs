@@ -4,7 +4,7 @@ use super::command_context::CommandContext;
 use super::daemon;
 use super::local::LocalCommand;
 use crate::dispatch;
-use crate::ops::PageLink;
+use crate::ops::{PageLink, Terminal};
 use poc_graph::error::Result;
 use poc_graph::json;
 use serde_json::json;
@@ -43,7 +43,7 @@ impl LocalCommand for Page {
         Ok(link)
     }
 
-    fn show(link: &PageLink) -> String {
+    fn show(link: &PageLink, _: &Terminal) -> String {
         format!("{}\n", link.url)
     }
 }

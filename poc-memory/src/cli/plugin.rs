@@ -4,6 +4,7 @@ use super::command_context::CommandContext;
 use super::invocation::Invocation;
 use super::local::LocalCommand;
 use super::setup;
+use crate::ops::Terminal;
 use poc_config::files;
 use poc_graph::error::{Error, Result};
 use poc_notes::resolve::quoted;
@@ -94,7 +95,7 @@ impl LocalCommand for Plugin {
         Ok(PluginOutput { folder, files: written })
     }
 
-    fn show(output: &PluginOutput) -> String {
+    fn show(output: &PluginOutput, _: &Terminal) -> String {
         let folder = quoted(&output.folder.display().to_string());
         let mut text: String =
             output.files.iter().map(|file| format!("wrote {}\n", file.display())).collect();

@@ -3,6 +3,7 @@
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use crate::dispatch::{self, InProcess};
+use crate::ops::Terminal;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
@@ -81,7 +82,7 @@ impl LocalCommand for ProfileList {
         Ok(ProfileListOutput { profiles })
     }
 
-    fn show(listed: &ProfileListOutput) -> String {
+    fn show(listed: &ProfileListOutput, _: &Terminal) -> String {
         let width = listed.profiles.iter().map(|profile| profile.name.chars().count()).max().unwrap_or(0);
         listed.profiles.iter().fold(String::new(), |mut text, profile| {
             let mark = if profile.current { '*' } else { ' ' };
@@ -114,7 +115,7 @@ impl LocalCommand for ProfileShow {
         Ok(ProfileOutput::of(&paths, current))
     }
 
-    fn show(profile: &ProfileOutput) -> String {
+    fn show(profile: &ProfileOutput, _: &Terminal) -> String {
         format!(
             "profile   {}\nsettings  {}\nstore     {}\nsocket    {}\nstate     {}\n",
             profile.name,
@@ -151,7 +152,7 @@ impl LocalCommand for ProfileCreate {
         Ok(ProfileOutput::of(&paths, &context.paths))
     }
 
-    fn show(profile: &ProfileOutput) -> String {
+    fn show(profile: &ProfileOutput, _: &Terminal) -> String {
         format!("created the profile `{}` with an empty store in {}\n", profile.name, profile.store.display())
     }
 }

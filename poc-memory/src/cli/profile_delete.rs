@@ -3,6 +3,7 @@
 use super::command_context::CommandContext;
 use super::confirmation::confirm;
 use super::local::LocalCommand;
+use crate::ops::Terminal;
 use poc_config::Config;
 use poc_graph::error::{Code, Error, Result};
 use poc_notes::resolve::quoted;
@@ -84,7 +85,7 @@ impl LocalCommand for ProfileDelete {
         Ok(ProfileDeleteOutput { name: self.name, folders: deleted })
     }
 
-    fn show(output: &ProfileDeleteOutput) -> String {
+    fn show(output: &ProfileDeleteOutput, _: &Terminal) -> String {
         let folders = output.folders.iter().map(|folder| format!("  {}\n", folder.display()));
         format!("deleted the profile `{}`:\n{}", output.name, folders.collect::<String>())
     }

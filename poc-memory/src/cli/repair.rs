@@ -14,6 +14,7 @@ pub(super) use lost_note::LostNoteRow;
 
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
+use crate::ops::Terminal;
 use choice::RepairChoice;
 use plan::RepairPlan;
 use poc_graph::error::{Error, Exit, Result};
@@ -116,7 +117,7 @@ impl LocalCommand for RepairStore {
         Ok(RepairOutput::Repaired(RepairResult { choice, lost_notes, replaced, restorable }))
     }
 
-    fn show(output: &RepairOutput) -> String {
+    fn show(output: &RepairOutput, _: &Terminal) -> String {
         match output {
             RepairOutput::NotDamaged { .. } => {
                 "the store is not damaged: there is nothing to repair\n".to_owned()

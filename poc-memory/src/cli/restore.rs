@@ -3,7 +3,7 @@
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::{daemon_client, progress};
-use crate::ops::{self, plural, second};
+use crate::ops::{self, Terminal, plural, second};
 use poc_agent::agent_files;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -114,7 +114,7 @@ impl LocalCommand for Restore {
         })
     }
 
-    fn show(output: &RestoreOutput) -> String {
+    fn show(output: &RestoreOutput, _: &Terminal) -> String {
         let mut text = format!(
             "restored change {} of {}, {} in use, from {}\n",
             output.seq,

@@ -4,6 +4,7 @@ use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
 use super::pipeline_problems;
+use crate::ops::Terminal;
 use poc_config::{Config, Setting};
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
@@ -52,7 +53,7 @@ impl LocalCommand for ConfigShow {
         Ok(ConfigShowOutput { file: file.display().to_string(), settings, problems, daemon_differs })
     }
 
-    fn show(shown: &ConfigShowOutput) -> String {
+    fn show(shown: &ConfigShowOutput, _: &Terminal) -> String {
         let mut text: String = shown.settings.iter().map(setting_line).collect();
         for problem in &shown.problems {
             let hint = problem.hint.as_ref().map_or_else(String::new, |hint| format!("hint: {hint}\n"));
@@ -88,7 +89,7 @@ impl LocalCommand for ConfigGet {
         find(poc_config::settings(&context.paths.config_file())?, &self.key)
     }
 
-    fn show(setting: &Setting) -> String {
+    fn show(setting: &Setting, _: &Terminal) -> String {
         setting_line(setting)
     }
 }
@@ -137,7 +138,7 @@ mod tests {
         let file = folder.path().join("config.toml");
         std::fs::write(&file, "[retrieve]\ntop-k = 5\n").unwrap();
         let show = |key: &str| match find(poc_config::settings(&file).unwrap(), key) {
-            Ok(setting) => ConfigGet::show(&setting),
+            Ok(setting) => ConfigGet::show(&setting, &Terminal::default()),
             Err(error) => error.line(),
         };
         assert_eq!(

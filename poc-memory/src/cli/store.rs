@@ -4,7 +4,7 @@ use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress;
 use crate::dispatch::{self, LogInit};
-use crate::ops::{Progress, plural};
+use crate::ops::{Progress, Terminal, plural};
 use poc_config::paths::Paths;
 use poc_config::{Config, StoreConfig};
 use poc_graph::error::{Error, Result};
@@ -62,7 +62,7 @@ impl LocalCommand for StoreInit {
         Ok(StoreInitOutput { address, from_version, to_version, new, head })
     }
 
-    fn show(done: &StoreInitOutput) -> String {
+    fn show(done: &StoreInitOutput, _: &Terminal) -> String {
         let tables = match done.from_version {
             0 => "tables created".to_owned(),
             from if from == done.to_version => "tables are up to date".to_owned(),
@@ -136,7 +136,7 @@ impl LocalCommand for StoreCopy {
         }
     }
 
-    fn show(done: &StoreCopyOutput) -> String {
+    fn show(done: &StoreCopyOutput, _: &Terminal) -> String {
         let changes = plural(done.head, "change");
         format!("copied {changes} from {} to {}\n", done.from, done.to)
     }

@@ -2,7 +2,7 @@
 
 use super::recall::Recall;
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::second;
+use super::text::{COLUMN_GAP, second};
 use super::{Access, Ctx, Op, Route, argument, growth};
 use poc_agent::agent_changes::agent_changes;
 use poc_agent::ledger;
@@ -16,9 +16,13 @@ use poc_store::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use unicode_width::UnicodeWidthStr as _;
 
 /// Number of notes that the text lists for one change, and of titles in the answer.
 const SHOWN_NOTES: usize = 3;
+
+/// The minimum width of the column of notes. If the other columns leave less, the notes are on lines of their own.
+const MIN_NOTES_WIDTH: usize = 30;
 
 /// List the latest changes of notes, newest first, with the numbers that `undo` takes. What questions leave behind
 /// (counted uses, and weights and links that `recall` learned) is listed only with `all`.
@@ -204,7 +208,7 @@ impl Op for Changes {
                 nodes += &format!(" and {} more", count - SHOWN_NOTES);
             }
             let what = match change.run {
-                Some(run) => format!("{} {run}", change.op),
+                Some(run) => format!("{} {}", change.op, run.short()),
                 None => change.op.clone(),
             };
             // The usual change creates notes.
@@ -216,12 +220,29 @@ impl Op for Changes {
             if !marks.is_empty() {
                 nodes += &format!(" ({})", marks.join(", "));
             }
-            vec![change.seq.to_string(), second(change.at), change.actor.clone(), what, nodes]
+            (vec![change.seq.to_string(), second(change.at), change.actor.clone(), what], nodes)
         };
-        let rows: Vec<Vec<String>> = output.changes.iter().map(row).collect();
-        let mut text = StyledText::default();
+        let (mut rows, notes): (Vec<Vec<String>>, Vec<String>) = output.changes.iter().map(row).unzip();
         let columns = [Emphasis::Name, Emphasis::Faint, Emphasis::None, Emphasis::None, Emphasis::Name];
-        text.push_table(terminal, &columns, &rows, |_| None);
+        let widest = |column: usize| {
+            rows.iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.width() + COLUMN_GAP)
+                .max()
+                .unwrap_or(0)
+        };
+        let beside: usize = (0..columns.len() - 1).map(widest).sum();
+        let indent = widest(0);
+        let mut text = StyledText::default();
+        if terminal.columns.is_some_and(|columns| columns < beside + MIN_NOTES_WIDTH) {
+            text.push_table(terminal, &columns, &rows, |row| {
+                let notes = terminal.cut(notes.get(row)?, indent);
+                Some((Emphasis::Name, format!("{}{notes}\n", " ".repeat(indent))))
+            });
+        } else {
+            rows.iter_mut().zip(notes).for_each(|(row, notes)| row.push(notes));
+            text.push_table(terminal, &columns, &rows, |_| None);
+        }
         text
     }
 }

@@ -188,7 +188,7 @@ impl Op for Get {
         output.markdown.is_some()
     }
 
-    fn show(output: &GetOutput, _: &Terminal) -> String {
+    fn show(output: &GetOutput, terminal: &Terminal) -> String {
         if let Some(markdown) = &output.markdown {
             return markdown.clone();
         }
@@ -218,7 +218,7 @@ impl Op for Get {
             line("message", &format!("{}, chunk {} of {}", of.id, of.chunk, of.chunks));
         }
         if !output.body.is_empty() {
-            let _ = writeln!(text, "\n{}", output.body);
+            let _ = writeln!(text, "\n{}", terminal.wrapped_note(&output.body));
         }
         for (kind, ends) in &output.edges {
             let _ = writeln!(text, "\n{kind}");

@@ -175,7 +175,7 @@ impl Op for Query {
         };
         if let Some(body) = output.body.as_ref().filter(|body| !body.is_empty()) {
             let (shown, more_lines) = first_lines(body);
-            text.push_str(&format!("\n{shown}\n\n"));
+            text.push_str(&format!("\n{}\n\n", terminal.wrapped_note(shown)));
             if more_lines > 0 {
                 let more = match output.body_left_out {
                     0 => plural(more_lines as u64, "more line"),

@@ -245,7 +245,7 @@ pub(super) fn push_lines(text: &mut StyledText, terminal: &Terminal, found: &[Re
             false => terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT),
         };
         lines.extend(hit.derived.as_ref().map(DerivedNote::line));
-        Some(lines)
+        Some((Emphasis::Faint, lines))
     });
 }
 

@@ -326,7 +326,8 @@ impl Op for Search {
         styled.push_table(terminal, &columns, &rows, |row| {
             let hit = output.results.get(row).filter(|_| output.by_text)?;
             let through = hit.derived.as_ref().map(DerivedNote::line);
-            Some(terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT) + &through.unwrap_or_default())
+            let snippet = terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT);
+            Some((Emphasis::Faint, snippet + &through.unwrap_or_default()))
         });
         let mut text = String::new();
         if output.results.is_empty() {

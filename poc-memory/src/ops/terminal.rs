@@ -3,6 +3,7 @@
 use super::text::COLUMN_GAP;
 use poc_notes::resolve::quoted;
 use std::fmt;
+use std::ops::Range;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The minimum width of a terminal that lines are fitted to.
@@ -90,22 +91,93 @@ impl Terminal {
         lines.extend(wrapped_lines(text, left).iter().map(|line| format!("{margin}{line}\n")));
         lines
     }
+
+    /// The text of a note, whose paragraphs and list items are wrapped between words, each at its own indent.
+    pub(in crate::ops) fn wrapped_note(&self, text: &str) -> String {
+        let own_indent = |line: &str| {
+            let text = line.trim_start_matches(' ');
+            line.len() - text.len() + list_marker(text)
+        };
+        StyledText::from(text.to_owned()).wrapped(self, own_indent).to_string()
+    }
 }
 
 /// A text of one line, wrapped between words to lines of at most `width` columns. A longer word has its own line.
 pub(in crate::ops) fn wrapped_lines(text: &str, width: usize) -> Vec<String> {
-    let (mut lines, mut line) = (Vec::new(), String::new());
-    for word in text.split(' ') {
-        if !line.is_empty() && line.width() + 1 + word.width() > width {
-            lines.push(std::mem::take(&mut line));
+    let lines = line_ranges(text, width, width).into_iter();
+    lines.map(|line| text.get(line).unwrap_or_default().to_owned()).collect()
+}
+
+/// The lines of a text that is wrapped between words, as ranges of its bytes: the first one of at most `first` columns,
+/// the others of at most `rest`. A longer word has its own line.
+fn line_ranges(text: &str, first: usize, rest: usize) -> Vec<Range<usize>> {
+    let (mut lines, mut line) = (Vec::new(), Range::default());
+    for word in words(text, rest) {
+        let width = if lines.is_empty() { first } else { rest };
+        if line.is_empty() {
+            line = word;
+        } else if text.get(line.start..word.end).is_some_and(|longer| longer.width() > width) {
+            lines.push(std::mem::replace(&mut line, word));
+        } else {
+            line.end = word.end;
         }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
     }
     lines.push(line);
     lines
+}
+
+/// The words of a text, as ranges of its bytes. A command or a name in backticks is one word if it fits into a line.
+fn words(text: &str, width: usize) -> Vec<Range<usize>> {
+    let mut words: Vec<Range<usize>> = Vec::new();
+    // The place and the start of the word with a backtick that is not closed yet.
+    let mut open: Option<(usize, usize)> = None;
+    let mut start = 0;
+    for word in text.split(' ') {
+        let range = start..start + word.len();
+        start = range.end + 1;
+        if word.is_empty() {
+            continue;
+        }
+        let is_quote = word.matches('`').count() % 2 == 1;
+        match open {
+            Some((place, from)) if is_quote => {
+                open = None;
+                let quoted = from..range.end;
+                if text.get(quoted.clone()).is_some_and(|quoted| quoted.width() <= width) {
+                    words.truncate(place);
+                    words.push(quoted);
+                    continue;
+                }
+            }
+            None if is_quote => open = Some((words.len(), range.start)),
+            _ => {}
+        }
+        words.push(range);
+    }
+    words
+}
+
+/// The indent of the lines that continue a line of output: that of its last column that begins in the left half of the
+/// terminal, if it has columns; that of the text of a list item; otherwise two more than its own.
+fn hanging_indent(line: &str, columns: usize) -> usize {
+    let text = line.trim_start_matches(' ');
+    let own = line.len() - text.len();
+    let starts = line.rmatch_indices("  ").map(|(at, gap)| at + gap.len());
+    let starts = starts.filter(|&at| at > own && at < line.len()).filter_map(|at| line.get(..at));
+    let column = starts.map(|before| before.width()).find(|&column| column <= columns / 2);
+    column.unwrap_or_else(|| match list_marker(text) {
+        0 => own + 2,
+        marker => own + marker,
+    })
+}
+
+/// The width of the marker with which an item of a list begins, such as `- ` or `12. `; 0 if there is none.
+fn list_marker(text: &str) -> usize {
+    let marker = text.split_inclusive(' ').next().unwrap_or_default();
+    let number = marker.strip_suffix(". ").or_else(|| marker.strip_suffix(") "));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_marker = number.is_some_and(is_number) || ["- ", "* ", "+ ", "> "].contains(&marker);
+    if is_marker { marker.len() } else { 0 }
 }
 
 /// How a part of a text is emphasised.
@@ -141,13 +213,68 @@ impl StyledText {
         self.parts.push((emphasis, text.into()));
     }
 
+    /// This text with lines that fit the terminal: wider ones are wrapped between words, with a hanging indent.
+    pub(crate) fn fitted(&self, terminal: &Terminal) -> StyledText {
+        let columns = terminal.columns.unwrap_or(usize::MAX);
+        self.wrapped(terminal, |line| hanging_indent(line, columns))
+    }
+
+    /// This text with the lines wrapped that are wider than the terminal. `indent` is the indent of the lines that
+    /// continue one.
+    fn wrapped(&self, terminal: &Terminal, indent: impl Fn(&str) -> usize) -> StyledText {
+        let text = self.to_string();
+        let Some(columns) =
+            terminal.columns.filter(|columns| text.lines().any(|line| line.width() > *columns))
+        else {
+            return self.clone();
+        };
+        // The spaces that become a line break, as ranges of bytes, with the indent of the line that follows.
+        let (mut breaks, mut start) = (Vec::new(), 0);
+        for line in text.split_inclusive('\n') {
+            let begin = line.len() - line.trim_start_matches(' ').len();
+            let content = line.trim_start_matches(' ').trim_end_matches('\n');
+            if begin + content.width() > columns {
+                let indent = indent(line.trim_end_matches('\n')).min(columns / 2);
+                let room = |indent| columns.saturating_sub(indent).max(1);
+                let lines = line_ranges(content, room(begin), room(indent));
+                for (before, after) in lines.iter().zip(lines.iter().skip(1)) {
+                    breaks.push((start + begin + before.end..start + begin + after.start, indent));
+                }
+            }
+            start += line.len();
+        }
+        let emphases = self.parts.iter().flat_map(|(emphasis, part)| part.chars().map(|_| *emphasis));
+        let mut wrapped = StyledText::default();
+        let mut breaks = breaks.into_iter().peekable();
+        for ((at, c), emphasis) in text.char_indices().zip(emphases) {
+            while breaks.next_if(|(spaces, _)| spaces.end <= at).is_some() {}
+            match breaks.peek().filter(|(spaces, _)| spaces.contains(&at)) {
+                Some((spaces, indent)) if spaces.start == at => {
+                    wrapped.push(format!("\n{}", " ".repeat(*indent)));
+                }
+                Some(_) => {}
+                None => wrapped.push_char(emphasis, c),
+            }
+        }
+        wrapped
+    }
+
+    /// Adds a character to the last part if it has the same emphasis.
+    fn push_char(&mut self, emphasis: Emphasis, c: char) {
+        match self.parts.last_mut() {
+            Some((last, text)) if *last == emphasis => text.push(c),
+            _ => self.parts.push((emphasis, c.to_string())),
+        }
+    }
+
     /// Adds rows with aligned columns. Each column has its emphasis; the last one is cut to the width of the terminal.
+    /// `after` are the lines below a row, which fit the terminal.
     pub(in crate::ops) fn push_table(
         &mut self,
         terminal: &Terminal,
         columns: &[Emphasis],
         rows: &[Vec<String>],
-        after: impl Fn(usize) -> Option<String>,
+        after: impl Fn(usize) -> Option<(Emphasis, String)>,
     ) {
         let width = |column: usize| {
             rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
@@ -168,8 +295,8 @@ impl StyledText {
                 used += width + COLUMN_GAP;
             }
             self.push("\n");
-            if let Some(lines) = after(number) {
-                self.push_as(Emphasis::Faint, lines);
+            if let Some((emphasis, lines)) = after(number) {
+                self.push_as(emphasis, lines);
             }
         }
     }
@@ -221,7 +348,67 @@ mod tests {
         assert_eq!(with_options(profile), profile);
     }
 
+    #[test]
+    fn long_lines_continue_with_a_hanging_indent() {
+        let fitted = |text: &str| StyledText::from(text.to_owned()).fitted(&narrow(44)).to_string();
+        insta::assert_snapshot!(
+            fitted(
+                "ok       models    `default` (provider `heuristic`) is ready\n\
+                 all is well with the memory, and nothing needs a decision\n  \
+                 12. link `a` to `b`: both mention the pages of the index\n\
+                 it is short\n\
+                 see what waits with `poc-memory agent review 01a2`\n"
+            ),
+            @"
+        ok       models    `default` (provider
+                           `heuristic`) is ready
+        all is well with the memory, and nothing
+          needs a decision
+          12. link `a` to `b`: both mention the
+              pages of the index
+        it is short
+        see what waits with
+          `poc-memory agent review 01a2`
+        "
+        );
+        insta::assert_snapshot!(
+            narrow(40).wrapped_note(
+                "A split of a page writes two pages and updates the parent.\n\n\
+                 - the journal holds all three until the checkpoint"
+            ),
+            @"
+        A split of a page writes two pages and
+        updates the parent.
+
+        - the journal holds all three until the
+          checkpoint
+        "
+        );
+        let long = "x ".repeat(200);
+        assert_eq!(StyledText::from(long.clone()).fitted(&Terminal::default()).to_string(), long);
+    }
+
     poc_laws::laws! {
+        #[test]
+        fn a_fitted_text_has_the_same_words_with_the_same_emphasis(
+            parts in proptest::collection::vec((0usize..3, "[a-c 語`\n]{0,60}"), 0..6),
+            columns in 40usize..60,
+        ) {
+            let emphases = [Emphasis::None, Emphasis::Name, Emphasis::Faint];
+            let mut text = StyledText::default();
+            parts.iter().for_each(|(emphasis, part)| text.push_as(emphases[*emphasis], part.as_str()));
+            let letters = |text: &StyledText| -> Vec<(Emphasis, char)> {
+                let each = text.parts().flat_map(|(emphasis, part)| part.chars().map(move |c| (emphasis, c)));
+                each.filter(|(_, c)| !c.is_whitespace()).collect()
+            };
+            let fitted = text.fitted(&narrow(columns));
+            prop_assert_eq!(letters(&fitted), letters(&text));
+            for line in fitted.to_string().lines() {
+                let widest = line.split(' ').map(|word| word.width()).max().unwrap_or(0);
+                prop_assert!(line.trim_end().width() <= columns.max(widest + columns / 2), "{line}");
+            }
+        }
+
         #[test]
         fn no_line_is_wider_than_the_terminal(
             rows in proptest::collection::vec(("[a-z]{0,8}", "[a-z 語]{0,120}", "[a-z 語]{0,300}"), 0..6),
@@ -230,7 +417,8 @@ mod tests {
             let terminal = narrow(columns);
             let cells: Vec<Vec<String>> = rows.iter().map(|(key, title, _)| vec![key.clone(), title.clone()]).collect();
             let mut text = StyledText::default();
-            text.push_table(&terminal, &[Emphasis::Name, Emphasis::None], &cells, |row| Some(terminal.wrapped(&rows[row].2, 4)));
+            let after = |row: usize| Some((Emphasis::Faint, terminal.wrapped(&rows[row].2, 4)));
+            text.push_table(&terminal, &[Emphasis::Name, Emphasis::None], &cells, after);
             for line in text.to_string().lines() {
                 // A word without spaces may be wider than the terminal.
                 let widest = line.split(' ').map(|word| word.width()).max().unwrap_or(0);

@@ -170,6 +170,10 @@ impl Op for ViewRequest {
         })
     }
 
+    fn verbatim(_: &ViewOutput) -> bool {
+        true
+    }
+
     /// Programs read it, so it is always JSON.
     fn show(output: &ViewOutput, _: &Terminal) -> String {
         let value = json::encode(output).map(versioned);

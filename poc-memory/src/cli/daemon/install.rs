@@ -4,6 +4,7 @@ use super::service::{Service, ServiceManager};
 use super::{start, stop};
 use crate::cli::command_context::CommandContext;
 use crate::cli::local::LocalCommand;
+use crate::ops::Terminal;
 use poc_config::files;
 use poc_graph::error::{Code, Error, Result};
 use serde::Serialize;
@@ -47,7 +48,7 @@ impl LocalCommand for DaemonInstall {
         install(context)
     }
 
-    fn show(installed: &DaemonInstallOutput) -> String {
+    fn show(installed: &DaemonInstallOutput, _: &Terminal) -> String {
         let DaemonInstallOutput { file, text, written, pid } = installed;
         let file = file.display();
         match pid {
@@ -85,7 +86,7 @@ impl LocalCommand for DaemonUninstall {
         uninstall(context)
     }
 
-    fn show(output: &DaemonUninstallOutput) -> String {
+    fn show(output: &DaemonUninstallOutput, _: &Terminal) -> String {
         match output.removed {
             true => format!("removed {}\n", output.file.display()),
             false => "the daemon is not registered\n".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::cli::command_context::CommandContext;
 use crate::cli::local::LocalCommand;
-use crate::ops::tail;
+use crate::ops::{Terminal, tail};
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use std::fs::File;
@@ -41,7 +41,7 @@ impl LocalCommand for DaemonLog {
         }
     }
 
-    fn show(tail: &DaemonLogOutput) -> String {
+    fn show(tail: &DaemonLogOutput, _: &Terminal) -> String {
         tail.lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }

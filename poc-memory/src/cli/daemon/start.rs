@@ -6,7 +6,7 @@ use crate::cli::command_context::CommandContext;
 use crate::cli::daemon_client;
 use crate::cli::local::LocalCommand;
 use crate::dispatch;
-use crate::ops::DaemonStatus;
+use crate::ops::{DaemonStatus, Terminal};
 use poc_config::{Config, token_files};
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_store::Store;
@@ -54,7 +54,7 @@ impl LocalCommand for DaemonStart {
         start(context)
     }
 
-    fn show(started: &DaemonStartOutput) -> String {
+    fn show(started: &DaemonStartOutput, _: &Terminal) -> String {
         match started.was_running {
             true => format!("the daemon is already running (pid {})\n", started.pid),
             false => format!("the daemon is running (pid {})\n", started.pid),
@@ -75,8 +75,8 @@ impl LocalCommand for DaemonRestart {
         restart(context)
     }
 
-    fn show(started: &DaemonStartOutput) -> String {
-        DaemonStart::show(started)
+    fn show(started: &DaemonStartOutput, terminal: &Terminal) -> String {
+        DaemonStart::show(started, terminal)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::cli::command_context::CommandContext;
 use crate::cli::local::LocalCommand;
+use crate::ops::Terminal;
 use crate::{dispatch, ops};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
@@ -22,9 +23,9 @@ impl LocalCommand for DaemonStop {
         stop(context)
     }
 
-    fn show(stopping: &Value) -> String {
+    fn show(stopping: &Value, terminal: &Terminal) -> String {
         let output = ops::find(Self::NAME).and_then(|op| (op.decode)(stopping).ok());
-        output.map(|output| output.show(&ops::Terminal::default()).to_string()).unwrap_or_default()
+        output.map(|output| output.show(terminal).to_string()).unwrap_or_default()
     }
 }
 

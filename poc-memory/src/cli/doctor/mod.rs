@@ -14,6 +14,7 @@ pub(super) use quarantine::{QuarantineDelete, QuarantineList, QuarantineShow};
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::pipeline_problems;
+use crate::ops::Terminal;
 use crate::ops::checks::{self, CheckResult, CheckState};
 use poc_graph::error::{Exit, Result};
 use serde::Serialize;
@@ -79,7 +80,7 @@ impl LocalCommand for Doctor {
         Ok(DoctorOutput { healthy: results.iter().all(|result| result.state != CheckState::Failed), results })
     }
 
-    fn show(report: &DoctorOutput) -> String {
+    fn show(report: &DoctorOutput, _: &Terminal) -> String {
         let mut text = CheckResult::lines(&report.results);
         let count = |state| report.results.iter().filter(|result| result.state == state).count();
         text.push_str(&match (count(CheckState::Failed), count(CheckState::Warning)) {
@@ -112,7 +113,7 @@ mod tests {
             ),
         ];
         let report = DoctorOutput { healthy: false, results };
-        insta::assert_snapshot!(Doctor::show(&report), @r"
+        insta::assert_snapshot!(Doctor::show(&report, &Terminal::default()), @r"
         ok       folders   `/m` is private
         note     models    `opus` has no key
                            hint: set `ANTHROPIC_API_KEY`

@@ -4,7 +4,7 @@ use crate::cli::command_context::CommandContext;
 use crate::cli::confirmation::confirm;
 use crate::cli::local::LocalCommand;
 use crate::cli::repair::LostNoteRow;
-use crate::ops::plural;
+use crate::ops::{Terminal, plural};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::quarantine::require_files;
@@ -169,7 +169,7 @@ impl LocalCommand for QuarantineList {
         Ok(QuarantineListOutput { parts: parts.collect() })
     }
 
-    fn show(output: &QuarantineListOutput) -> String {
+    fn show(output: &QuarantineListOutput, _: &Terminal) -> String {
         match output.parts.is_empty() {
             true => "the quarantine is empty\n".to_owned(),
             false => output.parts.iter().map(part_line).collect(),
@@ -222,7 +222,7 @@ impl LocalCommand for QuarantineShow {
         Ok(QuarantineShowOutput { notes, files, lost_notes, name: self.name, with_bodies })
     }
 
-    fn show(output: &QuarantineShowOutput) -> String {
+    fn show(output: &QuarantineShowOutput, _: &Terminal) -> String {
         let files: String = output.files.iter().map(QuarantineFileRow::line).collect();
         let files = if files.is_empty() { files } else { format!("files:\n{files}") };
         let lost = lost_notes_lines(&output.lost_notes);
@@ -266,7 +266,7 @@ impl LocalCommand for QuarantineDelete {
         Ok(QuarantineDeleteOutput { name: self.name, bytes })
     }
 
-    fn show(output: &QuarantineDeleteOutput) -> String {
+    fn show(output: &QuarantineDeleteOutput, _: &Terminal) -> String {
         format!("deleted `{}` with {}\n", output.name, plural(output.bytes, "byte"))
     }
 }
@@ -354,7 +354,7 @@ mod tests {
             let name = "repair-1".to_owned();
             let (notes, files) = (Vec::new(), Vec::new());
             let output = QuarantineShowOutput { notes, files, lost_notes, name, with_bodies: false };
-            QuarantineShow::show(&output)
+            QuarantineShow::show(&output, &Terminal::default())
         };
         assert_eq!(shown(Vec::new()), "it contains no readable notes\n");
         insta::assert_snapshot!(shown(vec![row(1, Some("quay")), row(2, None)]), @r"

@@ -21,6 +21,7 @@ use super::command_context::CommandContext;
 use super::confirmation::ask;
 use super::daemon;
 use super::local::LocalCommand;
+use crate::ops::Terminal;
 use check::SelfCheck;
 use plan::{FileChange, SetupPlan};
 use poc_graph::error::{Code, Error, Exit, Result};
@@ -120,7 +121,7 @@ impl LocalCommand for Setup {
         Ok(output)
     }
 
-    fn show(output: &SetupOutput) -> String {
+    fn show(output: &SetupOutput, _: &Terminal) -> String {
         let mut text = String::new();
         if !output.written {
             output.files.iter().for_each(|change| text.push_str(&change.diff));

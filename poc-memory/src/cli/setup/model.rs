@@ -6,6 +6,7 @@ use super::settings_file::{self, SettingsFile, Syntax};
 use crate::cli::command_context::CommandContext;
 use crate::cli::local::LocalCommand;
 use crate::cli::sample_memory;
+use crate::ops::Terminal;
 use poc_agent::model::CallError;
 use poc_config::Config;
 use poc_config::{endpoint, files};
@@ -149,7 +150,7 @@ impl LocalCommand for SetupModel {
         Ok(output)
     }
 
-    fn show(output: &SetupModelOutput) -> String {
+    fn show(output: &SetupModelOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for provider in &output.found {
             let state = match (&provider.problem, provider.models.as_slice()) {

@@ -6,6 +6,7 @@ use super::settings_file;
 use crate::cli::command_context::CommandContext;
 use crate::cli::daemon;
 use crate::cli::local::LocalCommand;
+use crate::ops::Terminal;
 use poc_config::files;
 use poc_graph::error::Result;
 use serde::Serialize;
@@ -70,7 +71,7 @@ impl LocalCommand for SetupRemove {
         Ok(output)
     }
 
-    fn show(output: &SetupRemoveOutput) -> String {
+    fn show(output: &SetupRemoveOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for change in &output.files {
             match (output.written, change.after.is_some()) {

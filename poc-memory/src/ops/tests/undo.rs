@@ -202,6 +202,29 @@ fn changes_lists_the_numbers_that_undo_takes() {
 }
 
 #[test]
+fn changes_show_their_notes_in_a_narrow_terminal() {
+    let memory = filled();
+    let (op, mut answer) = call(&memory, "changes").unwrap();
+    answer["changes"][0]["run"] = json!("01a22cf9556e70008000afa3a03308af");
+    answer["changes"][0]["op"] = json!("agent run");
+    answer["changes"][0]["actor"] = json!("agent:linker");
+    let shown = |columns| {
+        let terminal = Terminal { columns, ..Terminal::default() };
+        (op.decode)(&answer).unwrap().show(&terminal).to_string()
+    };
+    insta::assert_snapshot!(shown(Some(80)), @"
+    3  2026-11-21 08:00:00Z  agent:linker  agent run 01a22cf9556e
+       btree, journal
+    2  2026-11-21 08:00:00Z  manual        insert
+       journal
+    1  2026-11-21 08:00:00Z  manual        insert
+       btree
+    ");
+    let first = "3  2026-11-21 08:00:00Z  agent:linker  agent run 01a22cf9556e  btree, journal\n";
+    assert!([None, Some(100)].iter().all(|columns| shown(*columns).starts_with(first)));
+}
+
+#[test]
 fn changes_list_what_questions_leave_behind_only_on_request() {
     let memory = filled();
     let listed = json(&memory, "changes")["changes"].clone();
