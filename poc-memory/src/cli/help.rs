@@ -175,26 +175,15 @@ fn about(top: &Command, name: &str) -> String {
 
 /// Rows of two columns, the second wrapped at [`COLUMNS`].
 fn aligned(rows: impl Iterator<Item = (String, String)>, width: usize) -> String {
+    let terminal = Terminal::new(Some(COLUMNS), &[], &[]);
     let mut text = String::new();
     for (name, about) in rows {
-        let mut line = format!("  {name:<width$}");
-        // A name that fills its column has a line of its own.
-        if name.chars().count() > width {
-            text.push_str(&line);
-            text.push('\n');
-            line = " ".repeat(width + 2);
-        }
-        for word in about.split_whitespace() {
-            if line.chars().count() + 1 + word.chars().count() > COLUMNS {
-                text.push_str(&line);
-                text.push('\n');
-                line = " ".repeat(width + 2);
-            }
-            line.push(' ');
-            line.push_str(word);
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
+        let about = terminal.wrapped(&about, width + 3);
+        // Writing to a string cannot fail. A name that fills its column has a line of its own.
+        let _ = match name.chars().count() > width {
+            true => write!(text, "  {name}\n{about}"),
+            false => write!(text, "  {name:<width$} {}", about.trim_start_matches(' ')),
+        };
     }
     text
 }

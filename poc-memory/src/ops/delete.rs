@@ -8,7 +8,9 @@ use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, cancellation, normal_key};
 use poc_notes::erasure::{ErasedTexts, Erasure, ErasureTarget};
+use poc_notes::resolve::quoted;
 use poc_notes::{delete, resolve};
+use poc_search::retrieve::key::notes_of_name_or_id;
 use poc_store::{LoggedChangeKind, Record as _, Table};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Delete {
-    /// Key or id of the note
+    /// Exact key or id of the note; other names do not count
     #[arg(value_name = "NOTE")]
     node: String,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
@@ -100,8 +102,11 @@ impl Op for Delete {
                 if let Some(erasure) = begun {
                     erasure.abandon_after(&error)?;
                 }
-                let is_unknown = self.if_version.is_none() && error.code == Code::NotFound;
-                return if self.erase && is_unknown {
+                if error.code != Code::NotFound {
+                    return Err(error);
+                }
+                let error = self.with_candidates(ctx, error);
+                return if self.erase && self.if_version.is_none() {
                     erase_deleted(ctx, &self.node, error)
                 } else {
                     Err(error)
@@ -147,6 +152,28 @@ impl Op for Delete {
         }
     }
 }
+
+impl Delete {
+    /// The error for an unknown note, with the notes that other ops find by its name.
+    fn with_candidates(&self, ctx: &Ctx<'_>, unknown: Error) -> Error {
+        let (view, visibility) = (ctx.memory.store.view(), ctx.visibility(false));
+        let found = notes_of_name_or_id(&view, &self.node).into_iter();
+        let found = found.filter(|&ix| visibility.admits(view.trust(ix))).take(MAX_CANDIDATES);
+        let option = if self.erase { " --erase" } else { "" };
+        let command = |ix| format!("`poc-memory delete {}{option}`", quoted(view.key(ix)));
+        let commands: Vec<String> = found.map(command).collect();
+        if commands.is_empty() {
+            return ctx.with_titled_note(unknown, &self.node);
+        }
+        let message = format!("no note has exactly the key or id `{}`", self.node);
+        let commands = commands.join(" or ");
+        Error { message, ..unknown }
+            .hint(format!("a deletion takes no other name: {commands} deletes the note with this name"))
+    }
+}
+
+/// Maximum number of notes that the error for an unknown note names.
+const MAX_CANDIDATES: usize = 3;
 
 /// The note that had a key when it was deleted, the last one if there were several. Reads the history back to that.
 fn deleted_note(ctx: &Ctx<'_>, key: &str) -> Result<Option<NodeId>> {

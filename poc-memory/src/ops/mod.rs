@@ -104,7 +104,7 @@ pub(crate) use text::{plural, second, size, table};
 pub(crate) use vault::lag;
 pub(crate) use verify::VerifyOutput;
 
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, Visibility};
 use poc_notes::{Memory, resolve};
 use poc_store::{Cause, Transaction};
@@ -146,9 +146,9 @@ impl Ctx<'_> {
         Ok(node)
     }
 
-    /// The error for the name of a note, with the note that has this name as its title if no key is similar.
+    /// The error for the name of a note, with the note that has this name as its title if no name of a note is similar.
     fn with_titled_note(&self, error: Error, name: &str) -> Error {
-        if !resolve::is_without_similar_key(&error) {
+        if error.code != Code::NotFound || resolve::similar_name(name, &self.memory.store.view()).is_some() {
             return error;
         }
         match resolve::key_of_title(self.memory, name, self.visibility(false)) {

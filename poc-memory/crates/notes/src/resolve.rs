@@ -97,13 +97,17 @@ pub fn expect(tx: &Transaction<'_>, id: NodeId) -> Result<Node> {
 
 /// The error for an unknown name, with the most similar key as a hint.
 pub fn unknown(name: &str, view: &View) -> Error {
-    // The view may still have the name of a note that was just deleted or that the records have lost.
-    let near = closest_name(view, name).filter(|near| *near != &*normal_key(name));
-    let hint = match near {
+    let hint = match similar_name(name, view) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("{SEARCH_HINT}{}` looks for it", quoted(name)),
+        None => format!("`poc-memory search {}` looks for it", quoted(name)),
     };
     Error::not_found(format!("there is no note `{name}`")).hint(hint)
+}
+
+/// The name of a note that is most similar to an unknown one, if any is similar.
+pub fn similar_name<'a>(name: &str, view: &'a View) -> Option<&'a str> {
+    // The view may still have the name of a note that was just deleted or that the records have lost.
+    closest_name(view, name).filter(|near| *near != &*normal_key(name))
 }
 
 /// The key of a visible note with this title, ignoring case. Call it outside of any transaction, because it reads the
@@ -125,15 +129,6 @@ pub fn key_of_title(memory: &Memory, title: &str, visibility: Visibility) -> Res
     }
     Ok(None)
 }
-
-/// Whether an error is that of [`unknown`] without a similar key.
-pub fn is_without_similar_key(error: &Error) -> bool {
-    let is_search = |hint: &str| hint.starts_with(SEARCH_HINT);
-    error.code == Code::NotFound && error.hint.as_deref().is_some_and(is_search)
-}
-
-/// The beginning of the hint for an unknown name without a similar key.
-const SEARCH_HINT: &str = "`poc-memory search ";
 
 /// The error for a note whose record is lost.
 fn lost(name: &str) -> Error {

@@ -91,7 +91,7 @@ fn candidates(kind: CompletionKind, current: &OsStr, profile: Option<&str>) -> V
             .map(|settings| settings.into_iter().map(|setting| setting.key).collect()),
         CompletionKind::Pipeline => Ok(stages(current)),
         CompletionKind::Vault => names(ask(&context, "vault list", json!({})), "vaults", "name"),
-        CompletionKind::Format => Ok(import::formats().map(str::to_owned).collect()),
+        CompletionKind::Format => Ok(import::formats().map(|(name, _)| name.to_owned()).collect()),
     };
     let fitting = values.unwrap_or_default().into_iter().filter(|value| value.starts_with(current));
     fitting.map(CompletionCandidate::new).collect()

@@ -103,6 +103,26 @@ fn a_link_to_a_retired_note_says_so() {
 }
 
 #[test]
+fn a_deletion_takes_only_the_exact_key() {
+    let memory = filled();
+    json(&memory, "insert --key work/quay -t 'The harbour'");
+    let seq = memory.store.view().seq;
+    for (name, key) in [("BTREE", "btree"), ("quay", "work/quay")] {
+        let expected = format!(
+            "not_found: `node`: no note has exactly the key or id `{name}`\n\
+             a deletion takes no other name: `poc-memory delete {key}` deletes the note with this name"
+        );
+        assert_eq!(text_output(&memory, &format!("delete {name}")), expected);
+        assert_eq!(json(&memory, &format!("get {name}"))["key"], key);
+    }
+    assert_eq!(
+        text_output(&memory, "delete 'the HARBOUR'"),
+        "not_found: `node`: there is no note `the HARBOUR`\n`work/quay` has this title"
+    );
+    assert_eq!(memory.store.view().seq, seq);
+}
+
+#[test]
 fn an_update_that_cannot_be_meant_is_refused() {
     let memory = filled();
     let seq = memory.store.view().seq;

@@ -71,9 +71,9 @@ pub fn fields() -> impl Iterator<Item = &'static str> {
     foreign::FIELDS.iter().flat_map(|field| field.names).copied()
 }
 
-/// The names of the formats.
-pub fn formats() -> impl Iterator<Item = &'static str> {
-    format::FORMATS.iter().map(|format| format.name())
+/// The names of the formats, each with a description in a few words.
+pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
+    format::FORMATS.iter().map(|format| (format.name(), format.about()))
 }
 
 /// Imports all notes of a source. Calls `progress` after each transaction with the number of finished notes and

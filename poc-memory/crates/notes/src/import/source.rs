@@ -148,7 +148,7 @@ fn unknown_format(path: &Path, sample: &Sample) -> Error {
         None if matches!(extension, "zip" | "gz" | "tgz" | "tar") => {
             "unpack it, and import what is in it".to_owned()
         }
-        None => format!("{}; `--format NAME` forces one", format::known()),
+        None => format!("`--format NAME` forces one; {}", format::known()),
     };
     Error::invalid("its format is unknown").hint(hint).file(path.display().to_string())
 }

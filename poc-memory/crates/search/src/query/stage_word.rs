@@ -9,13 +9,10 @@ use super::stage;
 use super::stage::definition::StageDef;
 use super::value::quoted;
 use poc_graph::similar;
-use std::sync::LazyLock;
 
-/// The hint for a word that is like no other.
-static ALL_STAGES: LazyLock<String> = LazyLock::new(|| {
-    let words = stage::vocabulary().iter().map(|stage| format!("`{}`", stage.word));
-    format!("the stages are {}", words.collect::<Vec<_>>().join(", "))
-});
+/// The hint for a word that is like no other. The list of all stages is several lines long.
+const COMMON_STAGES: &str = "common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; \
+                             `poc-memory help search` lists all";
 
 /// The definition of a stage; `None` after adding an error to `problems`. `alone` tells whether the pipeline has no
 /// other stage.
@@ -55,7 +52,7 @@ pub(super) fn look_up(
         } else if let Some(near) = near() {
             format!("did you mean `{near}`?")
         } else {
-            ALL_STAGES.clone()
+            COMMON_STAGES.to_owned()
         }));
     }
     found
@@ -89,5 +86,17 @@ pub(super) fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStag
     match first.and_then(|first| stage::find(&first.word)).filter(|first| first.hints.takes_free_terms) {
         Some(first) => problem.hint(format!("search terms already are the first stage, `{}:`", first.word)),
         None => problem.hint("put it first, or leave it out"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMMON_STAGES, stage};
+
+    #[test]
+    fn the_common_stages_exist() {
+        let words = COMMON_STAGES.split('`').skip(1).step_by(2).filter(|word| !word.contains(' '));
+        assert!(words.clone().count() > 5);
+        words.for_each(|word| assert!(stage::find(word).is_some(), "{word}"));
     }
 }

@@ -121,9 +121,8 @@ pub(super) fn named(name: &str) -> Result<&'static dyn Format> {
     })
 }
 
-/// A sentence with all formats.
+/// The names of all formats, as a hint.
 pub(super) fn known() -> String {
-    let list: Vec<String> =
-        FORMATS.iter().map(|format| format!("{} ({})", format.name(), format.about())).collect();
-    format!("the formats are {}", list.join(", "))
+    let names: Vec<String> = FORMATS.iter().map(|format| format!("`{}`", format.name())).collect();
+    format!("the formats are {}; `poc-memory help import` describes them", names.join(", "))
 }

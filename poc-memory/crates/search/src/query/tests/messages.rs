@@ -87,7 +87,7 @@ fn carets_are_under_characters_not_bytes() {
     unknown stage `größe`
       größe:日本
       ^^^^^
-    hint: the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+    hint: common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
     ");
 }
 
@@ -111,16 +111,16 @@ fn long_and_multi_line_pipelines_are_shown_in_part() {
     insta::assert_snapshot!(error_text(&many), @r"
     65 problems in this pipeline
       x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x
-      ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
-        ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
-          ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
-            ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
-              ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
-                ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
-                  ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
-                    ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
-                      ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
-                        ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+      ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
+        ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
+          ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
+            ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
+              ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
+                ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
+                  ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
+                    ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
+                      ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
+                        ^ unknown stage `x`; common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
       … and 55 more
     ");
     insta::assert_snapshot!(error_text(&"x".repeat(70_000)), @r"
