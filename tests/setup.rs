@@ -295,6 +295,9 @@ fn setup_takes_a_cheap_model_of_a_provider_whose_key_is_in_the_environment() {
     let without_key = user.run(&["setup", "model", "--yes"]);
     assert_eq!(without_key.status, 1, "{without_key:?}");
     assert!(without_key.stderr.contains("`openai`: set `OPENAI_API_KEY`"), "{}", without_key.stderr);
+    assert!(without_key.stderr.contains("then repeat `poc-memory setup model`"), "{}", without_key.stderr);
+    let shown = user.ok(&["setup", "model", "--dry-run"]);
+    assert!(shown.contains("openai     set `OPENAI_API_KEY`") && shown.contains("then repeat `"), "{shown}");
     assert!(model.requests().is_empty());
     let wrong = user.run_with(&["setup", "model", "--yes"], &[("OPENAI_API_KEY", "sk-wrong")]);
     assert!(wrong.status == 1 && wrong.stderr.contains("cannot be asked for its models"), "{wrong:?}");

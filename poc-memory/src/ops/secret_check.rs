@@ -2,7 +2,7 @@
 
 use super::{Ctx, Principal};
 use poc_graph::error::{Error, Result};
-use poc_notes::secrets::{SecretCounts, scrub, scrub_in_place};
+use poc_notes::secrets::{self, SecretCounts, scrub_in_place};
 use serde_json::{Map, Value};
 
 /// Finds secrets in texts to store. In the texts of a model, each is replaced by a placeholder. The texts of a person
@@ -21,7 +21,7 @@ impl SecretCheck {
     pub(super) fn text(&mut self, text: &mut String) {
         match self.replaces {
             true => scrub_in_place(text, &mut self.found),
-            false => drop(scrub(text, &mut self.found)),
+            false => secrets::count(text, &mut self.found),
         }
     }
 

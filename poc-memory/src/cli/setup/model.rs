@@ -43,6 +43,11 @@ const OTHER_MODELS: [&str; 14] = [
 /// Parts of the names of cheap models. A remote provider lists models of very different prices.
 const CHEAP_MODELS: [&str; 4] = ["-mini", "-flash", "-small", "haiku"];
 
+/// What to do if no model can be used.
+const NEXT_STEP: &str = "start a model on this machine (for Ollama, `ollama pull qwen3:8b` gets one) or set a key \
+                         (`export ANTHROPIC_API_KEY=KEY`), then repeat `poc-memory setup model`; until then, agents \
+                         work without a language model";
+
 /// Let agents use a language model: finds Ollama, LM Studio, llama.cpp and keys in the environment, times one run of
 /// the linker, and makes the model the default
 ///
@@ -104,8 +109,10 @@ impl LocalCommand for SetupModel {
         let config = context.config()?;
         let names: Vec<&str> = match &self.provider {
             Some(name) if !config.providers.contains_key(name) => {
+                let known: Vec<String> = config.providers.keys().map(|name| format!("`{name}`")).collect();
+                let known = known.join(", ");
                 return Err(Error::not_found(format!("there is no provider `{name}`"))
-                    .hint("add a section `[providers.NAME]` to config.toml")
+                    .hint(format!("there are {known}; a section `[providers.{name}]` in config.toml adds it"))
                     .field("provider"));
             }
             Some(name) => vec![name],
@@ -176,9 +183,11 @@ impl LocalCommand for SetupModel {
                     change.path.display()
                 ));
             }
-            (None, true) => text.push_str("it is the default already\n"),
             (Some(change), false) => text.push_str(&change.diff),
-            (None, false) => {}
+            (None, _) if output.chosen.is_some() => text.push_str("it is the default already\n"),
+            (None, _) => {
+                text.push_str(&format!("\n{}\n", no_model(&output.found).hint.unwrap_or_default()));
+            }
         }
         text
     }
@@ -248,8 +257,7 @@ fn no_model(found: &[ProviderOption]) -> Error {
             provider.problem.as_ref().map(|problem| format!("`{}`: {problem}", provider.provider))
         });
         let problems = problems.collect::<Vec<_>>().join("; ");
-        return Error::not_found(format!("no language model was found ({problems})"))
-            .hint("start Ollama, LM Studio or llama.cpp, or set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`");
+        return Error::not_found(format!("no language model was found ({problems})")).hint(NEXT_STEP);
     };
     let (provider, lists) = (&usable.provider, !usable.models.is_empty());
     let why = if lists { "lists no model for conversations" } else { "does not list its models" };

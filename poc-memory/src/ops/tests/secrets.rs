@@ -17,6 +17,17 @@ fn exported(memory: &TestMemory) -> String {
 }
 
 #[test]
+fn a_person_who_states_a_password_in_a_sentence_is_warned() {
+    let note = json!({"body": "The password is hunter2."});
+    for (actor, is_warned) in [(Principal::Person, true), (Principal::Model, false)] {
+        let memory = TestMemory::new();
+        let answer = asked(&memory, actor, "insert", note.clone());
+        assert_eq!(answer["warning"].is_string(), is_warned, "{answer}");
+        assert!(exported(&memory).contains("hunter2"));
+    }
+}
+
+#[test]
 fn secrets_that_a_model_writes_are_replaced_and_those_of_a_person_stay_with_a_warning() {
     for actor in [Principal::Model, Principal::Person] {
         let memory = TestMemory::new();

@@ -82,6 +82,19 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
     secrets
 }
 
+/// Whether a sentence of a text may state a password, as in `the password is hunter2`.
+pub(super) fn may_state_password(text: &str) -> bool {
+    text.match_indices(" is ").any(|(at, separator)| {
+        let start = at + separator.len();
+        let (_, value, quoted) = value(text.get(start..).unwrap_or_default(), start);
+        names_secret(text.get(..at).unwrap_or_default()) == Some(true)
+            && value.bytes().any(|byte| byte.is_ascii_digit())
+            && (quoted || !value.contains(['-', '_', '/']))
+            && is_password_value(value, quoted)
+            && !is_reference(value)
+    })
+}
+
 /// Whether the name at the end of a text is one of a password (true) or of a key (false).
 fn names_secret(before: &str) -> Option<bool> {
     let before = before.trim_end_matches([' ', '\t']);

@@ -108,6 +108,15 @@ pub fn scrub<'a>(text: &'a str, counts: &mut SecretCounts) -> Cow<'a, str> {
     Cow::Owned(scrubbed)
 }
 
+/// Counts the secrets of a text that is not changed, to warn about them. It also counts what may be a password after
+/// `the password is`, which [`scrub`] leaves, because any word may follow there.
+pub fn count(text: &str, counts: &mut SecretCounts) {
+    drop(scrub(text, counts));
+    if assignments::may_state_password(text) {
+        counts.add("password", 1);
+    }
+}
+
 /// Like [`scrub`], but changes the text itself.
 pub fn scrub_in_place(text: &mut String, counts: &mut SecretCounts) {
     if let Cow::Owned(scrubbed) = scrub(text, counts) {

@@ -130,6 +130,26 @@ fn keys_in_sentences_are_replaced() {
 }
 
 #[test]
+fn passwords_in_sentences_are_counted_but_not_replaced() {
+    let counts = |text: &str| {
+        stays(text);
+        let mut counts = SecretCounts::default();
+        count(text, &mut counts);
+        counts.total()
+    };
+    for text in
+        ["The password is hunter2", "our wifi password is `Kx4!qq`, for guests", "db_password is S3cret!"]
+    {
+        assert_eq!(counts(text), 1, "{text}");
+    }
+    for text in
+        ["The password is required", "The password is base64-encoded", "the password is $PW", "it is hunter2"]
+    {
+        assert_eq!(counts(text), 0, "{text}");
+    }
+}
+
+#[test]
 fn prose_and_code_are_left_unchanged() {
     stays("The password: it must have a digit. Token: a word of the text.");
     stays("password = os.environ[\"DB_PASSWORD\"]");
