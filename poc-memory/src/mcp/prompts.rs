@@ -103,7 +103,14 @@ pub(super) fn get(
     name: &str,
     arguments: &Map<String, Value>,
 ) -> Result<(&'static str, String)> {
-    let unknown = || Error::invalid(format!("there is no prompt `{name}`")).field("name");
+    let unknown = || {
+        let offered: Vec<String> = list(caller).iter().map(|prompt| format!("`{}`", prompt.name)).collect();
+        let hint = match offered.as_slice() {
+            [] => "there are none, because the tools that they need are not offered".to_owned(),
+            names => format!("the prompts are {}", names.join(", ")),
+        };
+        Error::invalid(format!("there is no prompt `{name}`")).hint(hint).field("name")
+    };
     let prompt = PROMPTS.iter().find(|prompt| prompt.name == name).ok_or_else(unknown)?;
     let (argument, about, required) = prompt.argument;
     if let Some(other) = arguments.keys().find(|name| *name != argument) {

@@ -263,6 +263,8 @@ fn a_prompt_says_its_argument_and_names_tools() {
     ] {
         assert_eq!(get(name, arguments).unwrap_err().message, message);
     }
+    let hint = get("forget", json!({})).unwrap_err().hint.unwrap();
+    assert_eq!(hint, "the prompts are `recall`, `remember`, `handover`");
     // A prompt whose tools are not offered does not exist.
     let reader = offers(Access::Read, ToolSet::Default);
     assert!(prompts::get(&reader, "remember", &Map::new()).is_err());

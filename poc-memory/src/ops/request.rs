@@ -82,7 +82,7 @@ fn invalid(DecodeError { path, message }: &DecodeError) -> Error {
     };
     let message = serde_message::in_json_terms(message);
     let of_type = || serde_message::type_hint(&message).map(|hint| (message.clone(), hint));
-    let invalid = match unknown_name(&message).or_else(of_type) {
+    let invalid = match unknown_name(&message).or_else(of_type).or_else(|| own_hint(&message)) {
         Some((message, hint)) => Error::invalid(message).hint(hint),
         None => Error::invalid(message),
     };
@@ -90,6 +90,13 @@ fn invalid(DecodeError { path, message }: &DecodeError) -> Error {
         Some(field) => invalid.field(field),
         None => invalid,
     }
+}
+
+/// The message and the hint of an error of a type of this program, which serde has as one text.
+fn own_hint(message: &str) -> Option<(String, String)> {
+    let is_between = |at: usize| message.get(..at).is_some_and(|before| before.matches('`').count() % 2 == 0);
+    let (at, between) = message.match_indices("; ").find(|(at, _)| is_between(*at))?;
+    Some((message.get(..at)?.to_owned(), message.get(at + between.len()..)?.to_owned()))
 }
 
 /// The unknown or missing field: serde names it in the message, and the path ends above it.
@@ -263,6 +270,18 @@ mod tests {
             Some(("unknown value `x`", "the values are `core`, `general`")),
         );
         check("missing field `text`", None);
+    }
+
+    #[test]
+    fn the_hint_of_a_value_of_this_program_is_a_hint() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Dated {
+            #[expect(dead_code, reason = "only decoded")]
+            at: poc_graph::time::Timestamp,
+        }
+        let error = decode::<Dated>(&json!({"at": "next; year"})).unwrap_err();
+        assert_eq!(error.message, "`next; year` is not a time");
+        assert_eq!(error.hint.as_deref(), Some("write `2026-11-21` or `2026-11-21T08:00:00Z`"));
     }
 
     #[test]

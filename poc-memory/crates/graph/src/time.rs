@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if deserializer.is_human_readable() {
             let text = String::deserialize(deserializer)?;
-            Timestamp::parse(&text).map_err(serde::de::Error::custom)
+            Timestamp::parse(&text).map_err(|error| serde::de::Error::custom(error.line()))
         } else {
             i64::deserialize(deserializer).map(Timestamp)
         }

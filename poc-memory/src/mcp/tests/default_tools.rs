@@ -148,6 +148,12 @@ fn wrong_arguments_are_refused_with_the_right_ones() {
     );
     refused("memory_feedback", json!({"node": "x"}), "helped", "missing");
     refused("memory_history", json!({"limit": 0}), "limit", "from 1 to 100");
+    refused(
+        "memory_link",
+        json!({"from": "a", "to": "b", "kind": "keyword"}),
+        "kind",
+        "give `link` or `contradicts`",
+    );
     refused("memory_remember", json!({"titel": "x"}), "titel", "did you mean `title`");
     refused("memory_remember", json!({"text": "x"}), "text", "did you mean `body`");
     refused(

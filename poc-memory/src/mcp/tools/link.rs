@@ -2,11 +2,14 @@
 
 use super::def::{DefaultTool, OpCalls, fields, op_answer};
 use crate::ops::{Access, ToolEffect};
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use poc_graph::json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// The kinds of links that models make.
+const KINDS: [&str; 2] = ["link", "contradicts"];
 
 /// Link two notes that belong together, so that a search that finds one can also find the other; or record
 /// that they contradict each other. An existing link is not changed unless you give another strength. Returns
@@ -40,6 +43,11 @@ impl DefaultTool for MemoryLink {
     const EFFECT: ToolEffect = ToolEffect::Idempotent;
 
     fn run(self, ops: &OpCalls<'_>) -> Result<Value> {
+        if let Some(kind) = self.kind.as_ref().filter(|kind| !KINDS.contains(&kind.as_str())) {
+            return Err(Error::invalid(format!("unknown kind `{kind}`"))
+                .hint("give `link` or `contradicts`")
+                .field("kind"));
+        }
         ops.call("link", fields(json::encode(&self)?))
     }
 
