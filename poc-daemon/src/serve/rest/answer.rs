@@ -66,6 +66,12 @@ impl HttpError {
         HttpError::new(StatusCode::NOT_FOUND, Code::NotFound, message, hint)
     }
 
+    /// MCP is switched off.
+    pub(super) fn mcp_disabled() -> HttpError {
+        let hint = "set `http = true` under `[mcp]` in config.toml to switch it on";
+        HttpError::new(StatusCode::NOT_FOUND, Code::NotFound, "MCP over HTTP is switched off here", hint)
+    }
+
     /// The session does not exist, or has ended.
     pub(super) fn no_session() -> HttpError {
         let hint = "start one with `initialize`";

@@ -40,7 +40,9 @@ pub(super) async fn read(
         loop {
             let next = tokio::time::timeout(pause, body.frame()).await;
             let Some(frame) = next.map_err(|_| HttpError::too_slow())? else { break };
-            let frame = frame.map_err(|_| Error::invalid("the body is incomplete"))?;
+            let frame = frame.map_err(|_| {
+                Error::invalid("the body is incomplete").hint("send as many bytes as the request announces")
+            })?;
             let Ok(data) = frame.into_data() else { continue };
             if bytes.len() + data.len() > limit {
                 return Err(HttpError::too_long(limit));

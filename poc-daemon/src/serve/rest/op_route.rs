@@ -2,7 +2,7 @@
 
 use super::answer::{self, HttpError};
 use super::caller::{self, Caller};
-use super::query::Fields;
+use super::query::{Fields, NOT_UTF_8};
 use super::{RestContext, body, min_seq, precondition, request};
 use crate::serve::call::{CallOrigin, call};
 use axum::body::Body;
@@ -62,7 +62,7 @@ impl OpRoute {
         }
         let access = if self.is_for_people { Access::Person } else { self.op.access };
         let caller = caller::authorize(rest, head, access)?;
-        let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
+        let path = path.map_err(|_| Error::invalid("the path is not UTF-8").hint(NOT_UTF_8))?;
         let query = head.uri.query().unwrap_or_default();
         let mut args = if self.route.method == Method::Get {
             request::from_query(&self.fields, &path, query)?

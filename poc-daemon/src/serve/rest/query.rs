@@ -8,6 +8,9 @@ use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// The hint for a path or a query that is not UTF-8.
+pub(super) const NOT_UTF_8: &str = "percent-encode the bytes of its UTF-8";
+
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum FieldKind {
@@ -85,9 +88,9 @@ impl Fields {
         let mut tenant = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = decode(name).ok_or_else(|| Error::invalid("a name in the query is not UTF-8"))?;
-            let text =
-                decode(text).ok_or_else(|| Error::invalid("the value is not UTF-8").field(name.as_str()))?;
+            let not_utf_8 = |what: &str| Error::invalid(format!("{what} is not UTF-8")).hint(NOT_UTF_8);
+            let name = decode(name).ok_or_else(|| not_utf_8("a name in the query"))?;
+            let text = decode(text).ok_or_else(|| not_utf_8("the value").field(name.as_str()))?;
             if name == tenancy::FIELD {
                 tenant.push(text);
             } else if let Some(key) = tenant_key(&name) {

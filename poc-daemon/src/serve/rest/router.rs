@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, MethodRouter};
+use axum::routing::{MethodFilter, MethodRouter, any};
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use poc_memory::ops::{self, Access, OPS, OpDef, Route};
@@ -85,9 +85,10 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
     if has_page {
         router = page::add(router, rest);
     }
-    if let Some(mcp) = mcp {
-        router = mcp::add(router, rest, mcp);
-    }
+    router = match mcp {
+        Some(mcp) => mcp::add(router, rest, mcp),
+        None => router.route(mcp::PATH, any(async || HttpError::mcp_disabled())),
+    };
     let rest = rest.clone();
     router = router.fallback(async move |request: Request| {
         let document =
