@@ -2,7 +2,8 @@
 
 use super::argument::{self, TextArgument};
 use super::hit::{NoteRow, missing_note};
-use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
+use super::terminal::{Emphasis, StyledText, Terminal};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::answer_status::{self, AsOf};
@@ -139,13 +140,13 @@ impl Op for Explore {
         })
     }
 
-    fn show(output: &ExploreOutput, _: &Terminal) -> String {
+    fn show(output: &ExploreOutput, terminal: &Terminal) -> StyledText {
         if output.results.is_empty() {
-            return "nothing found\n".to_owned();
+            return "nothing found\n".to_owned().into();
         }
         let key =
             |id| output.results.iter().find(|node| node.note.id == id).map_or("", |node| &node.note.key);
-        let rows: Vec<Vec<String>> = output
+        let mut rows: Vec<Vec<String>> = output
             .results
             .iter()
             .map(|node| {
@@ -161,13 +162,12 @@ impl Op for Explore {
                 ]
             })
             .collect();
-        let table = super::text::table(&rows);
-        let mut text = String::new();
-        for (line, node) in table.lines().zip(&output.results) {
-            text.push_str(line);
-            text.push('\n');
-            text.push_str(&node.note.detail());
-        }
+        terminal.cut_titles(&mut rows, 3);
+        let columns = [Emphasis::Faint, Emphasis::Faint, Emphasis::Name, Emphasis::None, Emphasis::Faint];
+        let mut text = StyledText::default();
+        text.push_table(terminal, &columns, &rows, |row| {
+            Some((Emphasis::Faint, output.results.get(row)?.note.detail(terminal)))
+        });
         text
     }
 }

@@ -1,6 +1,7 @@
 //! The fields of a note that every answer with hits includes.
 
 use super::snippet::snippet;
+use super::terminal::Terminal;
 use super::text::day;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -9,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Indent of the second line of a hit, in columns.
-pub(in crate::ops) const DETAIL_INDENT: usize = 9;
+const DETAIL_INDENT: usize = 9;
 
 /// The note of a hit, with a snippet of its text.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -80,14 +81,9 @@ impl NoteRow {
         })
     }
 
-    /// Its date and snippet as a line of text output, indented below the hit.
-    pub(in crate::ops) fn detail(&self) -> String {
-        format!("{}{}\n", " ".repeat(DETAIL_INDENT), self.date_and_snippet())
-    }
-
-    /// Its date and snippet in one line.
-    pub(in crate::ops) fn date_and_snippet(&self) -> String {
-        format!("{}  {}", day(self.date), self.snippet).trim().to_owned()
+    /// Its date and snippet as lines of text output, indented below the hit.
+    pub(in crate::ops) fn detail(&self, terminal: &Terminal) -> String {
+        terminal.wrapped(format!("{}  {}", day(self.date), self.snippet).trim(), DETAIL_INDENT)
     }
 }
 

@@ -3,8 +3,9 @@
 use super::argument::{self, TextArgument};
 use super::hit::{NoteRow, is_zero, missing_note, truncated};
 use super::request::FormerText;
-use super::text::{plural, table};
-use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
+use super::terminal::{Emphasis, StyledText, Terminal};
+use super::text::plural;
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::answer_status::{self, AsOf};
@@ -12,7 +13,6 @@ use poc_notes::message::{self, ChunkOrigin};
 use poc_notes::recall::{self, RecallOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
 
 /// Recall notes for a text: heavy notes near it in meaning, and notes linked to those because they were
 /// written or recalled together. Recalling teaches the memory: recalled notes gain weight, and notes recalled
@@ -171,17 +171,19 @@ impl Op for Recall {
         Ok(answer(results, learned, status))
     }
 
-    fn show(output: &RecallOutput, _: &Terminal) -> String {
-        let rows: Vec<Vec<String>> = output.results.iter().map(row).collect();
-        let mut text = if rows.is_empty() { "nothing found\n".to_owned() } else { String::new() };
-        for (line, hit) in table(&rows).lines().zip(&output.results) {
-            text.push_str(line);
-            text.push('\n');
-            text.push_str(&hit.note.detail());
+    fn show(output: &RecallOutput, terminal: &Terminal) -> StyledText {
+        let mut rows: Vec<Vec<String>> = output.results.iter().map(row).collect();
+        terminal.cut_titles(&mut rows, 2);
+        let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::None, Emphasis::Faint];
+        let mut text = StyledText::default();
+        if rows.is_empty() {
+            text.push("nothing found\n");
         }
+        text.push_table(terminal, &columns, &rows, |row| {
+            Some((Emphasis::Faint, output.results.get(row)?.note.detail(terminal)))
+        });
         if let Some(warning) = &output.warning {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "warning: {warning}");
+            text.push(format!("warning: {warning}\n"));
         }
         text
     }

@@ -1,10 +1,10 @@
 //! `retrieve`
 
 use super::argument::{self, TextArgument};
-use super::hit::{DETAIL_INDENT, DerivedNote, NoteRow, missing_note};
+use super::hit::{DerivedNote, NoteRow, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::{COLUMN_GAP, one_line};
+use super::text::one_line;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId, View};
@@ -17,7 +17,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use unicode_width::UnicodeWidthStr as _;
 
 /// Find notes by meaning and by words, best first, including notes that the best ones mention or are linked
 /// to. Each hit shows which lists ranked it and what each signal adds to its score.
@@ -213,9 +212,6 @@ pub(super) fn rows(
     hits.into_iter().map(row).collect()
 }
 
-/// Maximum number of columns that a title leaves to the other cells of its row. A longer row is cut at its end instead.
-const MAX_BESIDE_TITLE: usize = 56;
-
 /// Adds hits as text for a person. Titles are cut so that the rows fit the terminal.
 pub(super) fn push_lines(text: &mut StyledText, terminal: &Terminal, found: &[RetrieveRow]) {
     // Scores of rank fusion are small and close together.
@@ -226,15 +222,10 @@ pub(super) fn push_lines(text: &mut StyledText, terminal: &Terminal, found: &[Re
         let ranks = hit.ranks.iter().map(|(list, rank)| format!("{list} {rank}"));
         likelihood.into_iter().chain(ranks).collect::<Vec<_>>().join(", ")
     };
-    let widest = |width: &dyn Fn(&RetrieveRow) -> usize| found.iter().map(width).max().unwrap_or(0);
-    let beside_title = widest(&|hit| score(hit).width())
-        + widest(&|hit| hit.note.key.width())
-        + widest(&|hit| ranks(hit).width())
-        + 3 * COLUMN_GAP;
-    let title =
-        |hit: &RetrieveRow| terminal.cut(&one_line(&hit.note.title), beside_title.min(MAX_BESIDE_TITLE));
-    let row = |hit: &RetrieveRow| vec![score(hit), hit.note.key.clone(), title(hit), ranks(hit)];
-    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
+    let row =
+        |hit: &RetrieveRow| vec![score(hit), hit.note.key.clone(), one_line(&hit.note.title), ranks(hit)];
+    let mut rows: Vec<Vec<String>> = found.iter().map(row).collect();
+    terminal.cut_titles(&mut rows, 2);
     // A hit may lack a nearest passage.
     let is_explained = found.iter().any(|hit| hit.nearest.is_some());
     let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::None, Emphasis::Faint];
@@ -242,7 +233,7 @@ pub(super) fn push_lines(text: &mut StyledText, terminal: &Terminal, found: &[Re
         let hit = found.get(row)?;
         let mut lines = match is_explained {
             true => explanation(hit, digits),
-            false => terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT),
+            false => hit.note.detail(terminal),
         };
         lines.extend(hit.derived.as_ref().map(DerivedNote::line));
         Some((Emphasis::Faint, lines))

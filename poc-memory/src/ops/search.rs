@@ -2,7 +2,7 @@
 
 use super::argument::OptionalTextArgument;
 use super::explanation_text::explanation_text;
-use super::hit::{DETAIL_INDENT, DerivedNote, NoteRow, is_zero, missing_note};
+use super::hit::{DerivedNote, NoteRow, is_zero, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
@@ -326,8 +326,7 @@ impl Op for Search {
         styled.push_table(terminal, &columns, &rows, |row| {
             let hit = output.results.get(row).filter(|_| output.by_text)?;
             let through = hit.derived.as_ref().map(DerivedNote::line);
-            let snippet = terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT);
-            Some((Emphasis::Faint, snippet + &through.unwrap_or_default()))
+            Some((Emphasis::Faint, hit.note.detail(terminal) + &through.unwrap_or_default()))
         });
         let mut text = String::new();
         if output.results.is_empty() {

@@ -9,6 +9,9 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 /// The minimum width of a terminal that lines are fitted to.
 const MIN_COLUMNS: usize = 40;
 
+/// Maximum number of columns that a title leaves to the other cells of its row. A longer row is cut at its end instead.
+const MAX_BESIDE_TITLE: usize = 56;
+
 /// Where text for a person is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terminal {
@@ -79,6 +82,19 @@ impl Terminal {
         }
         cut.truncate(cut.trim_end().len());
         cut + "…"
+    }
+
+    /// Cuts the titles in a column of rows so that the rows fit.
+    pub(in crate::ops) fn cut_titles(&self, rows: &mut [Vec<String>], column: usize) {
+        let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widest = |place: usize| {
+            rows.iter().filter_map(|row| row.get(place)).map(|cell| cell.width()).max().unwrap_or(0)
+        };
+        let cells: usize = (0..count).filter(|&place| place != column).map(widest).sum();
+        let beside = (cells + count.saturating_sub(1) * COLUMN_GAP).min(MAX_BESIDE_TITLE);
+        for title in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            *title = self.cut(title, beside);
+        }
     }
 
     /// A text of one line, wrapped between words to lines that are indented by `indent` columns.

@@ -257,8 +257,8 @@ impl Op for AgentExplain {
         Ok(explained)
     }
 
-    fn show(output: &AgentExplainOutput, _: &Terminal) -> String {
-        output.text()
+    fn show(output: &AgentExplainOutput, terminal: &Terminal) -> String {
+        output.text(terminal)
     }
 }
 

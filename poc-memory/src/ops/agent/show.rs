@@ -259,7 +259,7 @@ impl Op for AgentShow {
         Ok(AgentShowOutput { agent: list::row(ctx, &self.agent, entry)?, definition, files })
     }
 
-    fn show(output: &AgentShowOutput, _: &Terminal) -> String {
+    fn show(output: &AgentShowOutput, terminal: &Terminal) -> String {
         let agent = &output.agent;
         let mut text = format!("{}: {}\n", agent.name, agent.description);
         let mut line = |name: &str, value: &str| {
@@ -306,7 +306,7 @@ impl Op for AgentShow {
         }
         text.extend(agent.errors.iter().map(diagnostic_text));
         if let Some(definition) = &output.definition {
-            let _ = write!(text, "\n{}\n", definition.prompt.trim_end());
+            let _ = write!(text, "\n{}\n", terminal.wrapped_note(definition.prompt.trim_end()));
         }
         let files = output.files.iter().flat_map(|files| std::iter::once(&files.agent).chain(&files.prompt));
         for AgentFile { file, text: content, version, .. } in files {

@@ -4,11 +4,13 @@ use super::{
     ActionLimit, AgentExplainOutput, CostEstimate, ModelRow, Obstacle, PermitSummary, ScheduledTenants,
     SelectionSummary, TenantCosts,
 };
+use crate::ops::Terminal;
+use crate::ops::explanation_text::explanation_text;
 use crate::ops::text::{diagnostic_text, minute, plural};
 use std::fmt::Write as _;
 
 impl AgentExplainOutput {
-    pub(super) fn text(&self) -> String {
+    pub(super) fn text(&self, terminal: &Terminal) -> String {
         let agent = &self.agent;
         let verdict = if self.would_run { "would run now" } else { "would not run now" };
         let mut text = format!("{}: {verdict}\n", agent.name);
@@ -26,7 +28,7 @@ impl AgentExplainOutput {
             let _ = writeln!(text, "tenants    {tenants}");
         }
         if let Some(finds) = &self.finds {
-            finds.write_to(&mut text);
+            finds.write_to(&mut text, terminal);
         }
         if let Some(may) = &self.may {
             may.write_to(&mut text);
@@ -48,9 +50,9 @@ impl AgentExplainOutput {
 }
 
 impl SelectionSummary {
-    fn write_to(&self, text: &mut String) {
+    fn write_to(&self, text: &mut String, terminal: &Terminal) {
         let _ = writeln!(text, "pipeline   {}\n", self.pipeline);
-        text.push_str(&self.stages.to_string());
+        text.push_str(&explanation_text(terminal, &self.stages));
         let stale = self.never + self.changed + self.old;
         let _ = writeln!(
             text,
