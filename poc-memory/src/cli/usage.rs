@@ -1,6 +1,6 @@
 //! Errors of command-line parsing, reported like all other errors.
 
-use super::command;
+use super::command::{self, SelectedCommand};
 use super::globals::Globals;
 use super::output::Output;
 use clap::ArgMatches;
@@ -31,14 +31,12 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString], output: &Outpu
 /// The parser's message as an error, with a better hint where there is one.
 fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
     let translated = translate(&rendered(error), &help_for(arguments));
-    match other_name(error, arguments) {
-        Some(name) => {
-            translated.hint(format!("`poc-memory {name}` does this; see `poc-memory {name} --help`"))
-        }
-        None if is_second_path_of_import(error, arguments) => {
+    match meant_commands(error, arguments).as_slice() {
+        [name] => translated.hint(format!("`poc-memory {name}` does this; see `poc-memory {name} --help`")),
+        [] if is_second_path_of_import(error, arguments) => {
             translated.hint("`import` takes one path: name the folder, or import each file by itself")
         }
-        None if is_unknown_assistant(error) => {
+        [] if is_unknown_assistant(error) => {
             let tip = translated.hint.as_deref().filter(|hint| !hint.starts_with("see "));
             let hint = match tip {
                 Some(tip) => format!("{tip}; {OTHER_ASSISTANTS}"),
@@ -46,7 +44,11 @@ fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
             };
             translated.hint(hint)
         }
-        None => translated,
+        [] => translated,
+        several => {
+            let commands: Vec<String> = several.iter().map(|name| format!("`poc-memory {name}`")).collect();
+            translated.hint(format!("did you mean {}?", commands.join(" or ")))
+        }
     }
 }
 
@@ -89,13 +91,20 @@ fn is_second_path_of_import(error: &clap::Error, arguments: &[OsString]) -> bool
     first_word(arguments) == Some("import") && !given.starts_with('-')
 }
 
-/// The command for which an unknown first word is a common other name.
-fn other_name(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+/// The commands that an unknown first word means: the one for which it is a common other name, or those of families
+/// that end with it, such as `agent review` for `review`.
+fn meant_commands(error: &clap::Error, arguments: &[OsString]) -> Vec<&'static str> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
+        return Vec::new();
+    };
     if first_word(arguments) != Some(given.as_str()) {
-        return None;
+        return Vec::new();
     }
-    OTHER_NAMES.iter().find(|(other, _)| other == given).map(|(_, name)| *name)
+    if let Some((_, name)) = OTHER_NAMES.iter().find(|(other, _)| other == given) {
+        return vec![*name];
+    }
+    let is_last = |name: &&str| name.rsplit_once(' ').is_some_and(|(_, last)| last == given);
+    command::all().map(SelectedCommand::name).filter(is_last).collect()
 }
 
 /// The parser's message. Messages of the standard library about numbers are replaced by the valid range.
@@ -258,6 +267,14 @@ mod tests {
         insta::assert_snapshot!(check(&["serch"]), @r"
         unrecognized subcommand `serch`
         some similar subcommands exist: `search`, `insert`
+        ");
+        insta::assert_snapshot!(check(&["review"]), @r"
+        unrecognized subcommand `review`
+        `poc-memory agent review` does this; see `poc-memory agent review --help`
+        ");
+        insta::assert_snapshot!(check(&["sync"]), @r"
+        unrecognized subcommand `sync`
+        did you mean `poc-memory profile remote sync` or `poc-memory vault sync`?
         ");
         insta::assert_snapshot!(check(&["remember", "milk"]), @r"
         unrecognized subcommand `remember`
