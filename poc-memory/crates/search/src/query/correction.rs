@@ -59,10 +59,18 @@ pub(super) fn of_unknown_word(raw: &RawStage) -> Option<String> {
         return Some(format!("write `{text}`"));
     }
     let def = stage::find(synonym(&raw.word)?)?;
-    match raw.value.as_ref().is_some_and(|value| !value.words.is_empty()) {
-        true => Some(format!("write `{}`", raw.with(raw.word_span.clone(), def.word))),
-        false => Some(format!("write `{}`", def.signature())),
-    }
+    let words = raw.value.as_ref().map(|value| value.words.as_slice()).unwrap_or_default();
+    let Some(last) = words.last() else { return Some(format!("write `{}`", def.signature())) };
+    let is_age = |param: &Param| matches!(param.value_type, ParamType::CompareDuration);
+    let text = match def.colon_param().is_some_and(is_age) {
+        true => {
+            let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+            let age = duration(&text).map_or_else(|| "<7d".to_owned(), |age| signed(&age, true));
+            raw.with(raw.word_span.start..last.span.end, &format!("{}:{age}", def.word))
+        }
+        false => raw.with(raw.word_span.clone(), def.word),
+    };
+    Some(format!("write `{text}`"))
 }
 
 /// Corrects a stage whose value was written after a space: `limit 5`, `limit = 5`, `weight > 1`.

@@ -31,6 +31,8 @@ fn corrections_can_be_run() {
         ("tags=rust", "keyword:rust"),
         ("top:5", "limit:5"),
         ("timestamp:<7d", "age:<7d"),
+        ("since:2 days", "age:<2d"),
+        ("!since:yesterday", "!age:<7d"),
         ("diverse,lambda", "diverse,lambda=0.7"),
         ("limit:0", "limit:1"),
         ("limit:99999999999999999999999", "limit:18446744073709551615"),
