@@ -152,7 +152,7 @@ fn disabled_routes_do_not_exist() {
     check("POST /v1/agents/linker/run", Some(&json!({})), 404, "not_found");
     check("DELETE /v1/nodes/x", None, 404, "not_found");
     check("GET /v1/nothing", None, 404, "not_found");
-    let mcp = check("POST /mcp", Some(&serde_json::json!({})), 404, "not_found").json();
+    let mcp = check("POST /mcp", Some(&json!({})), 404, "not_found").json();
     assert!(mcp["hint"].as_str().unwrap().contains("`http = true`"), "{mcp}");
     let document = http.call("GET /openapi.json", None).json();
     assert!(document["paths"]["/v1/insert"].is_object(), "{document}");

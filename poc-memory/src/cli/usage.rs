@@ -91,8 +91,8 @@ fn is_second_path_of_import(error: &clap::Error, arguments: &[OsString]) -> bool
     first_word(arguments) == Some("import") && !given.starts_with('-')
 }
 
-/// The commands that an unknown first word means: the one for which it is a common other name, or those of families
-/// that end with it, such as `agent review` for `review`.
+/// The commands that an unknown first word may mean: the one for which it is a common other name, otherwise those whose
+/// last word it is, such as `agent review` for `review`.
 fn meant_commands(error: &clap::Error, arguments: &[OsString]) -> Vec<&'static str> {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
         return Vec::new();

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 /// The minimum width of the column of stages.
 const MIN_STAGE_WIDTH: usize = 12;
 
-/// The minimum width of the last column, what a stage does, for which long stages are cut.
+/// The minimum width of the last column (what a stage does). Long stages are cut to leave it this much.
 const MIN_DOES_WIDTH: usize = 24;
 
 /// The table of a report. If it is wider than the terminal, long stages are cut, and what a stage does is wrapped within

@@ -3,6 +3,7 @@
 use super::argument::{self, TextArgument};
 use super::hit::{NoteRow, missing_note};
 use super::terminal::{Emphasis, StyledText, Terminal};
+use super::text::one_line;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId};
@@ -157,7 +158,7 @@ impl Op for Explore {
                     format!("{:>7.3}", node.score),
                     format!("hop {}", node.hop),
                     node.note.key.clone(),
-                    node.note.title.clone(),
+                    one_line(&node.note.title),
                     through,
                 ]
             })

@@ -92,9 +92,10 @@ fn invalid(DecodeError { path, message }: &DecodeError) -> Error {
     }
 }
 
-/// The message and the hint of an error of a type of this program, which serde has as one text.
+/// The message and the hint of an error that a type of this program reported: serde passes them on as one text.
 fn own_hint(message: &str) -> Option<(String, String)> {
-    let is_between = |at: usize| message.get(..at).is_some_and(|before| before.matches('`').count() % 2 == 0);
+    let closes = |before: &str| ['`', '"'].into_iter().all(|quote| before.matches(quote).count() % 2 == 0);
+    let is_between = |at: usize| message.get(..at).is_some_and(closes);
     let (at, between) = message.match_indices("; ").find(|(at, _)| is_between(*at))?;
     Some((message.get(..at)?.to_owned(), message.get(at + between.len()..)?.to_owned()))
 }
@@ -282,6 +283,7 @@ mod tests {
         let error = decode::<Dated>(&json!({"at": "next; year"})).unwrap_err();
         assert_eq!(error.message, "`next; year` is not a time");
         assert_eq!(error.hint.as_deref(), Some("write `2026-11-21` or `2026-11-21T08:00:00Z`"));
+        assert_eq!(own_hint("invalid type: string \"a; b\", expected something else"), None);
     }
 
     #[test]

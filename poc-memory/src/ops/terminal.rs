@@ -179,8 +179,10 @@ fn hanging_indent(line: &str, columns: usize) -> usize {
     let text = line.trim_start_matches(' ');
     let own = line.len() - text.len();
     let starts = line.rmatch_indices("  ").map(|(at, gap)| at + gap.len());
-    let starts = starts.filter(|&at| at > own && at < line.len()).filter_map(|at| line.get(..at));
-    let column = starts.map(|before| before.width()).find(|&column| column <= columns / 2);
+    // A match may also end within a wider gap.
+    let starts = starts.filter(|&at| at > own).filter_map(|at| line.split_at_checked(at));
+    let starts = starts.filter(|(_, rest)| !rest.is_empty() && !rest.starts_with(' '));
+    let column = starts.map(|(before, _)| before.width()).find(|&column| column <= columns / 2);
     column.unwrap_or_else(|| match list_marker(text) {
         0 => own + 2,
         marker => own + marker,
@@ -259,7 +261,7 @@ impl StyledText {
             }
             start += line.len();
         }
-        let emphases = self.parts.iter().flat_map(|(emphasis, part)| part.chars().map(|_| *emphasis));
+        let emphases = self.parts.iter().flat_map(|(emphasis, part)| part.chars().map(move |_| *emphasis));
         let mut wrapped = StyledText::default();
         let mut breaks = breaks.into_iter().peekable();
         for ((at, c), emphasis) in text.char_indices().zip(emphases) {
@@ -387,6 +389,11 @@ mod tests {
           `poc-memory agent review 01a2`
         "
         );
+        let gap = " ".repeat(29);
+        assert_eq!(
+            fitted(&format!("x{gap}the column begins in the right half")),
+            format!("x{gap}the column\n  begins in the right half")
+        );
         insta::assert_snapshot!(
             narrow(40).wrapped_note(
                 "A split of a page writes two pages and updates the parent.\n\n\
@@ -419,6 +426,10 @@ mod tests {
             };
             let fitted = text.fitted(&narrow(columns));
             prop_assert_eq!(letters(&fitted), letters(&text));
+            let words = |text: &StyledText| -> Vec<String> {
+                text.to_string().split_whitespace().map(str::to_owned).collect()
+            };
+            prop_assert_eq!(words(&fitted), words(&text));
             for line in fitted.to_string().lines() {
                 let widest = line.split(' ').map(|word| word.width()).max().unwrap_or(0);
                 prop_assert!(line.trim_end().width() <= columns.max(widest + columns / 2), "{line}");

@@ -66,7 +66,7 @@ impl HttpError {
         HttpError::new(StatusCode::NOT_FOUND, Code::NotFound, message, hint)
     }
 
-    /// MCP is switched off.
+    /// MCP over HTTP is switched off.
     pub(super) fn mcp_disabled() -> HttpError {
         let hint = "set `http = true` under `[mcp]` in config.toml to switch it on";
         HttpError::new(StatusCode::NOT_FOUND, Code::NotFound, "MCP over HTTP is switched off here", hint)

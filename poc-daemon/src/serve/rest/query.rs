@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The hint for a path or a query that is not UTF-8.
-pub(super) const NOT_UTF_8: &str = "percent-encode the bytes of its UTF-8";
+pub(super) const NOT_UTF_8: &str = "percent-encode it as UTF-8";
 
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]

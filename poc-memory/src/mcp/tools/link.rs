@@ -44,8 +44,9 @@ impl DefaultTool for MemoryLink {
 
     fn run(self, ops: &OpCalls<'_>) -> Result<Value> {
         if let Some(kind) = self.kind.as_ref().filter(|kind| !KINDS.contains(&kind.as_str())) {
+            let kinds = KINDS.map(|kind| format!("`{kind}`")).join(" or ");
             return Err(Error::invalid(format!("unknown kind `{kind}`"))
-                .hint("give `link` or `contradicts`")
+                .hint(format!("give {kinds}"))
                 .field("kind"));
         }
         ops.call("link", fields(json::encode(&self)?))
