@@ -98,9 +98,8 @@ impl Globals {
     }
 
     /// The terminal on `stream`, if it is one, with the options of this call that commands in a text get.
-    pub(super) fn terminal(&self, stream: &(impl AsFd + IsTerminal)) -> Terminal {
-        let size = terminal_size::terminal_size_of(stream).filter(|_| stream.is_terminal());
-        let columns = size.map(|(width, _)| usize::from(width.0));
+    pub(super) fn terminal(&self, stream: &impl AsFd) -> Terminal {
+        let columns = terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
         Terminal::new(columns, &self.profile_option(), &self.tenant_options())
     }
 

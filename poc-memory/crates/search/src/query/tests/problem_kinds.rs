@@ -141,7 +141,7 @@ fn each_kind_of_problem_has_its_own_message() {
     unknown stage `blargh`
       blargh
       ^^^^^^
-    hint: the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+    hint: common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; `poc-memory help search` lists all
 
     unknown stage `priority`
       priority:>3
