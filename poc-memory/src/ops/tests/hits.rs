@@ -39,7 +39,9 @@ fn rows_fit_the_terminal() {
     json(&memory, &format!("insert --key long -t '{title}' -b 'A journal.'"));
     json(&memory, "link long btree");
     let terminal = Terminal { columns: Some(60), ..Terminal::default() };
-    for line in ["retrieve journal", "list", "backlinks btree"] {
+    let lines =
+        ["retrieve journal", "recall journal --no-learn", "explore journal", "list", "backlinks btree"];
+    for line in lines {
         let (op, answer) = call(&memory, line).unwrap();
         let shown = (op.decode)(&answer).unwrap().show(&terminal).to_string();
         assert!(shown.contains('…'), "{line}: {shown}");
