@@ -206,7 +206,13 @@ impl ForeignNote {
             "emotion" => draft.emotion = Some(number(value)? as f32),
             "weight" => draft.weight = Some(number(value)?),
             "links" => {
-                self.links.extend(list(value)?.iter().map(|link| NoteLink::from(wikilinks::target(link))));
+                // A key may begin with `#`, but in brackets, that is a heading of the note itself.
+                let is_of_note = |link: &&String| {
+                    !link.trim().starts_with("[[") || !wikilinks::is_within_note(&wikilinks::target(link))
+                };
+                let links = list(value)?;
+                let links = links.iter().filter(is_of_note);
+                self.links.extend(links.map(|link| NoteLink::from(wikilinks::target(link))));
             }
             "aliases" => self.aliases.extend(list(value)?),
             "meta" => self.meta(value)?,

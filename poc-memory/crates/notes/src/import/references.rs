@@ -80,7 +80,7 @@ pub(super) fn in_property(name: &str, value: &Value) -> Vec<NoteLink> {
     let texts = if is_links { texts } else { Vec::new() };
     let link =
         |text: &String| NoteLink { reason: name.to_owned(), ..NoteLink::from(wikilinks::target(text)) };
-    texts.iter().map(link).filter(|link| !link.target.is_empty() && !is_attachment(&link.target)).collect()
+    texts.iter().map(link).filter(|link| is_of_note(&link.target)).collect()
 }
 
 /// Adds the text of a value that is one `[[link]]`; false if it is anything else.
@@ -94,8 +94,12 @@ fn push_link(value: &Value, texts: &mut Vec<String>) -> bool {
 }
 
 fn wikilink(target: &str) -> Option<NoteLink> {
-    let target = wikilinks::target(target);
-    (!target.is_empty() && !target.starts_with('#') && !is_attachment(&target)).then(|| target.into())
+    Some(wikilinks::target(target)).filter(|target| is_of_note(target)).map(NoteLink::from)
+}
+
+/// Whether the target of a `[[link]]` is another note.
+fn is_of_note(target: &str) -> bool {
+    !wikilinks::is_within_note(target) && !is_attachment(target)
 }
 
 /// A link of Markdown to another note: a path with the extension of one, without scheme.
@@ -218,6 +222,7 @@ mod tests {
         {
             assert_eq!(targets(other), [] as [&str; 0]);
         }
+        assert_eq!(targets(json!(["[[#Goals]]", "[[a#Goals]]"])), ["up: a#Goals"]);
     }
 
     #[test]

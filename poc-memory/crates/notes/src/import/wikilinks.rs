@@ -4,8 +4,8 @@ use poc_graph::normal_key;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 use rustc_hash::FxHashSet;
 
-/// The targets of the `[[…]]` links of a body, in order and without duplicates. Links in code are ignored; the
-/// target of `[[note|label]]` is `note`.
+/// The targets of the `[[…]]` links of a body to other notes, in order and without duplicates. Links in code are
+/// ignored; the target of `[[note|label]]` is `note`.
 pub(super) fn targets(body: &str) -> Vec<String> {
     let mut targets: Vec<String> = Vec::new();
     // Most texts have none, and need not be parsed.
@@ -16,7 +16,7 @@ pub(super) fn targets(body: &str) -> Vec<String> {
     for event in Parser::new_ext(body, Options::ENABLE_WIKILINKS | Options::ENABLE_TABLES) {
         if let Event::Start(Tag::Link { link_type: LinkType::WikiLink { .. }, dest_url, .. }) = event {
             let target = target(&dest_url);
-            if !target.is_empty() && known.insert(target.clone()) {
+            if !is_within_note(&target) && known.insert(target.clone()) {
                 targets.push(target);
             }
         }
@@ -32,6 +32,12 @@ pub(super) fn target(link: &str) -> String {
     // The heading stays, because a key may contain `#`: the lookup tries the whole target first.
     let link = link.trim();
     link.strip_suffix(".md").unwrap_or(link).to_owned()
+}
+
+/// Whether the target of a link is empty, or a heading or block of the note that contains the link, such as `#Goals`
+/// or `#^block`. It refers to no other note then.
+pub(super) fn is_within_note(target: &str) -> bool {
+    without_heading(target).is_empty()
 }
 
 /// A target without its heading.
@@ -63,6 +69,7 @@ mod tests {
         check("[[journal#Replay]] [[file.md]]", &["journal#Replay", "file"]);
         check("`[[code]]`\n\n```\n[[block]]\n```\n\n    [[indented]]", &[]);
         check("[[]] [x](y) ![[picture.png]]", &[]);
+        check("[[#Goals]] [[#^block]] [[#Goals|the goals]] [[#]] [[other#Goals]]", &["other#Goals"]);
         check("# A heading with [[a link]]\n\n- [[item]]", &["a link", "item"]);
         assert_eq!(without_heading("journal#Replay"), "journal");
     }

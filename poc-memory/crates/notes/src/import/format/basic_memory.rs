@@ -6,9 +6,9 @@ use super::{FolderRole, Format, json};
 use crate::front_matter;
 use crate::import::ParsedNote;
 use crate::import::note_link::NoteLink;
-use crate::import::references;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
+use crate::import::{references, wikilinks};
 use poc_graph::error::Result;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -98,6 +98,6 @@ fn relation(line: &str) -> Option<NoteLink> {
         return None;
     }
     let reason = format!("{} {}", kind.trim(), context.trim()).trim().to_owned();
-    let target = crate::import::wikilinks::target(target);
-    Some(NoteLink { target, reason, ..NoteLink::default() })
+    let target = wikilinks::target(target);
+    (!wikilinks::is_within_note(&target)).then(|| NoteLink { target, reason, ..NoteLink::default() })
 }

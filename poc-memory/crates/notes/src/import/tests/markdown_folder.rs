@@ -17,7 +17,7 @@ fn a_folder_of_markdown_becomes_linked_notes() {
     put(
         &vault,
         "journal.md",
-        "---\ntype: episodic\ntags: [Storage, '#tree']\ncreated: 2026-10-05\nauthor: Ann\nweight: 2\nmood: calm\n---\n# The journal\n\nSee [[pages|its pages]], [[notes/soup]] and [[Pages#Splits]]; [[nowhere]].\n",
+        "---\ntype: episodic\ntags: [Storage, '#tree']\ncreated: 2026-10-05\nauthor: Ann\nweight: 2\nmood: calm\n---\n# The journal\n\nSee [[pages|its pages]], [[notes/soup]] and [[Pages#Splits]]; [[nowhere]]. [[#Goals]]\n",
     );
     put(&vault, "db/pages.md", "Pages are split. `[[journal]]` is code, [[The book]] is not.\n");
     put(&vault, "notes/soup.md", "---\naliases: [The book]\nlinks: [journal]\n---\nLentils\n");

@@ -37,7 +37,10 @@ fn links_of_every_kind_are_edges() {
             "db/tree.md",
             "---\naliases: [B-tree]\nup: \"[[home]]\"\nmood: calm\n---\nPages and #storage/pages.\n",
         ),
-        ("home.md", "[[b-tree#Splits]], ![[tree#^block]], [log](db/the%20log.md#top) and [[later]].\n"),
+        (
+            "home.md",
+            "[[b-tree#Splits]], ![[tree#^block]], [log](db/the%20log.md#top), [[later]], [[#Goals]], [[#^block]].\n",
+        ),
         ("db/the log.md", "Back to [home](../home.md); [[nothing.png]].\n"),
         ("2026-11-20.md", "A day with [[tree|the tree]].\n"),
         (
