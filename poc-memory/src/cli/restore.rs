@@ -28,7 +28,7 @@ pub(super) struct Restore {
     /// Restore the state after this change, or as of this time: `1042`, `2026-11-21T08:00:00Z`, `2026-11-21`, `2h`
     #[arg(long, value_name = "SEQ|TIME", value_parser = ops::history_point)]
     to: Option<HistoryPoint>,
-    /// Restore into this folder, for `POC_MEMORY_HOME`; otherwise into the folders in use
+    /// Restore into this new or empty folder, for `POC_MEMORY_HOME`; otherwise into the folders in use
     #[arg(long, value_name = "FOLDER", value_parser = ops::path)]
     into: Option<PathBuf>,
     /// Leave out damaged settings, agents, prompts and runs, and restore the rest
@@ -71,6 +71,9 @@ impl LocalCommand for Restore {
             Some(home) => Paths::in_folder(home).of_profile(context.paths.profile())?,
             None => context.paths.clone(),
         };
+        if let Some(home) = &self.into {
+            backup::require_folder_of_memory(home)?;
+        }
         let config = Config::load(&target.config_file()).ok();
         // The daemon is asked, because the lock may be missing: the folder may have been moved away while the daemon
         // runs.

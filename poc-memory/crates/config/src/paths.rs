@@ -3,6 +3,7 @@
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The name of the default profile.
@@ -198,7 +199,12 @@ impl Paths {
 
     /// The JSON Schema of agent files, at the path to which the first line of an agent file refers editors.
     pub fn agent_schema(&self) -> PathBuf {
-        self.config.join("schema").join("agent.json")
+        self.schema().join("agent.json")
+    }
+
+    /// The folder of the schema of agent files.
+    fn schema(&self) -> PathBuf {
+        self.config.join("schema")
     }
 
     /// The folder of the store.
@@ -291,6 +297,13 @@ impl Paths {
             self.read_token(),
             self.page_sessions(),
         ]
+    }
+
+    /// Whether a memory has a file or folder of this name in one of its top folders.
+    pub fn has_name(&self, name: &OsStr) -> bool {
+        let files = [self.config_file(), self.agents(), self.prompts(), self.schema(), self.store(), self.runs()];
+        let is_named = |path: &PathBuf| path.file_name() == Some(name);
+        name == OsStr::new(PROFILES) || self.machine_files().iter().chain(&files).any(is_named)
     }
 
     /// Creates missing directories, accessible only to their owner. The directories of agents and prompts are not

@@ -18,6 +18,7 @@ mod embedder;
 pub mod erasure;
 pub mod eval;
 pub mod export;
+mod folder_entries;
 pub mod forget;
 pub mod front_matter;
 pub mod graph_layout;

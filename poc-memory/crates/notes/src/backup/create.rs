@@ -4,12 +4,13 @@ use super::files::{self, BackupFile, ByteCounter};
 use super::generation::{self, BackupGeneration};
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, backup_destinations, folder_lock, generations, retention, unusable};
+use crate::folder_entries::first_other;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::{DAMAGED_HINT, SegmentExtent, SegmentState, Store, check_segment};
+use std::ffi::OsStr;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The result of a backup.
@@ -77,9 +78,9 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 ///
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or other files and no backup, or the memory is empty;
-/// `invalid_argument` when the folder is part of what is copied or is a generation; `locked` during another backup;
-/// `read_only` when the store is damaged; `damaged` when the log or the new copy is damaged. After an error no
-/// unfinished generation remains.
+/// `invalid_argument` when the folder is part of what is copied, is a generation, or is new and inside another backup;
+/// `locked` during another backup; `read_only` when the store is damaged; `damaged` when the log or the new copy is
+/// damaged. After an error no unfinished generation remains.
 pub fn create(
     store: &Store,
     paths: &Paths,
@@ -89,6 +90,7 @@ pub fn create(
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<BackupReport> {
     let remember = || backup_destinations::remember(paths, folder);
+    require_outside_backups(folder)?;
     write_generation(store, paths, folder, keep, now, &remember, callbacks)
 }
 
@@ -190,23 +192,29 @@ pub(super) fn require_own(destination: &Path, earlier: &[BackupGeneration], orig
 
 /// Refuses a folder that has other files and no backup, because generations would be mixed with these files.
 fn require_no_other_files(folder: &Path) -> Result<()> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(unusable(folder, "read", &error)),
-    };
-    let mut others = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(|error| unusable(folder, "read", &error))?.file_name();
-        if !name.to_str().is_some_and(generations::may_be_in_empty_folder) {
-            others.push(name);
-        }
-    }
-    match others.iter().min() {
+    let is_own = |name: &OsStr| name.to_str().is_some_and(generations::may_be_in_empty_folder);
+    let other = first_other(folder, is_own).map_err(|error| unusable(folder, "read", &error))?;
+    match other {
         Some(other) if generations::in_folder(folder)?.is_empty() => {
             let (shown, other) = (folder.display(), other.to_string_lossy());
             Err(Error::conflict(format!("`{shown}` is not a backup folder: it contains `{other}`"))
                 .hint("name a new or empty folder, or one that contains a backup")
+                .field("path"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a folder without a backup that is inside a backup folder or a generation.
+fn require_outside_backups(folder: &Path) -> Result<()> {
+    let path = resolved_path(folder);
+    // A generation is itself in a backup folder, which is the one to name.
+    let outer = path.ancestors().skip(1).filter(|above| generations::has_generation(above)).last();
+    match outer {
+        Some(outer) if !generations::has_generation(&path) => {
+            let (shown, outer) = (folder.display(), outer.display());
+            Err(Error::invalid(format!("`{shown}` is inside the backup `{outer}`"))
+                .hint(format!("name `{outer}` itself to continue that backup, or a folder outside of it"))
                 .field("path"))
         }
         _ => Ok(()),

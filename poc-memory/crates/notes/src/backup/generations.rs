@@ -34,6 +34,18 @@ pub(super) fn in_generation(folder: &Path) -> Option<BackupGeneration> {
     of_folder(&folder)
 }
 
+/// Whether a folder is a generation, or contains one that has not been renamed.
+pub(super) fn has_generation(folder: &Path) -> bool {
+    if in_generation(folder).is_some() {
+        return true;
+    }
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().any(|entry| {
+        let is_named = entry.file_name().to_str().is_some_and(|name| generation::parse(name).is_some());
+        is_named && entry.path().join(manifest::FILE).is_file()
+    })
+}
+
 /// The generation in a folder; `None` if it has none. A renamed folder gets its name from the manifest.
 fn of_folder(folder: &Path) -> Option<BackupGeneration> {
     let name = folder.file_name()?.to_string_lossy().into_owned();
@@ -91,8 +103,12 @@ const FOLDERS_OF_SYSTEMS: [&str; 3] = ["lost+found", "System Volume Information"
 /// interrupted first backup has left there.
 pub(super) fn may_be_in_empty_folder(name: &str) -> bool {
     let is_partial = || name.strip_prefix(PARTIAL).is_some_and(|name| generation::parse(name).is_some());
-    let is_of_system = || name.starts_with('.') || FOLDERS_OF_SYSTEMS.contains(&name);
-    name == folder_lock::LOCK || is_of_system() || is_partial()
+    name == folder_lock::LOCK || is_of_system(name) || is_partial()
+}
+
+/// Whether a file or folder of this name may be of the system, as on a new disk.
+pub(super) fn is_of_system(name: &str) -> bool {
+    name.starts_with('.') || FOLDERS_OF_SYSTEMS.contains(&name)
 }
 
 /// Deletes the unfinished generations of interrupted backups. The caller must hold the lock.

@@ -31,7 +31,7 @@ pub use generation::BackupGeneration;
 pub use generations::generations;
 pub use known_backups::{KnownBackup, KnownBackups, known_backups};
 pub use manifest::{BackupManifest, BackupSegment};
-pub use restore::{RestoreOptions, RestorePoint, RestoreReport, restore};
+pub use restore::{RestoreOptions, RestorePoint, RestoreReport, require_folder_of_memory, restore};
 pub(crate) use search::{BackupPart, all_backups, search};
 pub use verify::{BackupCheck, verify};
 

@@ -8,15 +8,17 @@ use super::backup_destinations;
 use super::create::resolved_path;
 use super::files;
 use super::generation::BackupGeneration;
-use super::generations::generations;
+use super::generations::{generations, is_of_system};
 use super::{BackupCallbacks, damaged, no_backups, unusable};
+use crate::folder_entries::first_other;
 use crate::history::UnfinishedCall;
-use placement::put_in_place;
+use placement::{STAGING, put_in_place};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::is_empty_store;
 use selection::{StateAvailability, candidates, hint_after_damage, no_such_state, select};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -118,6 +120,28 @@ pub fn restore(
         (Err(_), None) => {}
     }
     restored
+}
+
+/// Returns an error if a folder contains anything that is not of a memory, because it would be mixed with what is
+/// restored.
+///
+/// # Errors
+/// `conflict` if it does, `unavailable` if it cannot be read.
+pub fn require_folder_of_memory(folder: &Path) -> Result<()> {
+    let paths = Paths::in_folder(folder);
+    let is_own = |name: &OsStr| {
+        let is_unfinished = |name: &str| name == STAGING || name == UNPACKED;
+        paths.has_name(name) || name.to_str().is_some_and(|name| is_of_system(name) || is_unfinished(name))
+    };
+    match first_other(folder, is_own).map_err(|error| unusable(folder, "read", &error))? {
+        None => Ok(()),
+        Some(other) => {
+            let (shown, other) = (folder.display(), other.to_string_lossy());
+            Err(Error::conflict(format!("`{shown}` is not the folder of a memory: it contains `{other}`"))
+                .hint("name a new or empty folder")
+                .field("into"))
+        }
+    }
 }
 
 /// Unpacks an archive and restores its generation.

@@ -20,7 +20,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// Name of the folder beside the store in which a restored profile is prepared.
-const STAGING: &str = "restore.partial";
+pub(super) const STAGING: &str = "restore.partial";
 
 /// Copies an intact generation up to a transaction, opens the store once, and moves everything to its place.
 pub(super) fn put_in_place(

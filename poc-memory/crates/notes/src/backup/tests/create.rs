@@ -170,6 +170,29 @@ fn a_backup_of_another_memory_or_of_an_empty_one_is_refused() {
 }
 
 #[test]
+fn a_new_backup_inside_another_one_is_refused() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    let made = profile.back_up(1, 9).unwrap();
+    let into = |folder: &Path| create(profile.store(), &profile.paths(), folder, 9, Timestamp(2), &quiet());
+    for inside in ["inside", "further/inside", &format!("{}/inside", made.name)] {
+        let inside = profile.folder().join(inside);
+        let error = into(&inside).unwrap_err();
+        let outer = profile.folder().canonicalize().unwrap();
+        let message = format!("`{}` is inside the backup `{}`", inside.display(), outer.display());
+        assert_eq!((error.code, error.message), (Code::InvalidArgument, message));
+        assert!(!inside.exists());
+    }
+    // A backup that is there already is continued.
+    profile.put(3..4);
+    profile.back_up(3, 9).unwrap();
+    let moved = profile.folder().join("moved");
+    fs::create_dir(&moved).unwrap();
+    fs::rename(profile.folder().join(&made.name), moved.join(&made.name)).unwrap();
+    into(&moved).unwrap();
+}
+
+#[test]
 fn a_folder_with_other_files_and_no_backup_is_refused() {
     let profile = Profile::new();
     profile.put(1..3);

@@ -41,6 +41,23 @@ fn nothing_is_restored_into_the_backup() {
 }
 
 #[test]
+fn a_folder_with_other_files_is_no_destination() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("new");
+    require_folder_of_memory(&at).unwrap();
+    // Files of a memory whose store was moved away, and those that systems create.
+    for own in ["agents", "profiles", ".snapshots", "lost+found", "restore.partial"] {
+        fs::create_dir_all(at.join(own)).unwrap();
+    }
+    fs::write(at.join("config.toml"), "").unwrap();
+    require_folder_of_memory(&at).unwrap();
+    fs::write(at.join("thesis.md"), "Mine").unwrap();
+    let error = require_folder_of_memory(&at).unwrap_err();
+    let message = format!("`{}` is not the folder of a memory: it contains `thesis.md`", at.display());
+    assert_eq!((error.code, error.message), (Code::Conflict, message));
+}
+
+#[test]
 fn a_failed_restoration_leaves_no_folder() {
     let profile = Profile::new();
     profile.put(1..3);
