@@ -22,6 +22,10 @@ pub(crate) struct Export {
     /// Output file for JSON Lines; standard output if omitted or a hyphen
     #[arg(long, short, value_name = "FILE", value_parser = argument::path_or_stdout)]
     output: Option<PathBuf>,
+    /// Replace the output file even if it is not an earlier export
+    #[arg(long)]
+    #[serde(default)]
+    force: bool,
     /// New folder for Markdown, one file per note
     #[arg(long, value_name = "FOLDER", value_parser = argument::path, conflicts_with = "output")]
     markdown: Option<PathBuf>,
@@ -65,8 +69,15 @@ impl Op for Export {
             (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
         };
         let output = self.output.filter(|path| path.as_os_str() != argument::STANDARD_STREAM);
+        if self.force && output.is_none() {
+            return Err(Error::invalid("only an output file can be replaced")
+                .hint("name the file in `output`")
+                .field("force"));
+        }
         let (written, lines) = match (&output, &self.markdown, &self.vault) {
-            (Some(file), None, None) => (export::json_lines_file(ctx.memory, file, &progress)?, None),
+            (Some(file), None, None) => {
+                (export::json_lines_file(ctx.memory, file, self.force, &progress)?, None)
+            }
             (None, Some(folder), None) => (export::folder(ctx.memory, folder, &progress)?, None),
             (None, None, Some(folder)) => (export::vault(ctx.memory, folder, &progress)?, None),
             (None, None, None) => {

@@ -301,7 +301,8 @@ impl Paths {
 
     /// Whether a memory has a file or folder of this name in one of its top folders.
     pub fn has_name(&self, name: &OsStr) -> bool {
-        let files = [self.config_file(), self.agents(), self.prompts(), self.schema(), self.store(), self.runs()];
+        let files =
+            [self.config_file(), self.agents(), self.prompts(), self.schema(), self.store(), self.runs()];
         let is_named = |path: &PathBuf| path.file_name() == Some(name);
         name == OsStr::new(PROFILES) || self.machine_files().iter().chain(&files).any(is_named)
     }

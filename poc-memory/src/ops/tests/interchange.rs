@@ -28,9 +28,40 @@ fn export_writes_to_a_file_a_folder_or_the_answer() {
     json(&memory, &format!("export --markdown {}", folder.display()));
     assert!(folder.join("btree.md").is_file());
     let again = call(&memory, &format!("export --markdown {}", folder.display())).err().unwrap();
-    assert_eq!((again.code.name(), again.message.as_str()), ("conflict", "the folder is not empty"));
+    let message = "the folder is not empty: it contains `btree.md`";
+    assert_eq!((again.code.name(), again.message.as_str()), ("conflict", message));
     let nowhere = memory.folder().join("no/such/folder");
     assert!(call(&memory, &format!("export --output {}", nowhere.display())).is_err());
+}
+
+#[test]
+fn export_replaces_only_earlier_exports_unless_forced() {
+    let memory = filled();
+    let file = memory.folder().join("all.jsonl");
+    let export = |force: &str| call(&memory, &format!("export --output {}{force}", file.display()));
+    let is_export = || std::fs::read_to_string(&file).unwrap().starts_with("{\"schema_version\":");
+    // A new file, an export, one of another release, and an empty file.
+    let of_other_release = "{\"schema_version\": 9, \"id\": \"x\", \"key\": \"y\"}\n{";
+    for before in [None, Some(of_other_release), Some(""), Some("\n")] {
+        if let Some(before) = before {
+            std::fs::write(&file, before).unwrap();
+        }
+        for _ in 0..2 {
+            export("").unwrap();
+            assert!(is_export());
+        }
+    }
+    for other in ["thesis", "{\"key\": \"y\"}\n", "[1]\n", "{\"schema_version\": 1", "1 2"] {
+        std::fs::write(&file, other).unwrap();
+        let error = export("").err().unwrap();
+        let message = "the file exists and is not an export of a memory";
+        assert_eq!((error.code.name(), error.message.as_str()), ("conflict", message));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), other);
+        export(" --force").unwrap();
+        assert!(is_export());
+    }
+    let error = call(&memory, "export --force").err().unwrap();
+    assert_eq!(error.at.unwrap().field.as_deref(), Some("force"));
 }
 
 #[test]

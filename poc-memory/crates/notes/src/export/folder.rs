@@ -3,6 +3,7 @@
 use super::used_paths::UsedPaths;
 use super::{ExportReport, for_each_note, reason};
 use crate::Memory;
+use crate::folder_entries::first_other;
 use crate::interchange::Note;
 use crate::markdown;
 use poc_graph::error::{Error, Result};
@@ -29,15 +30,11 @@ pub(super) fn write_folder(
             .hint("name a new folder inside one that exists and is yours")
             .file(folder.display().to_string())
     };
-    match fs::read_dir(folder).map(Iterator::count) {
-        Ok(entries) if entries > 0 => {
-            return Err(Error::conflict("the folder is not empty")
-                .hint("name a new folder: files of an older export would stay behind")
-                .file(folder.display().to_string()));
-        }
-        Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(wrong(error)),
+    if let Some(other) = first_other(folder, |_| false).map_err(wrong)? {
+        let other = other.to_string_lossy();
+        return Err(Error::conflict(format!("the folder is not empty: it contains `{other}`"))
+            .hint("name a new folder: files of an older export would stay behind")
+            .file(folder.display().to_string()));
     }
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new().prefix(".export-").tempdir_in(parent).map_err(wrong)?;

@@ -8,12 +8,13 @@ pub use folder::folder;
 use folder::write_folder;
 pub use vault::vault;
 
-use super::Memory;
 use super::interchange::Note;
+use super::{Memory, regular_file};
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View, cancellation};
 use poc_store::Records as _;
-use std::io::Write;
+use serde_json::{Map, Value};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// The result of an export.
@@ -37,8 +38,16 @@ pub fn json_lines(memory: &Memory, out: &mut dyn Write, progress: &dyn Fn(u64, u
     })
 }
 
-/// Writes JSON Lines to a file, atomically.
-pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
+/// Writes JSON Lines to a file, atomically. Replaces an earlier export, an empty file, and with `force` any file.
+///
+/// # Errors
+/// `conflict` when there is another file, `invalid_argument` when the file cannot be written.
+pub fn json_lines_file(
+    memory: &Memory,
+    file: &Path,
+    force: bool,
+    progress: &dyn Fn(u64, u64),
+) -> Result<ExportReport> {
     let wrong = |error: std::io::Error| {
         Error::invalid(format!("cannot be written: {}", reason(&error)))
             .hint("name a file in a folder that exists and is yours")
@@ -54,6 +63,11 @@ pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)
         out.flush().map_err(wrong)?;
         return Ok(exported);
     }
+    if !force && !may_be_replaced(file).map_err(wrong)? {
+        return Err(Error::conflict("the file exists and is not an export of a memory")
+            .hint("name another file, or replace this one with `--force`")
+            .file(file.display().to_string()));
+    }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let temporary = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(wrong)?;
     let mut out = std::io::BufWriter::new(temporary);
@@ -62,6 +76,24 @@ pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)
     temporary.as_file().sync_all().map_err(wrong)?;
     temporary.persist(file).map_err(|error| wrong(error.error))?;
     Ok(exported)
+}
+
+/// Whether there is no file, an empty one, or one whose first line is a note that export wrote, in any release.
+fn may_be_replaced(file: &Path) -> std::io::Result<bool> {
+    let file = match regular_file::open(file) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let reader = std::io::BufReader::new(file);
+    let first = serde_json::Deserializer::from_reader(reader).into_iter::<Map<String, Value>>().next();
+    Ok(match first {
+        // The file of a memory without notes is empty.
+        None => true,
+        Some(Ok(note)) => ["schema_version", "id", "key"].iter().all(|field| note.contains_key(*field)),
+        Some(Err(error)) if error.is_io() => return Err(error.into()),
+        Some(Err(_)) => false,
+    })
 }
 
 /// The system's message without the name of the temporary file.
