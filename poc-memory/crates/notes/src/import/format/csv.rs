@@ -1,5 +1,6 @@
 //! Tables with a header row: each row is a note. The columns have the names of the fields of JSON Lines; if none of
-//! them is a text, the text of a note is the list of its columns.
+//! them is a text, the text of a note is the list of its columns. Without a column of titles, names or subjects are the
+//! titles.
 
 use super::{FolderRole, Format};
 use crate::import::ParsedNote;
@@ -44,8 +45,9 @@ impl Format for Csv {
             return Err(Error::invalid("the table has no header row")
                 .hint("write the names of the columns into the first row, for example `title,body`"));
         }
-        let columns: Vec<Option<&str>> = names.iter().map(|name| foreign::field_of(name)).collect();
-        let has_text = columns.iter().flatten().any(|field| matches!(*field, "title" | "body"));
+        let fields: Vec<_> = names.iter().map(|name| foreign::field_of(name)).collect();
+        let has_text = fields.iter().flatten().any(|field| matches!(*field, "title" | "body"));
+        let columns = Columns { title: title_column(&names, &fields), names, fields, has_text };
         // An unclosed quote would make the rest of the file one cell and hide the rows in it.
         if let Some(line) = unclosed_quote(file, delimiter)? {
             let error = Error::invalid("a quote in this row is not closed")
@@ -59,7 +61,7 @@ impl Format for Csv {
                 Ok(false) => return Ok(()),
                 Ok(true) => {
                     let line = row.position().map_or(line, csv::Position::line);
-                    let note = note(&row, &names, &columns, has_text, import);
+                    let note = note(&row, &columns, import);
                     import.add_note(file.line(line), row.as_slice().len(), note)?;
                 }
                 Err(error) => {
@@ -107,13 +109,28 @@ fn unclosed_quote(file: &SourceFile<'_>, delimiter: u8) -> Result<Option<u64>> {
     Ok((place == Place::Quoted).then_some(opened))
 }
 
-fn note(
-    row: &csv::ByteRecord,
-    names: &[String],
-    columns: &[Option<&str>],
+/// The columns of a table.
+struct Columns {
+    /// Their names in the header row.
+    names: Vec<String>,
+    /// The fields that they are.
+    fields: Vec<Option<&'static str>>,
+    /// Whether one of them is a title or a text.
     has_text: bool,
-    import: &Import<'_>,
-) -> Result<ParsedNote> {
+    /// The place of the column that has the titles, if no field is the title.
+    title: Option<usize>,
+}
+
+/// The place of the first column with the name of a title, unless a field is the title.
+fn title_column(names: &[String], fields: &[Option<&str>]) -> Option<usize> {
+    if fields.contains(&Some("title")) {
+        return None;
+    }
+    ["name", "subject"].iter().find_map(|title| names.iter().position(|name| name == title))
+}
+
+fn note(row: &csv::ByteRecord, columns: &Columns, import: &Import<'_>) -> Result<ParsedNote> {
+    let Columns { names, fields: known, has_text, title } = columns;
     if row.len() > names.len() {
         return Err(Error::invalid(format!(
             "the row has {} cells, but the header has {}",
@@ -124,7 +141,7 @@ fn note(
     }
     let mut fields = Map::new();
     let mut lines = Vec::new();
-    for ((cell, name), field) in row.iter().zip(names).zip(columns) {
+    for (place, ((cell, name), field)) in row.iter().zip(names).zip(known).enumerate() {
         let cell = std::str::from_utf8(cell).map_err(|_| {
             Error::invalid(format!("the column `{name}` is not UTF-8")).hint("save the table as UTF-8")
         })?;
@@ -132,9 +149,14 @@ fn note(
         if cell.is_empty() {
             continue;
         }
+        let is_title = *title == Some(place);
+        if is_title {
+            fields.insert("title".to_owned(), cell.into());
+        }
         match field {
-            Some(field) if has_text => drop(fields.insert((*field).to_owned(), value(field, cell))),
-            None if has_text => drop(fields.insert(name.clone(), cell.into())),
+            Some(field) if *has_text => drop(fields.insert((*field).to_owned(), value(field, cell))),
+            None if *has_text && is_title => {}
+            None if *has_text => drop(fields.insert(name.clone(), cell.into())),
             _ => lines.push(format!("{name}: {cell}")),
         }
     }

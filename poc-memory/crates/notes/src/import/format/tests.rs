@@ -583,6 +583,22 @@ fn columns_without_a_known_name_become_the_text() {
 }
 
 #[test]
+fn names_and_subjects_are_the_titles_of_rows_without_a_title() {
+    let titles = |table: &str| {
+        let memory = TestMemory::new();
+        let report = twice(&memory, &put(&memory, "rows.csv", table), "csv");
+        let titles: Vec<String> = notes(&memory).into_iter().map(|note| note.title).collect();
+        (titles.join("|"), report.ignored.into_keys().collect::<Vec<_>>())
+    };
+    let check = |table, expected: &str| assert_eq!(titles(table), (expected.to_owned(), Vec::new()), "{table}");
+    check("Town,Name\nUlm,Eve\nBonn,\n", "Eve|town: Bonn");
+    check("Subject,Amount\nRent,3\nTea,4\n", "Rent|Tea");
+    check("subject,name,text\nRent,Eve,Paid.\n", "Eve");
+    check("name,body\nEve,Likes tea.\n,Milk is good.\n", "Eve|Milk is good.");
+    assert_eq!(titles("title,name\nRent,Eve\n"), ("Rent".to_owned(), vec!["name".to_owned()]));
+}
+
+#[test]
 fn odd_properties_are_warnings() {
     let memory = TestMemory::new();
     put(
