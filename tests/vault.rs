@@ -107,6 +107,21 @@ fn a_folder_that_was_missing_is_watched_again() {
 }
 
 #[test]
+fn write_back_fails_only_if_it_finds_a_new_problem() {
+    let world = World::new();
+    world.write("notes/a.md", "The first.\n");
+    world.write("notes/b.md", "---\ntitle: [\n---\nThe second.\n");
+    let added = world.json_with_status(&["vault", "add", "notes"], 1);
+    assert_eq!(added["sync"]["refused"][0]["file"], "b.md");
+    for off in [&["--off"][..], &[]] {
+        let ran = world.json(&[&["vault", "write-back", "notes"][..], off].concat());
+        assert_eq!((&ran["sync"]["refused"][0]["file"], &ran["refused_before"]), (&json!("b.md"), &json!(1)));
+    }
+    world.write("notes/c.md", "---\ntitle: [\n---\nThe third.\n");
+    world.json_with_status(&["vault", "write-back", "notes"], 1);
+}
+
+#[test]
 fn a_vault_belongs_to_its_tenant() {
     let world = World::new();
     world.write("notes/a.md", "The first.\n");

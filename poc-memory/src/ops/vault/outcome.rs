@@ -63,7 +63,17 @@ pub(super) struct VaultSyncOutcome {
 impl VaultSyncOutcome {
     /// Whether every file of the vault was synchronised.
     pub(super) fn is_complete(&self) -> bool {
-        self.error.is_none() && self.refused.is_empty()
+        self.is_complete_except(0)
+    }
+
+    /// Whether every file of the vault was synchronised, apart from `refused` files.
+    pub(super) fn is_complete_except(&self, refused: u64) -> bool {
+        self.error.is_none() && self.refused.len() as u64 == refused
+    }
+
+    /// The number of refused files that were refused `before` for the same reason.
+    pub(super) fn refused_again(&self, before: &[FileError]) -> u64 {
+        self.refused.iter().filter(|problem| before.contains(problem)).count() as u64
     }
 
     /// The outcome as text for a person.

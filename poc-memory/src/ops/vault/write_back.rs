@@ -1,6 +1,7 @@
 //! `vault write-back`
 
 use super::outcome::{VaultSyncOutcome, synchronize};
+use crate::ops::hit::is_zero;
 use crate::ops::{Access, Ctx, Op, Terminal};
 use poc_graph::error::{Exit, Result};
 use poc_notes::vault::{self, SyncOptions};
@@ -26,6 +27,10 @@ pub(crate) struct VaultWriteBack {
 pub(crate) struct VaultWriteBackOutput {
     write_back: bool,
     sync: VaultSyncOutcome,
+    /// How many of the refused files were refused by the last sync for the same reason. They do not make the exit
+    /// code 1.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    refused_before: u64,
 }
 
 impl Op for VaultWriteBack {
@@ -36,9 +41,11 @@ impl Op for VaultWriteBack {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultWriteBackOutput> {
         let vault = vault::named(ctx.memory, &self.vault)?;
+        let before = vault::status(ctx.memory)?.into_iter().find(|status| status.name == vault.name);
         vault::set_write_back(ctx.memory, &vault, !self.off)?;
         let sync = synchronize(ctx, &vault, &SyncOptions::default());
-        Ok(VaultWriteBackOutput { write_back: !self.off, sync })
+        let refused_before = before.map_or(0, |before| sync.refused_again(&before.refused));
+        Ok(VaultWriteBackOutput { write_back: !self.off, sync, refused_before })
     }
 
     fn show(output: &VaultWriteBackOutput, _: &Terminal) -> String {
@@ -47,6 +54,9 @@ impl Op for VaultWriteBack {
     }
 
     fn exit(output: &VaultWriteBackOutput) -> Exit {
-        if output.sync.is_complete() { Exit::Ok } else { Exit::Failed }
+        match output.sync.is_complete_except(output.refused_before) {
+            true => Exit::Ok,
+            false => Exit::Failed,
+        }
     }
 }
