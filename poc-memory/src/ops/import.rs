@@ -23,6 +23,9 @@ fn formats() -> String {
     import::formats().map(format).fold("Formats:".to_owned(), |text, format| text + &format)
 }
 
+/// Maximum number of notes that a link may mean in the text for a person.
+const SHOWN_CANDIDATES: usize = 5;
+
 /// Import notes from a file or a folder: Markdown with front matter and [[links]], JSON Lines, and the files of other
 /// programs. The format is recognised by the content. Importing again changes nothing; a changed note becomes a new
 /// version.
@@ -171,7 +174,7 @@ struct UnresolvedLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     link: String,
-    /// Keys of notes that the link may mean, at most 5: several have the name, or one has it as its title.
+    /// Keys of notes that the link may mean, at most 100: several have the name, or one has it as its title.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<String>,
 }
@@ -187,7 +190,14 @@ impl UnresolvedLink {
         let UnresolvedLink { line, file, link, candidates } = self;
         let meant = match candidates.is_empty() {
             true => String::new(),
-            false => format!(" may be {}", candidates.join(", ")),
+            false => {
+                let shown: Vec<&str> = candidates.iter().take(SHOWN_CANDIDATES).map(String::as_str).collect();
+                let more = match candidates.len() - shown.len() {
+                    0 => String::new(),
+                    more => format!(" and {more} more (`--json` lists them)"),
+                };
+                format!(" may be {}{more}", shown.join(", "))
+            }
         };
         format!("{}: [[{link}]]{meant}", place(*line, file.as_deref()))
     }
@@ -381,5 +391,7 @@ mod tests {
         };
         assert_eq!(shown(&[]), "home.md: [[plan]]");
         assert_eq!(shown(&["a/plan", "b/plan"]), "home.md: [[plan]] may be a/plan, b/plan");
+        let many = shown(&["a", "b", "c", "d", "e", "f", "g"]);
+        assert_eq!(many, "home.md: [[plan]] may be a, b, c, d, e and 2 more (`--json` lists them)");
     }
 }

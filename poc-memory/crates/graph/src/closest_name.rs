@@ -5,21 +5,29 @@ use crate::similar;
 use std::iter;
 
 /// The name most similar to `wrong`, of nodes in any state; `None` if none is similar enough. Names of quarantined
-/// nodes are never suggested. If `wrong` has no folder, it is also compared with keys without their folders, by which
-/// notes are found, too.
+/// nodes are never suggested. If `wrong` has no folder, it is also compared with names without their folders. The
+/// suggestion has no folder only if a live node is found that way.
 pub fn closest_name<'a>(view: &'a View, wrong: &str) -> Option<&'a str> {
     let may_be_suggested = |ix: &Ix| view.state(*ix).is_some() && view.trust(*ix) > Trust::Quarantined;
-    let nodes = (0..view.slots()).filter(may_be_suggested);
-    let names = nodes.flat_map(|ix| view.names(ix).chain(view.other_names(ix)));
+    let nodes = || (0..view.slots()).filter(may_be_suggested);
+    let names = || nodes().flat_map(move |ix| view.names(ix).chain(view.other_names(ix)));
     let has_folder = wrong.contains('/');
-    let names = names.flat_map(|name| {
-        let file = name.rsplit_once('/').filter(|_| !has_folder).map(|(_, file)| file);
-        iter::once(name).chain(file)
-    });
-    let near = similar::closest(wrong, names)?;
+    let compared = names().flat_map(|name| iter::once(name).chain(file_of(name).filter(|_| !has_folder)));
+    let near = similar::closest(wrong, compared)?;
     // Two names in a long folder are similar even if the notes have nothing in common.
     let (wrong, own) = without_common_folders(wrong, near);
-    similar::closest(wrong, iter::once(own)).map(|_| near)
+    similar::closest(wrong, iter::once(own))?;
+    let is_file = |name: &str| file_of(name) == Some(near);
+    let is_found = |ix: Ix| view.is_live(ix) && view.names(ix).any(is_file);
+    match names().any(|name| name == near) || nodes().any(is_found) {
+        true => Some(near),
+        false => names().find(|name| is_file(name)),
+    }
+}
+
+/// A name without its folder; `None` if it has none.
+fn file_of(name: &str) -> Option<&str> {
+    name.rsplit_once('/').map(|(_, file)| file)
 }
 
 /// Two names without the folders that both begin with.

@@ -2,10 +2,13 @@
 
 use super::Memory;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{Node, NodeId, View, Visibility, closest_name, normal_key, one_line};
+use poc_graph::{Ix, Node, NodeId, View, Visibility, closest_name, normal_key, one_line};
 use poc_index::TextField;
-use poc_search::retrieve::key::notes_of_name_or_id;
+use poc_search::retrieve::key::{notes_of_name, notes_of_name_or_id};
 use poc_store::{DAMAGED_HINT, Records, Transaction};
+
+/// Maximum number of notes that the error for an ambiguous name lists.
+const SHOWN_NOTES: usize = 10;
 
 /// The node with an id or a key in `records`, in any state. If there is none, the name is matched less
 /// strictly in `view` ([`notes_of_name_or_id`]): first as names in questions are matched, that is, ignoring case,
@@ -27,12 +30,28 @@ pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result
             })
         }
         [] => Err(unknown(name, view)),
-        several => {
-            let keys = several.iter().take(5).map(|&ix| format!("`{}`", view.key(ix)));
-            Err(Error::invalid(format!("`{name}` is ambiguous: several notes match"))
-                .hint(format!("name one of them: {}", keys.collect::<Vec<_>>().join(", "))))
+        several => Err(ambiguous(name, several, view)),
+    }
+}
+
+/// The error for a name that several notes have.
+fn ambiguous(name: &str, notes: &[Ix], view: &View) -> Error {
+    let keys: Vec<String> = notes.iter().take(SHOWN_NOTES).map(|&ix| format!("`{}`", view.key(ix))).collect();
+    let mut hint = format!("name one of them: {}", keys.join(", "));
+    let more = notes.len() - keys.len();
+    if more > 0 {
+        hint += &format!(" and {more} more");
+        // The stage does not know the beginnings of ids, and takes some characters as wildcards.
+        match notes_of_name(view, name).is_empty() {
+            true => hint += "; a longer part of the id may be unique",
+            false if name.contains(['"', '\\', '*', '?', '[', ']', '`']) => {}
+            false => {
+                let stage = quoted(&format!("key:\"{name}\""));
+                hint += &format!(": `poc-memory search -p {stage}` lists all");
+            }
         }
     }
+    Error::invalid(format!("`{name}` is ambiguous: several notes match")).hint(hint)
 }
 
 /// The node with exactly this id or key, in any state.

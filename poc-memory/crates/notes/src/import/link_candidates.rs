@@ -8,7 +8,7 @@ use poc_graph::error::Result;
 use std::collections::{BTreeSet, HashMap};
 
 /// Maximum number of notes that are listed for a link.
-const MAX_CANDIDATES: usize = 5;
+const MAX_CANDIDATES: usize = 100;
 
 impl Import<'_> {
     /// Adds to the unresolved links the keys of the notes that they may mean: notes in any folder that have the name, and

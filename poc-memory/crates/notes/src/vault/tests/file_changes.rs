@@ -358,6 +358,32 @@ fn an_interrupted_sync_is_completed_by_the_next() {
 }
 
 #[test]
+fn the_hint_for_the_base_name_of_a_deleted_file_leads_to_its_note() {
+    let world = World::new(&[("notes/apple.md", "About apples.\n"), ("pear.md", "About pears.\n")]);
+    world.sync();
+    let hint = |name: &str| world.memory.find(name).unwrap_err().hint.unwrap();
+    assert_eq!(hint("aple"), "did you mean `apple`?");
+    world.delete("notes/apple.md");
+    world.sync();
+    for name in ["apple", "apple.md", "aple"] {
+        assert_eq!(hint(name), "did you mean `notes/apple`?", "{name}");
+    }
+    assert!(!world.note("notes/apple").state.is_live());
+}
+
+#[test]
+fn an_ambiguous_name_lists_ten_notes_and_the_command_that_lists_all() {
+    let world = World::new(&[]);
+    for number in 0..12 {
+        world.put(&format!("{number:02}/my plan.md"), &format!("Plan {number}.\n"));
+    }
+    world.sync();
+    let hint = world.memory.find("My plan").unwrap_err().hint.unwrap();
+    let command = "`poc-memory search -p 'key:\"My plan\"'` lists all";
+    assert!(hint.ends_with(&format!("`09/my plan` and 2 more: {command}")), "{hint}");
+}
+
+#[test]
 fn aliases_of_a_file_are_names_of_its_note_until_they_are_removed() {
     let world = World::new(&[
         ("plans/r.md", "---\naliases: [Zebra Plan, RM-7]\n---\nWhat comes first.\n"),
