@@ -36,6 +36,7 @@ mod warnings;
 mod wikilinks;
 
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
+pub(crate) use copies::copy_rank;
 pub use location::SourceLocation;
 pub(crate) use note_link::NoteLink;
 pub use options::ImportOptions;

@@ -2,9 +2,9 @@
 
 use super::format::{self, FolderRole, Format, json_lines};
 use super::location::SourceLocation;
-use super::references;
 use super::run::{Import, PROVENANCE};
 use super::source_file::{Sample, SourceFile, unreadable};
+use super::{copies, references};
 use crate::markdown_frame::MarkdownFrame;
 use crate::vault_walk::{self, VaultWalk};
 use poc_graph::error::{Code, Error, Result};
@@ -186,22 +186,19 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
         import.unread_folders.push(PathBuf::from(&name));
         import.add_note(SourceLocation::File(name), 0, Err(error))?;
     }
-    let mut files: Vec<(SourceFile<'_>, &'static dyn Format)> = Vec::new();
+    let mut opened_files = Vec::new();
     for relative in &found.files {
         cancellation::check()?;
         let name = import.name_of(relative);
         let path = folder.join(relative);
         let opened = SourceFile::at(&path, name.clone()).and_then(|file| {
             let file = file.in_folder();
-            let format = match forced {
-                Some(format) => Some(format),
-                None => format::recognize(&file.sample()?),
-            };
-            Ok((file, format))
+            let sample = file.sample()?;
+            Ok((file, forced.or_else(|| format::recognize(&sample)), copies::text_hash(&sample)))
         });
         match opened {
-            Ok((file, Some(format))) => files.push((file, format)),
-            Ok((file, None)) => {
+            Ok((file, Some(format), text)) => opened_files.push(((file, format), text)),
+            Ok((file, None, _)) => {
                 let extension = Path::new(&file.name).extension();
                 let extension = extension.map(|extension| format!(".{}", extension.to_string_lossy()));
                 let kind = format!("files `{}`", extension.as_deref().unwrap_or(&file.name));
@@ -210,6 +207,7 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
             Err(error) => import.add_note(SourceLocation::File(name), 0, Err(error))?,
         }
     }
+    let files = copies::in_order_of_ranks(opened_files, |(file, _)| file.name.as_str());
     if files.is_empty() && import.report.failed.is_empty() {
         return Err(Error::invalid("the folder has no file of a known format")
             .hint(format::known())

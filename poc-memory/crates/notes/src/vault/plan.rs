@@ -8,6 +8,7 @@
 use super::binding::{VaultFile, VaultFiles};
 use super::digest::FileDigest;
 use super::sketch::{self, SketchIndex};
+use crate::import::copy_rank;
 use poc_graph::NodeId;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -19,7 +20,7 @@ const SIMILAR_WITH_NAME: f64 = 0.25;
 /// Files with one text, and their note.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FileGroup {
-    /// The files, in order. The note has the properties of the first.
+    /// The files, in the order of their ranks. The note has the properties of the first.
     pub(super) paths: Vec<String>,
     /// The note; `None` if it is new.
     pub(super) node: Option<NodeId>,
@@ -135,6 +136,9 @@ fn group_by_content(files: &Digests) -> (Vec<FileGroup>, Vec<[u8; 32]>) {
         if let Some(group) = groups.get_mut(at) {
             group.paths.push(path.clone());
         }
+    }
+    for group in &mut groups {
+        group.paths.sort_by(|a, b| copy_rank(a).cmp(&copy_rank(b)));
     }
     (groups, contents)
 }

@@ -1,6 +1,7 @@
 //! A note follows its file when it is edited, moved, deleted or copied.
 
 use super::*;
+use crate::import::{ImportOptions, ImportSource, import};
 use crate::undo;
 use poc_graph::error::Code;
 use poc_graph::{State, Trust, Visit, VisitOutcome};
@@ -199,6 +200,41 @@ fn identical_texts_are_names_of_one_note() {
     let left = world.note("b/copy");
     assert_eq!((left.id, left.aliases.len()), (soup.id, 0));
     assert_eq!(world.memory.find("a/soup").unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn the_key_of_a_new_note_comes_from_the_best_place_of_its_text() {
+    let files = [
+        ("archive/apple.md", "---\nauthor: Bob\n---\nAbout apples.\n"),
+        ("notes/apple.md", "---\nauthor: Ann\n---\nAbout apples.\n"),
+        ("copies/pear.md", "About pears.\r\n"),
+        ("pear.md", "About pears.\n"),
+        ("plum.md", "About plums.\n"),
+    ];
+    let world = World::new(&files);
+    assert_eq!(counts(&world.sync()), [3, 0, 0, 0, 0, 0]);
+    // An import of the same folder names the notes in the same way, also when it is repeated.
+    let imported = TestMemory::new();
+    let source = ImportSource::Path(world.folder.clone());
+    for inserted in [3, 0] {
+        let report = import(&imported, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
+        assert_eq!((report.inserted, report.updated), (inserted, 0));
+    }
+    for memory in [&world.memory, &imported] {
+        for (name, key, author) in [
+            ("archive/apple", "notes/apple", Some("Ann")),
+            ("copies/pear", "pear", None),
+            ("plum", "plum", None),
+        ] {
+            let note = memory.find(name).unwrap();
+            assert_eq!((note.key.as_str(), note.author.as_deref()), (key, author));
+        }
+    }
+    // A note keeps its key when a better place gets its text.
+    world.put("apple.md", "---\nauthor: Eve\n---\nAbout apples.\n");
+    world.sync();
+    let note = world.note("apple");
+    assert_eq!((note.key.as_str(), note.author.as_deref()), ("notes/apple", Some("Eve")));
 }
 
 #[test]
