@@ -27,6 +27,9 @@ pub(super) struct VaultSyncOutcome {
     renamed: Vec<RenamedFile>,
     /// Notes that were retired because their files were deleted. `undo` brings them back.
     retired: u64,
+    /// The files of these notes, which are gone, empty or past their `expires`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    retired_files: Vec<String>,
     /// Notes that are in use again because their files are back.
     revived: u64,
     /// Notes that were superseded because their files now have the text of another file.
@@ -101,6 +104,9 @@ impl VaultSyncOutcome {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "renamed    {} → {}", file.from, file.to);
         }
+        for file in self.retired_files.iter().take(SHOWN_FILES) {
+            let _ = writeln!(text, "retired    {file}: the file is gone, empty or past its `expires`");
+        }
         for file in self.written.iter().take(SHOWN_FILES) {
             let _ = writeln!(text, "written    {file}");
         }
@@ -169,6 +175,7 @@ pub(super) fn synchronize(ctx: &Ctx<'_>, vault: &VaultBinding, options: &SyncOpt
         updated: report.updated,
         renamed: report.renamed,
         retired: report.retired,
+        retired_files: report.retired_files,
         revived: report.revived,
         merged: report.merged,
         links_added: report.links_added,

@@ -2,6 +2,7 @@
 
 use super::sketch;
 use super::written_properties::{self, WrittenProperties};
+use crate::import::references::without_extension;
 use crate::import::{NoteLink, VaultNote, read_vault_note};
 use crate::{Memory, draft, keyword_normalization};
 use poc_graph::error::{Error, Result};
@@ -90,12 +91,11 @@ pub(super) fn read(
     // A note may have several files, so a sync sets their names after it has stored the texts.
     note.draft.other_names = None;
     let key = note.draft.key.as_deref().map(crate::key::checked).transpose()?.unwrap_or_default();
-    let path_key = crate::import::references::without_extension(name);
     let digest = FileDigest {
         bytes: *blake3::hash(bytes).as_bytes(),
         content: content_hash(former_title, &body, &words),
         own_key: note.has_own_key.then_some(key),
-        path_key: crate::key::checked(&normal_key(path_key))?,
+        path_key: path_key(name)?,
         names: note.names.clone(),
         links: note.links.clone(),
         session: note.session.clone(),
@@ -112,6 +112,22 @@ pub(super) fn read(
         sketch: sketch::of(&format!("{title} {body}")),
     };
     Ok(ReadFile { digest, note_content, note })
+}
+
+impl FileDigest {
+    /// The digest of a file that was moved to the path `name` and cannot be read there. It has no hash, so that the next
+    /// sync reads the file.
+    pub(super) fn unread_at(&self, name: &str) -> Result<FileDigest> {
+        let path_key = path_key(name)?;
+        let of_path = |name: &String| if *name == self.path_key { path_key.clone() } else { name.clone() };
+        let names = self.names.iter().map(of_path).collect();
+        Ok(FileDigest { bytes: [0; 32], names, path_key, ..self.clone() })
+    }
+}
+
+/// The key that is derived from the path of a file.
+fn path_key(name: &str) -> Result<String> {
+    crate::key::checked(&normal_key(without_extension(name)))
 }
 
 /// Removes the links that write-back has added, because they are edges already.

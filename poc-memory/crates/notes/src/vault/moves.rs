@@ -59,35 +59,35 @@ impl VaultSync<'_> {
         let retired: Vec<NodeId> = self.plan.retired.iter().copied().collect();
         for chunk in retired.chunks(CHUNK_NOTES) {
             let is_retired: HashSet<NodeId> = chunk.iter().copied().collect();
-            let deleted: Vec<(String, VaultFile)> = self
+            let deleted: Vec<(String, VaultFile, NodeId)> = self
                 .records
                 .iter()
-                .filter(|(_, record)| {
-                    record.deleted_at.is_none() && is_retired.contains(&self.current(record.node))
-                })
-                .map(|(path, record)| (path.clone(), record.clone()))
+                .filter(|(_, record)| record.deleted_at.is_none())
+                .map(|(path, record)| (path.clone(), record.clone(), self.current(record.node)))
+                .filter(|(_, _, node)| is_retired.contains(node))
                 .collect();
-            let (count, now) = self.transact("vault retire", |tx, now| {
-                let mut count = 0;
+            let (expired, now) = self.transact("vault retire", |tx, now| {
+                let mut expired = HashSet::new();
                 for id in chunk {
                     let is_elsewhere = self.is_elsewhere(*id);
                     let node = tx.node(*id)?.filter(|node| node.state.is_live() && !is_elsewhere);
                     if let Some(node) = node {
                         expire(tx, node, now)?;
-                        count += 1;
+                        expired.insert(*id);
                     }
                 }
-                for (path, record) in &deleted {
+                for (path, record, _) in &deleted {
                     let record = VaultFile { deleted_at: Some(now), ..record.clone() };
                     put_file(tx, &self.vault, path, Some(&record))?;
                 }
-                Ok((count, now))
+                Ok((expired, now))
             })?;
-            self.report.retired += count;
-            for (path, _) in deleted {
+            self.report.retired += expired.len() as u64;
+            for (path, _, node) in deleted {
                 if let Some(record) = self.records.get_mut(&path) {
                     record.deleted_at = Some(now);
                 }
+                self.report.retired_files.extend(Some(path).filter(|_| expired.contains(&node)));
             }
         }
         Ok(())

@@ -18,6 +18,8 @@ pub struct VaultReport {
     pub renamed: Vec<RenamedFile>,
     /// Number of notes that were retired because their files were deleted.
     pub retired: u64,
+    /// The files of these notes, which are gone, empty or past their `expires`.
+    pub retired_files: Vec<String>,
     /// Number of notes that were revived because their files exist again.
     pub revived: u64,
     /// Number of notes that were superseded because their files now have the text of another file.

@@ -176,7 +176,31 @@ impl FileReader<'_> {
             record.deleted_at.is_none() && !self.scan.files.contains_key(*path) && self.scan.is_unknown(path)
         });
         read.files.extend(unknown.map(|(path, record)| (path.clone(), record.digest.clone())));
+        self.add_moved(&mut read, report);
         Ok(read)
+    }
+
+    /// Adds the files that cannot be read and were moved since the last sync, so that they keep their notes. They are
+    /// recognised by their size and time.
+    fn add_moved(&self, read: &mut FilesRead, report: &VaultReport) {
+        let mut lost: HashMap<(u64, i64), Vec<&FileDigest>> = HashMap::new();
+        for (path, record) in self.records {
+            let is_there = read.files.contains_key(path) || self.scan.files.contains_key(path);
+            let is_lost = record.deleted_at.is_none() && !is_there;
+            if let Some(stat) = self.before.found(path).filter(|_| is_lost) {
+                lost.entry((stat.size, stat.modified)).or_default().push(&record.digest);
+            }
+        }
+        for FileError { file, .. } in &report.refused {
+            let stat = self.scan.files.get(file).filter(|_| !read.files.contains_key(file));
+            let moved = stat.and_then(|stat| lost.get(&(stat.size, stat.modified)));
+            // Several files of the same size and time cannot be told apart.
+            if let Some([digest]) = moved.map(Vec::as_slice)
+                && let Ok(digest) = digest.unread_at(file)
+            {
+                read.files.insert(file.clone(), digest);
+            }
+        }
     }
 
     /// Reads a file that may have changed since its `record`.

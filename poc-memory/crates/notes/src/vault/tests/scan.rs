@@ -87,6 +87,36 @@ fn a_bad_file_is_named_and_keeps_its_note() {
 }
 
 #[test]
+fn a_bad_file_that_is_moved_keeps_its_note() {
+    let world = World::new(&[
+        ("a.md", "The first text.\n"),
+        ("b.md", "The second text.\n"),
+        ("c.md", "The third, see [[a]].\n"),
+    ]);
+    world.sync();
+    let id = world.note("a").id;
+    world.put("a.md", "---\ntitle: [x\n---\nThe first text.\n");
+    world.sync();
+    world.mv("a.md", "sub/d.md");
+    for renamed in [1, 0] {
+        let report = world.sync();
+        assert_eq!((counts(&report), report.busy), ([0, 0, renamed, 0, 0, 0], 0), "{report:#?}");
+        assert!(problems(&report).starts_with("sub/d.md: 3:1: `title`"), "{}", problems(&report));
+        assert_eq!((world.note("sub/d").id, world.note("sub/d").body.as_str()), (id, "The first text."));
+        assert_eq!(world.links("c"), ["sub/d"]);
+    }
+    world.put("sub/d.md", "The first text, repaired.\n");
+    assert_eq!(counts(&world.sync()), [0, 1, 0, 0, 0, 0]);
+    assert_eq!(world.note("sub/d").id, id);
+
+    // A file that becomes bad and is moved at once is not recognised.
+    world.put("b.md", "---\ntitle: [x\n---\nThe second text.\n");
+    world.mv("b.md", "e.md");
+    let report = world.sync();
+    assert_eq!((report.retired, report.retired_files), (1, vec!["b.md".to_owned()]));
+}
+
+#[test]
 fn a_file_that_changes_during_a_sync_is_listed_as_changed() {
     let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
     let behind = || status(&world.memory).unwrap()[0].behind;
