@@ -37,7 +37,7 @@ pub struct Draft {
     pub expires: Option<Timestamp>,
     /// Initial weight; 1 by default.
     pub weight: Option<f64>,
-    /// When it was first written; now by default.
+    /// When it was first written; the time of its file or now by default.
     pub created: Option<Timestamp>,
     /// When it was last changed; `created` or now by default.
     pub modified: Option<Timestamp>,
@@ -70,6 +70,10 @@ pub struct Draft {
     // Not serialized: only notes that are read from a source again have it.
     #[serde(skip)]
     pub former_title: Option<String>,
+    /// When the file of the note was last changed: the default of `created` for a new note.
+    // Not serialized: only files have it. It never changes a stored note, because programs such as Git do not keep it.
+    #[serde(skip)]
+    pub file_time: Option<Timestamp>,
 }
 
 impl Draft {
@@ -98,6 +102,7 @@ impl Draft {
             other_names: None,
             ignores_labels: false,
             former_title: None,
+            file_time: None,
         }
     }
 

@@ -103,6 +103,8 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
         });
     };
     let keywords = draft.keywords.clone().unwrap_or_default();
+    // The clock that set the time of the file may be ahead.
+    let created = draft.created.or(draft.file_time.map(|time| time.min(now)));
     let mut node = Node {
         id: memory.new_node_id(),
         tenant: memory.store.tenant(),
@@ -118,8 +120,8 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
         author: draft.author.clone(),
         source: draft.source.clone(),
         emotion: draft.emotion.unwrap_or(0.0),
-        created: draft.created.unwrap_or(now),
-        modified: draft.modified.or(draft.created).unwrap_or(now),
+        created: created.unwrap_or(now),
+        modified: draft.modified.or(created).unwrap_or(now),
         expires: draft.expires,
         state: State::Active,
         origin: Origin::Local,

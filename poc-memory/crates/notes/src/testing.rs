@@ -129,6 +129,12 @@ pub fn draft(body: &str) -> Draft {
     Draft { body: Some(body.into()), ..Draft::new("manual", Trust::User) }
 }
 
+/// Sets when a file was last changed, in seconds since 1970.
+pub fn set_modified(file: &Path, seconds: u64) {
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+    std::fs::File::options().write(true).open(file).unwrap().set_modified(time).unwrap();
+}
+
 /// Creates a pipe (FIFO). By the command of POSIX: macOS has no system call that `rustix` could use for it.
 pub fn make_pipe(path: &Path) {
     let status = std::process::Command::new("mkfifo").arg(path).status().unwrap();

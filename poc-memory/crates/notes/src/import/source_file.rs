@@ -3,16 +3,21 @@
 use super::location::SourceLocation;
 use crate::regular_file;
 use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
 use serde_json::Value;
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// Number of bytes at the beginning of a file that are used to recognise its format.
 const SAMPLE_BYTES: u64 = 256 << 10;
 /// Maximum number of lines of a sample that are parsed.
 const SAMPLE_LINES: usize = 24;
+
+/// The earliest time of a file that counts: the beginning of 1981.
+const EARLIEST_TIME: Timestamp = Timestamp(347_155_200_000);
 
 /// A file to import.
 pub(super) struct SourceFile<'a> {
@@ -101,6 +106,15 @@ impl<'a> SourceFile<'a> {
                 std::fs::metadata(path).map(|found| found.len()).map_err(|error| self.unreadable(&error))
             }
         }
+    }
+
+    /// When it was last changed; `None` for a text, and for the times before 1981 that some archives give all files.
+    pub(super) fn modified(&self) -> Option<Timestamp> {
+        let FileContent::File(path) = &self.content else { return None };
+        let modified = std::fs::metadata(path).and_then(|found| found.modified()).ok()?;
+        let since_1970 = modified.duration_since(UNIX_EPOCH).ok()?;
+        let time = Timestamp(i64::try_from(since_1970.as_millis()).ok()?);
+        (time >= EARLIEST_TIME).then_some(time)
     }
 
     /// Opens it.

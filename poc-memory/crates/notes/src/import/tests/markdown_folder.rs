@@ -4,7 +4,7 @@ use super::*;
 use crate::history;
 use crate::insert;
 use crate::markdown_frame::MarkdownFrame;
-use crate::testing::draft;
+use crate::testing::{draft, set_modified};
 use crate::undo::{self, UndoItem};
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{NodeId, State, Trust};
@@ -230,6 +230,48 @@ fn a_note_that_was_changed_stays_until_its_file_changes() {
         let soup = find(&memory, "soup");
         assert_eq!((soup.body.as_str(), soup.other_names), ("Beans with mint", vec!["Stew".to_owned()]));
     }
+}
+
+#[test]
+fn the_time_of_a_file_is_the_date_of_a_new_note_without_another_date() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    put(&vault, "old.md", "An old text.\n");
+    put(&vault, "2026-10-05.md", "A day.\n");
+    put(&vault, "dated.md", "---\ncreated: 2026-10-06\n---\nA dated text.\n");
+    put(&vault, "ahead.md", "The clock was wrong.\n");
+    put(&vault, "archived.md", "Unpacked from an archive.\n");
+    let modified = [
+        ("old", 1_000_000_000),
+        ("2026-10-05", 1_000_000_000),
+        ("dated", 1_000_000_000),
+        ("ahead", 4_000_000_000),
+        ("archived", 0),
+    ];
+    for (name, seconds) in modified {
+        set_modified(&vault.join(name).with_extension("md"), seconds);
+    }
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone())))[0], 5);
+    let created = |name: &str| find(&memory, name).created.to_string();
+    assert_eq!(created("old"), "2001-09-09T01:46:40.000Z");
+    assert_eq!(find(&memory, "old").modified, find(&memory, "old").created);
+    assert_eq!(created("2026-10-05"), "2026-10-05T00:00:00.000Z");
+    assert_eq!(created("dated"), "2026-10-06T00:00:00.000Z");
+    let now = memory.now().to_string();
+    assert_eq!([created("ahead"), created("archived")], [now.clone(), now]);
+
+    // Git gives all files the time of the clone.
+    let before = exported(&memory);
+    memory.clock.advance(Span::DAY);
+    for (name, _) in modified {
+        set_modified(&vault.join(name).with_extension("md"), 1_200_000_000);
+    }
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 0, 5, 0]);
+    assert_eq!(exported(&memory), before, "nothing has changed");
+    put(&vault, "old.md", "An edited text.\n");
+    let edited = take(&memory, ImportSource::Path(vault));
+    assert_eq!((edited.inserted, edited.updated), (0, 1));
+    assert_eq!(created("old"), "2001-09-09T01:46:40.000Z");
 }
 
 /// Gives all notes the titles that an earlier release would have made, with some of the markup.

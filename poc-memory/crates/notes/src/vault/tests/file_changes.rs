@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::import::{ImportOptions, ImportSource, import};
+use crate::testing::set_modified;
 use crate::undo;
 use poc_graph::error::Code;
 use poc_graph::{State, Trust, Visit, VisitOutcome};
@@ -36,6 +37,22 @@ fn files_become_notes_and_follow_their_edits() {
 }
 
 /// Earlier releases kept the markup in titles that they made from the text.
+#[test]
+fn a_new_note_has_the_date_of_its_file_and_keeps_it() {
+    let world = World::new(&[("a.md", "The first text.\n")]);
+    let file = world.folder.join("a.md");
+    set_modified(&file, 1_000_000_000);
+    world.sync();
+    let before = world.note("a");
+    assert_eq!(before.created, Timestamp(1_000_000_000_000));
+    set_modified(&file, 1_200_000_000);
+    assert_eq!(counts(&world.sync()), [0; 6]);
+    assert_eq!(world.note("a"), before);
+    world.put("a.md", "The first text, edited.\n");
+    world.sync();
+    assert_eq!((world.note("a").created, world.note("a").version), (before.created, 2));
+}
+
 #[test]
 fn a_title_of_an_earlier_release_stays_until_the_text_changes() {
     const TEXT: &str = "# **heck** converts cases\n\nIt knows eight of them.\n";
