@@ -1,9 +1,9 @@
 //! Walks the files of a vault, for its sync and for an import of the folder.
 //!
-//! Hidden files and folders, folders of templates, and paths that match ignore files are left out. Symbolic
-//! links are not followed.
+//! Hidden files and folders, folders of templates, backups of memories, and paths that match ignore files are left out.
+//! Symbolic links are not followed.
 
-use crate::regular_file;
+use crate::{backup, regular_file};
 use ignore::{DirEntry, Walk, WalkBuilder};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -62,7 +62,9 @@ impl VaultWalk {
             .add_custom_ignore_filename(IGNORE_FILE)
             .filter_entry(move |entry| {
                 let special = if is_dir(entry) { special_ignore_file(entry.path()) } else { None };
-                let is_left_out = special.is_some() || is_template(entry, &owned_root, &templates);
+                let is_left_out = special.is_some()
+                    || is_template(entry, &owned_root, &templates)
+                    || is_dir(entry) && backup::is_generation(entry.path());
                 found.lock().extend(special);
                 !is_left_out
             })

@@ -4,6 +4,7 @@ use super::generation::{self, BackupGeneration};
 use super::manifest::{self, BackupManifest};
 use super::{archive, files, folder_lock, unusable};
 use poc_graph::error::{Error, Result};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -40,10 +41,25 @@ pub(super) fn has_generation(folder: &Path) -> bool {
         return true;
     }
     let Ok(entries) = fs::read_dir(folder) else { return false };
-    entries.flatten().any(|entry| {
-        let is_named = entry.file_name().to_str().is_some_and(|name| generation::parse(name).is_some());
-        is_named && entry.path().join(manifest::FILE).is_file()
-    })
+    entries.flatten().any(|entry| is_named_generation(&entry.path()))
+}
+
+/// Whether a folder is a generation, complete or not, that has not been renamed. Its prompts are files of Markdown, but
+/// no notes.
+pub(crate) fn is_generation(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(OsStr::to_str);
+    is_named_generation(folder) || name.is_some_and(is_partial)
+}
+
+/// Whether a folder is a complete generation that has not been renamed.
+fn is_named_generation(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| generation::parse(name).is_some()) && folder.join(manifest::FILE).is_file()
+}
+
+/// Whether a name is that of an unfinished generation.
+fn is_partial(name: &str) -> bool {
+    name.strip_prefix(PARTIAL).is_some_and(|name| generation::parse(name).is_some())
 }
 
 /// The generation in a folder; `None` if it has none. A renamed folder gets its name from the manifest.
@@ -102,8 +118,7 @@ const FOLDERS_OF_SYSTEMS: [&str; 3] = ["lost+found", "System Volume Information"
 /// Whether a folder still counts as empty if it contains a file or folder of this name: one that a system or an
 /// interrupted first backup has left there.
 pub(super) fn may_be_in_empty_folder(name: &str) -> bool {
-    let is_partial = || name.strip_prefix(PARTIAL).is_some_and(|name| generation::parse(name).is_some());
-    name == folder_lock::LOCK || is_of_system(name) || is_partial()
+    name == folder_lock::LOCK || is_of_system(name) || is_partial(name)
 }
 
 /// Whether a file or folder of this name may be of the system, as on a new disk.
@@ -115,9 +130,7 @@ pub(super) fn is_of_system(name: &str) -> bool {
 pub(super) fn remove_partial(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(|error| unusable(folder, "read", &error))? {
         let path = entry.map_err(|error| unusable(folder, "read", &error))?.path();
-        let name =
-            path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PARTIAL));
-        if name.is_some_and(|name| generation::parse(name).is_some()) {
+        if path.file_name().and_then(OsStr::to_str).is_some_and(is_partial) {
             fs::remove_dir_all(&path).map_err(|error| unusable(&path, "deleted", &error))?;
         }
     }

@@ -29,6 +29,7 @@ pub use create_archive::{create_archive, is_archive};
 pub use files::BackupFile;
 pub use generation::BackupGeneration;
 pub use generations::generations;
+pub(crate) use generations::is_generation;
 pub use known_backups::{KnownBackup, KnownBackups, known_backups};
 pub use manifest::{BackupManifest, BackupSegment};
 pub use restore::{RestoreOptions, RestorePoint, RestoreReport, require_folder_of_memory, restore};

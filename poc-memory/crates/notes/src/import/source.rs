@@ -5,6 +5,7 @@ use super::location::SourceLocation;
 use super::run::{Import, PROVENANCE};
 use super::source_file::{Sample, SourceFile, unreadable};
 use super::{copies, references};
+use crate::backup;
 use crate::markdown_frame::MarkdownFrame;
 use crate::vault_walk::{self, VaultWalk};
 use poc_graph::error::{Code, Error, Result};
@@ -178,6 +179,9 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
     for _ in 0..found.special {
         import.report.skipped.add("files that are not regular files", 0);
     }
+    for _ in 0..found.backups {
+        import.report.skipped.add("backups of memories", 0);
+    }
     import.continue_earlier(folder, 1, &found.files)?;
     import.files = found.files.iter().map(|file| import.name_of(file)).collect();
     for (relative, error) in found.unreadable {
@@ -235,14 +239,16 @@ struct FolderScan {
     outside: u64,
     /// Number of devices, pipes and sockets.
     special: u64,
+    /// Number of backups of memories, which have prompts in Markdown.
+    backups: u64,
     /// Subfolders that cannot be read, as paths relative to the folder, with the errors.
     unreadable: Vec<(PathBuf, io::Error)>,
 }
 
 impl FolderScan {
-    /// Scans a folder. Hidden files and folders are left out, symbolic links to folders are not followed, and
-    /// links to files are followed only within the folder. In a vault of Obsidian, folders of templates and what ignore
-    /// files exclude are left out, too.
+    /// Scans a folder. Hidden files and folders and backups of memories are left out, symbolic links to folders are not
+    /// followed, and links to files are followed only within the folder. In a vault of Obsidian, folders of templates
+    /// and what ignore files exclude are left out, too.
     ///
     /// # Errors
     /// When the folder itself cannot be read. Subfolders that cannot be read are in the result.
@@ -312,7 +318,9 @@ impl FolderScan {
             }
             let path = relative.join(&name);
             let kind = entry.file_type()?;
-            if kind.is_dir() {
+            if kind.is_dir() && backup::is_generation(&folder.join(&path)) {
+                self.backups += 1;
+            } else if kind.is_dir() {
                 folders.push(path);
             } else {
                 self.add_file(root, path, kind);

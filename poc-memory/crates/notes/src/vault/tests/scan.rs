@@ -1,6 +1,7 @@
 //! Files that a scan leaves out, and files that it cannot read.
 
 use super::*;
+use crate::import::{ImportOptions, ImportSource, import};
 use crate::testing::{make_pipe, set_modified};
 use poc_graph::error::Code;
 
@@ -25,6 +26,22 @@ fn ignored_files_and_links_out_of_the_folder_are_left_out() {
     let report = world.sync();
     assert_eq!((report.files, report.outside), (2, 1), "{report:#?}");
     assert!(world.note("notes/templates/kept").state.is_live());
+}
+
+#[test]
+fn backups_of_memories_in_the_folder_are_left_out() {
+    let world = World::new(&[("a.md", "The first.\n"), ("partial-2026/b.md", "The second.\n")]);
+    let name = "00000000000000000002-20261130T150107.275Z";
+    world.put(&format!("backups/{name}/manifest.json"), "{}");
+    for folder in [name.to_owned(), format!("partial-{name}")] {
+        world.put(&format!("backups/{folder}/prompts/linker.md"), "Which notes belong together?\n");
+    }
+    let report = world.sync();
+    assert_eq!((report.files, problems(&report)), (2, String::new()));
+    let source = ImportSource::Path(world.folder.clone());
+    let report = import(&TestMemory::new(), &source, &ImportOptions::default(), &|_, _| {}).unwrap();
+    assert_eq!(report.inserted, 2);
+    assert_eq!(report.skipped.iter().map(|(kind, _)| kind).collect::<Vec<_>>(), ["backups of memories"]);
 }
 
 /// Nobody writes to these pipes, so whoever opens one waits forever.
