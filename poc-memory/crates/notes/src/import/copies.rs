@@ -12,9 +12,9 @@ use poc_store::Transaction;
 use std::collections::HashMap;
 
 /// Words in the names of folders with copies and former versions of files.
-const FOLDERS_OF_COPIES: [&str; 14] = [
-    "archiv", "archive", "archived", "archives", "backup", "backups", "bak", "copies", "copy", "duplicates",
-    "obsolete", "old", "trash", "versions",
+const FOLDERS_OF_COPIES: [&str; 13] = [
+    "archiv", "archive", "archived", "archives", "backup", "backups", "bak", "copies", "copy", "obsolete",
+    "old", "trash", "versions",
 ];
 
 /// The place of a file among files with the same text. The note has the properties of the first, and a new note has its
