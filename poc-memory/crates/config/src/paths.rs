@@ -299,11 +299,13 @@ impl Paths {
         ]
     }
 
-    /// Whether a memory has a file or folder of this name in one of its top folders.
+    /// Whether a memory has a file or folder of this name in one of its top folders. Extensions are not compared: a
+    /// former log and a file that is being written have others.
     pub fn has_name(&self, name: &OsStr) -> bool {
         let files =
             [self.config_file(), self.agents(), self.prompts(), self.schema(), self.store(), self.runs()];
-        let is_named = |path: &PathBuf| path.file_name() == Some(name);
+        let stem = |name: &OsStr| name.to_string_lossy().split('.').next().map(str::to_owned);
+        let is_named = |path: &PathBuf| path.file_name().and_then(stem) == stem(name);
         name == OsStr::new(PROFILES) || self.machine_files().iter().chain(&files).any(is_named)
     }
 

@@ -163,7 +163,7 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
     let (node, supersedes) = (&planned.node, draft.supersedes);
     let (is_update, expects_version) = (draft.update, draft.if_version.is_some());
     let ignores_labels = draft.ignores_labels && planned.replaces.is_none();
-    let same = same_content(|hash| memory.store.find_hash(hash), node, ignores_labels)?;
+    let same = same_content(|hash| memory.store.find_hash(hash), &planned, ignores_labels)?;
     let content = match (planned.replaces, same) {
         (Some(version), _) if version == node.version && !planned.names_change => Content::Known(node.id),
         (None, Some(id)) if supersedes != Some(id) => Content::Known(id),
@@ -173,22 +173,24 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
     Ok(PreparedNote { content, supersedes, ignores_labels, is_update, expects_version, provenance, config })
 }
 
-/// The note with the same content, also with the title that an earlier release derived from it. With `ignores_labels`,
+/// The note with the same content, also with the title that an earlier release gave it. With `ignores_labels`,
 /// also a note that lacks only the labels of projects, because it was stored outside of the project, or before notes
 /// got labels.
 fn same_content(
     find: impl Fn(&[u8; 32]) -> Result<Option<NodeId>>,
-    node: &Node,
+    planned: &PlannedNote,
     ignores_labels: bool,
 ) -> Result<Option<NodeId>> {
+    let node = &planned.node;
     let same = find(&node.content_hash)?;
     if same.is_some() {
         return Ok(same);
     }
     let mut variants = Vec::new();
-    if is_title_of(&node.title, &node.body)
-        && let Some(title) = former_title_of(&node.body).filter(|title| *title != node.title)
-    {
+    let derived = former_title_of(&node.body).filter(|_| is_title_of(&node.title, &node.body));
+    // The former title of a new version is that of the note itself.
+    let given = planned.former_title.clone().filter(|_| planned.replaces.is_none());
+    for title in [derived, given].into_iter().flatten().filter(|title| *title != node.title) {
         variants.push(Node { title, ..node.clone() });
     }
     if ignores_labels && node.keywords.iter().any(|word| project_name(word).is_some()) {
@@ -217,7 +219,7 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
         Content::New(planned) => planned,
     };
     let mut node = planned.node.clone();
-    if let Some(same) = same_content(|hash| tx.find_hash(hash), &node, prepared.ignores_labels)?
+    if let Some(same) = same_content(|hash| tx.find_hash(hash), planned, prepared.ignores_labels)?
         && (same != node.id || planned.replaces.is_none())
         && Some(same) != prepared.supersedes
     {

@@ -19,6 +19,8 @@ pub(super) struct PlannedNote {
     pub replaces: Option<u32>,
     /// Whether the key was derived from the title and may get a number.
     pub is_key_derived: bool,
+    /// The title that an earlier release gave it.
+    pub former_title: Option<String>,
     /// The weight to set.
     pub weight: Option<f64>,
     /// Whether the text differs from the stored one; otherwise vectors and edges stay unchanged.
@@ -60,6 +62,7 @@ pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Pla
     Ok(PlannedNote {
         replaces: stored.as_ref().map(|stored| stored.version),
         is_key_derived: draft.key.is_none(),
+        former_title: draft.former_title.clone(),
         weight: draft.weight,
         names_change: stored.as_ref().is_some_and(|stored| stored.other_names != node.other_names),
         text_changes: stored.is_none_or(|stored| stored.content_hash != node.content_hash),
@@ -103,8 +106,9 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
         });
     };
     let keywords = draft.keywords.clone().unwrap_or_default();
-    // The clock that set the time of the file may be ahead.
-    let created = draft.created.or(draft.file_time.map(|time| time.min(now)));
+    // The file may have been copied after the date of the last change, or by a clock that is ahead.
+    let latest = draft.modified.map_or(now, |modified| modified.min(now));
+    let created = draft.created.or(draft.file_time.map(|time| time.min(latest)));
     let mut node = Node {
         id: memory.new_node_id(),
         tenant: memory.store.tenant(),

@@ -41,10 +41,10 @@ impl Op for VaultWriteBack {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultWriteBackOutput> {
         let vault = vault::named(ctx.memory, &self.vault)?;
-        let before = vault::status(ctx.memory)?.into_iter().find(|status| status.name == vault.name);
+        let before = vault::last_refused(ctx.memory, &vault);
         vault::set_write_back(ctx.memory, &vault, !self.off)?;
         let sync = synchronize(ctx, &vault, &SyncOptions::default());
-        let refused_before = before.map_or(0, |before| sync.refused_again(&before.refused));
+        let refused_before = sync.refused_again(&before);
         Ok(VaultWriteBackOutput { write_back: !self.off, sync, refused_before })
     }
 

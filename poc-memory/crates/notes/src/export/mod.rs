@@ -63,17 +63,23 @@ pub fn json_lines_file(
         out.flush().map_err(wrong)?;
         return Ok(exported);
     }
-    if !force && !may_be_replaced(file).map_err(wrong)? {
-        return Err(Error::conflict("the file exists and is not an export of a memory")
-            .hint("name another file, or replace this one with `--force`")
-            .file(file.display().to_string()));
-    }
+    let require_replaceable = || -> Result<()> {
+        if force || may_be_replaced(file).map_err(wrong)? {
+            return Ok(());
+        }
+        Err(Error::conflict("the file exists and is not an export of a memory")
+            .hint("name another file, or set `force` to replace this one")
+            .file(file.display().to_string()))
+    };
+    require_replaceable()?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let temporary = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(wrong)?;
     let mut out = std::io::BufWriter::new(temporary);
     let exported = json_lines(memory, &mut out, progress)?;
     let temporary = out.into_inner().map_err(|error| wrong(error.into_error()))?;
     temporary.as_file().sync_all().map_err(wrong)?;
+    // Another program may have created the file since.
+    require_replaceable()?;
     temporary.persist(file).map_err(|error| wrong(error.error))?;
     Ok(exported)
 }

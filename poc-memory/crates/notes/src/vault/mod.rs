@@ -31,7 +31,7 @@ pub use binding::{VaultBinding, add, bindings, bound_folder, named, set_write_ba
 pub use bound_tenants::{BoundTenants, VaultsOfTenant};
 pub use report::{AmbiguousLink, FileError, RenamedFile, UnresolvedVaultLink, VaultReport};
 pub use scan::{FolderState, folders};
-pub use status::{VaultStatus, status};
+pub use status::{VaultStatus, last_refused, status};
 pub use sync::{SyncOptions, sync};
 pub use unbind::remove;
 pub(crate) use write_back::copies_folder;

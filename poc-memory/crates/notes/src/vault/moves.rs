@@ -59,12 +59,11 @@ impl VaultSync<'_> {
         let retired: Vec<NodeId> = self.plan.retired.iter().copied().collect();
         for chunk in retired.chunks(CHUNK_NOTES) {
             let is_retired: HashSet<NodeId> = chunk.iter().copied().collect();
-            let deleted: Vec<(String, VaultFile, NodeId)> = self
-                .records
-                .iter()
-                .filter(|(_, record)| record.deleted_at.is_none())
-                .map(|(path, record)| (path.clone(), record.clone(), self.current(record.node)))
+            let existing = self.records.iter().filter(|(_, record)| record.deleted_at.is_none());
+            let deleted: Vec<(String, VaultFile, NodeId)> = existing
+                .map(|(path, record)| (path, record, self.current(record.node)))
                 .filter(|(_, _, node)| is_retired.contains(node))
+                .map(|(path, record, node)| (path.clone(), record.clone(), node))
                 .collect();
             let (expired, now) = self.transact("vault retire", |tx, now| {
                 let mut expired = HashSet::new();
@@ -87,9 +86,12 @@ impl VaultSync<'_> {
                 if let Some(record) = self.records.get_mut(&path) {
                     record.deleted_at = Some(now);
                 }
-                self.report.retired_files.extend(Some(path).filter(|_| expired.contains(&node)));
+                if expired.contains(&node) {
+                    self.report.retired_files.push(path);
+                }
             }
         }
+        self.report.retired_files.sort_unstable();
         Ok(())
     }
 

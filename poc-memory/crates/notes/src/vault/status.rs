@@ -40,6 +40,11 @@ pub fn status(memory: &Memory) -> Result<Vec<VaultStatus>> {
     binding::bindings(memory)?.iter().map(|vault| status_of(memory, vault)).collect()
 }
 
+/// The files of a vault that the last sync could not read.
+pub fn last_refused(memory: &Memory, vault: &VaultBinding) -> Vec<FileError> {
+    ScanRecord::of(memory, vault).last.map(|last| last.refused).unwrap_or_default()
+}
+
 fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
     let record = ScanRecord::of(memory, vault);
     let files = binding::files(&memory.store, vault)?;

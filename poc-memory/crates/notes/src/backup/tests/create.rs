@@ -174,7 +174,8 @@ fn a_new_backup_inside_another_one_is_refused() {
     let profile = Profile::new();
     profile.put(1..3);
     let made = profile.back_up(1, 9).unwrap();
-    let into = |folder: &Path| create(profile.store(), &profile.paths(), folder, 9, Timestamp(2), &quiet());
+    let into =
+        |folder: &Path| create(profile.store(), &profile.paths(), folder, 9, Timestamp(4 * HOUR), &quiet());
     for inside in ["inside", "further/inside", &format!("{}/inside", made.name)] {
         let inside = profile.folder().join(inside);
         let error = into(&inside).unwrap_err();

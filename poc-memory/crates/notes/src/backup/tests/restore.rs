@@ -46,10 +46,12 @@ fn a_folder_with_other_files_is_no_destination() {
     let at = folder.path().join("new");
     require_folder_of_memory(&at).unwrap();
     // Files of a memory whose store was moved away, and those that systems create.
-    for own in ["agents", "profiles", ".snapshots", "lost+found", "restore.partial"] {
+    for own in ["agents", "profiles", "setup.copies", ".snapshots", "lost+found", "restore.partial"] {
         fs::create_dir_all(at.join(own)).unwrap();
     }
-    fs::write(at.join("config.toml"), "").unwrap();
+    for own in ["config.toml", "daemon.log.1", "hooks.log.1"] {
+        fs::write(at.join(own), "").unwrap();
+    }
     require_folder_of_memory(&at).unwrap();
     fs::write(at.join("thesis.md"), "Mine").unwrap();
     let error = require_folder_of_memory(&at).unwrap_err();

@@ -8,6 +8,7 @@ use crate::import::foreign::{self, ForeignNote};
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::{Error, Result};
+use poc_graph::former_title_of;
 use serde_json::{Map, Value};
 use std::io::Read;
 
@@ -160,7 +161,12 @@ fn note(row: &csv::ByteRecord, columns: &Columns, import: &Import<'_>) -> Result
             _ => lines.push(format!("{name}: {cell}")),
         }
     }
-    let note = ForeignNote::read(fields, Some(&lines.join("\n")), None, import.options, import.provenance())?;
+    let body = lines.join("\n");
+    let mut note = ForeignNote::read(fields, Some(&body), None, import.options, import.provenance())?;
+    if title.is_some() {
+        // Earlier releases made the titles from the texts.
+        note.draft.former_title = former_title_of(note.draft.body.as_deref().unwrap_or_default());
+    }
     Ok(ParsedNote::Foreign(Box::new(note)))
 }
 

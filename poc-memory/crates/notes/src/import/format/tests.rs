@@ -2,7 +2,7 @@
 //! parts are reported while the others are imported.
 
 use crate::import::{ImportOptions, ImportReport, ImportSource, import};
-use crate::testing::TestMemory;
+use crate::testing::{TestMemory, draft};
 use poc_graph::{EdgeKind, Node};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -593,9 +593,23 @@ fn names_and_subjects_are_the_titles_of_rows_without_a_title() {
     let check = |table, expected: &str| assert_eq!(titles(table), (expected.to_owned(), Vec::new()), "{table}");
     check("Town,Name\nUlm,Eve\nBonn,\n", "Eve|town: Bonn");
     check("Subject,Amount\nRent,3\nTea,4\n", "Rent|Tea");
-    check("subject,name,text\nRent,Eve,Paid.\n", "Eve");
     check("name,body\nEve,Likes tea.\n,Milk is good.\n", "Eve|Milk is good.");
     assert_eq!(titles("title,name\nRent,Eve\n"), ("Rent".to_owned(), vec!["name".to_owned()]));
+    let both = titles("subject,name,text\nRent,Eve,Paid.\n");
+    assert_eq!(both, ("Eve".to_owned(), vec!["subject".to_owned()]));
+}
+
+#[test]
+fn a_row_that_an_earlier_release_imported_without_its_title_is_stored_once() {
+    for (body, table) in [
+        ("name: Eve\ntown: Ulm", "Name,Town\nEve,Ulm\n"),
+        ("Likes tea.", "Name,Text\nEve,Likes tea.\n"),
+    ] {
+        let memory = TestMemory::new();
+        memory.insert(draft(body)).unwrap();
+        let report = take(&memory, &put(&memory, "rows.csv", table));
+        assert_eq!((report.inserted, report.duplicates), (0, 1), "{table}");
+    }
 }
 
 #[test]

@@ -241,22 +241,25 @@ fn the_time_of_a_file_is_the_date_of_a_new_note_without_another_date() {
     put(&vault, "dated.md", "---\ncreated: 2026-10-06\n---\nA dated text.\n");
     put(&vault, "ahead.md", "The clock was wrong.\n");
     put(&vault, "archived.md", "Unpacked from an archive.\n");
+    put(&vault, "updated.md", "---\nupdated: 2000-10-07\n---\nA copied text.\n");
     let modified = [
         ("old", 1_000_000_000),
         ("2026-10-05", 1_000_000_000),
         ("dated", 1_000_000_000),
         ("ahead", 4_000_000_000),
         ("archived", 0),
+        ("updated", 1_000_000_000),
     ];
     for (name, seconds) in modified {
         set_modified(&vault.join(name).with_extension("md"), seconds);
     }
-    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone())))[0], 5);
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone())))[0], 6);
     let created = |name: &str| find(&memory, name).created.to_string();
     assert_eq!(created("old"), "2001-09-09T01:46:40.000Z");
     assert_eq!(find(&memory, "old").modified, find(&memory, "old").created);
     assert_eq!(created("2026-10-05"), "2026-10-05T00:00:00.000Z");
     assert_eq!(created("dated"), "2026-10-06T00:00:00.000Z");
+    assert_eq!(created("updated"), "2000-10-07T00:00:00.000Z", "not after its last change");
     let now = memory.now().to_string();
     assert_eq!([created("ahead"), created("archived")], [now.clone(), now]);
 
@@ -266,7 +269,7 @@ fn the_time_of_a_file_is_the_date_of_a_new_note_without_another_date() {
     for (name, _) in modified {
         set_modified(&vault.join(name).with_extension("md"), 1_200_000_000);
     }
-    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 0, 5, 0]);
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 0, 6, 0]);
     assert_eq!(exported(&memory), before, "nothing has changed");
     put(&vault, "old.md", "An edited text.\n");
     let edited = take(&memory, ImportSource::Path(vault));

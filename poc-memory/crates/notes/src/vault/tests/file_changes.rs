@@ -36,7 +36,6 @@ fn files_become_notes_and_follow_their_edits() {
     assert_eq!(world.note("journal").version, 2);
 }
 
-/// Earlier releases kept the markup in titles that they made from the text.
 #[test]
 fn a_new_note_has_the_date_of_its_file_and_keeps_it() {
     let world = World::new(&[("a.md", "The first text.\n")]);
@@ -53,6 +52,7 @@ fn a_new_note_has_the_date_of_its_file_and_keeps_it() {
     assert_eq!((world.note("a").created, world.note("a").version), (before.created, 2));
 }
 
+/// Earlier releases kept the markup in titles that they made from the text.
 #[test]
 fn a_title_of_an_earlier_release_stays_until_the_text_changes() {
     const TEXT: &str = "# **heck** converts cases\n\nIt knows eight of them.\n";
