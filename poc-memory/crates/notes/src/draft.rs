@@ -73,7 +73,7 @@ pub struct Draft {
     /// When the file of the note was last changed: the default of `created` for a new note.
     // Not serialized: only files have it. It never changes a stored note, because programs such as Git do not keep it.
     #[serde(skip)]
-    pub file_time: Option<Timestamp>,
+    pub file_modified: Option<Timestamp>,
 }
 
 impl Draft {
@@ -102,7 +102,7 @@ impl Draft {
             other_names: None,
             ignores_labels: false,
             former_title: None,
-            file_time: None,
+            file_modified: None,
         }
     }
 

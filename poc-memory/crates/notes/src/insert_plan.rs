@@ -108,7 +108,7 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
     let keywords = draft.keywords.clone().unwrap_or_default();
     // The file may have been copied after the date of the last change, or by a clock that is ahead.
     let latest = draft.modified.map_or(now, |modified| modified.min(now));
-    let created = draft.created.or(draft.file_time.map(|time| time.min(latest)));
+    let created = draft.created.or(draft.file_modified.map(|time| time.min(latest)));
     let mut node = Node {
         id: memory.new_node_id(),
         tenant: memory.store.tenant(),

@@ -59,7 +59,7 @@ impl Import<'_> {
             note.draft.title = Some(titled(&name, title_of));
             note.draft.former_title = Some(titled(&former_name, former_title_of));
             note.draft.source = Some(file.name.clone());
-            note.draft.file_time = file.modified();
+            note.draft.file_modified = file.modified();
             if is_divided {
                 note.session = file.key().map(|key| format!("document: {key}"));
             }

@@ -98,7 +98,7 @@ pub(super) fn read_canvas(text: &str, file: &SourceFile<'_>, import: &Import<'_>
     let (body, provenance) = (body.join("\n\n"), import.provenance());
     let fields = Map::from_iter([("title".to_owned(), name.clone().into())]);
     let mut note = ForeignNote::read(fields, Some(&body), key, import.options, provenance)?;
-    note.draft.file_time = file.modified();
+    note.draft.file_modified = file.modified();
     super::markdown::add_references(&mut note, &body);
     let files: HashMap<&str, &str> = canvas
         .nodes

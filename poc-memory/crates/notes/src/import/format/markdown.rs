@@ -73,7 +73,7 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
     add_references(&mut note, parts.body);
     if let Some(key) = key {
         add_date(&mut note, &key);
-        note.draft.file_time = file.modified();
+        note.draft.file_modified = file.modified();
         // Links use the name of the file even if the front matter has another key.
         note.names.push(key);
     }

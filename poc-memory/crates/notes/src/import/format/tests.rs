@@ -590,7 +590,8 @@ fn names_and_subjects_are_the_titles_of_rows_without_a_title() {
         let titles: Vec<String> = notes(&memory).into_iter().map(|note| note.title).collect();
         (titles.join("|"), report.ignored.into_keys().collect::<Vec<_>>())
     };
-    let check = |table, expected: &str| assert_eq!(titles(table), (expected.to_owned(), Vec::new()), "{table}");
+    let check =
+        |table, expected: &str| assert_eq!(titles(table), (expected.to_owned(), Vec::new()), "{table}");
     check("Town,Name\nUlm,Eve\nBonn,\n", "Eve|town: Bonn");
     check("Subject,Amount\nRent,3\nTea,4\n", "Rent|Tea");
     check("name,body\nEve,Likes tea.\n,Milk is good.\n", "Eve|Milk is good.");
@@ -601,10 +602,9 @@ fn names_and_subjects_are_the_titles_of_rows_without_a_title() {
 
 #[test]
 fn a_row_that_an_earlier_release_imported_without_its_title_is_stored_once() {
-    for (body, table) in [
-        ("name: Eve\ntown: Ulm", "Name,Town\nEve,Ulm\n"),
-        ("Likes tea.", "Name,Text\nEve,Likes tea.\n"),
-    ] {
+    for (body, table) in
+        [("name: Eve\ntown: Ulm", "Name,Town\nEve,Ulm\n"), ("Likes tea.", "Name,Text\nEve,Likes tea.\n")]
+    {
         let memory = TestMemory::new();
         memory.insert(draft(body)).unwrap();
         let report = take(&memory, &put(&memory, "rows.csv", table));
