@@ -427,9 +427,12 @@ pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-/// The path of a binary of the workspace. `cargo test --workspace` builds both binaries into one folder.
+/// The path of a binary of the workspace. `cargo test --workspace` builds both binaries into the folder above that of
+/// the test programs. `CARGO_BIN_EXE_poc-daemon` has their path too, but a shell between Cargo and the compiler
+/// (`.cargo/rustc.sh`) does not pass on a variable with a hyphen in its name.
 pub(crate) fn binary(program: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_BIN_EXE_poc-daemon")).with_file_name(program);
+    let test_program = std::env::current_exe().unwrap();
+    let path = test_program.parent().and_then(Path::parent).unwrap().join(program);
     assert!(path.exists(), "{} is missing: run the tests with `cargo test --workspace`", path.display());
     path
 }

@@ -17,14 +17,14 @@ use std::fmt::Write as _;
 /// Maximum number of notes listed one by one in the text for a person.
 const SHOWN_NOTES: usize = 10;
 
+/// Maximum number of notes that a link may mean in the text for a person.
+const SHOWN_CANDIDATES: usize = 5;
+
 /// The formats, for the help.
 fn formats() -> String {
     let format = |(name, about): (&str, &str)| format!("\n  {name}\n      {about}");
     import::formats().map(format).fold("Formats:".to_owned(), |text, format| text + &format)
 }
-
-/// Maximum number of notes that a link may mean in the text for a person.
-const SHOWN_CANDIDATES: usize = 5;
 
 /// Import notes from a file or a folder: Markdown with front matter and [[links]], JSON Lines, and the files of other
 /// programs. The format is recognised by the content. Importing again changes nothing; a changed note becomes a new
