@@ -2,11 +2,11 @@
 
 import { mayDecide, path, read, write } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
-import { Screen, empty, form, sayError } from "../frame.js";
+import { Screen, empty, form } from "../frame.js";
 import { onChange } from "../live.js";
 import { REASONS, actionText, budgetLine, startOf, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
-import { MOST_CHANGES, bringBack, undoAndSay } from "../undo.js";
+import { bringBack, undoAndSay } from "../undo.js";
 
 /** Actions shown of one agent at first. */
 const SHOWN = 5;
@@ -84,15 +84,9 @@ class TodayScreen extends Screen {
   }
 
   /** Brings back what was undone of these actions. */
-  async bringBack(actions) {
-    const runs = new Set(actions.filter(({ undone }) => undone).map(({ run }) => run));
-    try {
-      const { changes } = await read("/v1/changes", { limit: MOST_CHANGES });
-      const undos = changes.filter(({ op, run, undone }) => op === "agent undo" && runs.has(run) && !undone);
-      await bringBack(undos.map(({ seq }) => seq).toReversed(), () => this.loadAndShow());
-    } catch (error) {
-      sayError(error);
-    }
+  bringBack(actions) {
+    const undos = new Set(actions.flatMap(({ undo }) => undo ?? []));
+    return bringBack([...undos].toSorted((one, other) => one - other), () => this.loadAndShow());
   }
 
   /** Undoes so many actions. The answer also counts the runs whose replay of notes was undone. */

@@ -114,6 +114,9 @@ struct NightAction {
     why: String,
     /// Whether it was undone.
     undone: bool,
+    /// The number of the change that undid it, which `undo` takes to bring it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    undo: Option<u64>,
 }
 
 /// A run that failed or was reverted.
@@ -320,6 +323,7 @@ impl AgentNight {
                     created: created.get(&index).cloned(),
                     why: action.why.clone(),
                     undone: action.is_undone(),
+                    undo: action.seq.filter(|_| action.is_undone()),
                 }),
                 ActionState::Rejected | ActionState::Outdated => {}
             }

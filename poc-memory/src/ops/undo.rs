@@ -4,13 +4,15 @@ use super::agent::AgentUndo;
 use super::agent::undo::{self, RefusedItem};
 use super::import::Import;
 use super::undo_window::{undo_line, undo_window};
+use super::vault::{UndoneFiles, undone_files};
 use super::{Access, Ctx, Op, Principal, Route, Terminal, argument, changes};
+use poc_agent::ledger;
 use poc_config::HistoryRetention;
 use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::{PastTime, Timestamp};
 use poc_notes::history::{self, RecentChange};
-use poc_notes::undo::UndoItem;
+use poc_notes::undo::{UndoItem, UndoReport};
 use poc_store::{Cause, REPAIR_OP};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,8 +20,9 @@ use std::fmt::Write as _;
 
 /// Undo the last change made by hand, a given one, an agent's run, or all runs since a time. An import or a sync of a
 /// vault is one change. Records that later changes build on are left alone and reported; the rest is undone.
-/// Without a number, a second `undo` undoes the change before, and the undo of a run counts as a change: `undo` brings
-/// the run back. An undo is itself a change: with its number, `undo` restores what it undid.
+/// Without a number, a second `undo` undoes the change before; changes that can never be undone are skipped and named.
+/// `agent undo` counts as a change by hand: `undo` after it brings the run back. An undo is itself a change: with its
+/// number, `undo` restores what it undid.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
@@ -60,8 +63,27 @@ pub(crate) struct UndoOutput {
     /// Ids of the undone runs whose undo cannot be reverted, because only replays were undone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     final_runs: Vec<RunId>,
+    /// Later changes made by hand that can never be undone and were skipped, the latest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<SkippedChange>,
+    /// The number of the change made by hand before this one, if `what` was omitted and part of the change was not
+    /// undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    earlier: Option<u64>,
+    /// The vaults whose files still have what was undone, if a sync of a vault was undone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    vaults: Vec<UndoneFiles>,
     /// The minimum time for which these changes can be undone: `all` if there is no limit, otherwise a duration.
     undo_within: HistoryRetention,
+}
+
+/// A change that can never be undone.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct SkippedChange {
+    /// Its number.
+    change: u64,
+    /// Why it cannot be undone.
+    reason: String,
 }
 
 /// Parses the number of a change, which never starts with 0. Ids of runs do: they begin with a time in
@@ -70,14 +92,15 @@ fn change(what: &str) -> Option<u64> {
     what.parse().ok().filter(|number| *number == 0 || !what.starts_with('0'))
 }
 
-/// Maximum number of changes by others that the error names if no change was made by hand.
+/// Maximum number of changes by others that the error names if no change made by hand is left to undo.
 const MAX_SUGGESTIONS: usize = 3;
 
 /// Maximum number of transactions, from the latest on, that are scanned for these changes.
 const MAX_SCANNED: usize = 1000;
 
 /// Whether a person made a change by hand: not an assistant, an agent or the daemon. A sync of a vault follows the
-/// files and is no change by hand. The undo of a run is one.
+/// files and is no change by hand. What `undo` itself undid is none, so that it goes back step by step; `agent undo` is
+/// one.
 fn is_by_hand(cause: &Cause) -> bool {
     let is_person = cause.actor == Principal::Person.name() || cause.op == Import::NAME;
     is_person && (may_be_suggested(cause) || cause.op == AgentUndo::NAME)
@@ -124,23 +147,59 @@ fn is_final(ctx: &Ctx<'_>, change: &RecentChange) -> Result<bool> {
     }
 }
 
-/// The number of the last change that a person made by hand and that is not undone.
-fn last_change(ctx: &Ctx<'_>) -> Result<String> {
-    if let Some(last) = latest_in_effect(ctx, 1, usize::MAX, &is_by_hand)?.first() {
-        return Ok(last.seq.to_string());
+/// The change made by hand after `skipped` later ones.
+fn change_by_hand(ctx: &Ctx<'_>, skipped: usize) -> Result<Option<RecentChange>> {
+    Ok(latest_in_effect(ctx, skipped + 1, usize::MAX, &is_by_hand)?.into_iter().nth(skipped))
+}
+
+/// Undoes the last change that a person made by hand and that is not undone. Changes that can never be undone are
+/// skipped, because otherwise no earlier change could be undone without its number.
+fn undo_last(ctx: &Ctx<'_>) -> Result<UndoOutcome> {
+    let mut skipped = Vec::new();
+    while let Some(RecentChange { seq, .. }) = change_by_hand(ctx, skipped.len())? {
+        match undo_one(ctx, &seq.to_string()) {
+            Ok(mut outcome) => {
+                if outcome.items.iter().any(|item| item.refused.is_some()) {
+                    // The change is still in effect, so `undo` would find it again.
+                    let earlier = match change_by_hand(ctx, skipped.len())? {
+                        Some(same) if same.seq == seq => change_by_hand(ctx, skipped.len() + 1)?,
+                        other => other,
+                    };
+                    outcome.earlier = earlier.map(|change| change.seq);
+                }
+                return Ok(UndoOutcome { skipped, ..outcome });
+            }
+            Err(error) if matches!(error.code, Code::Conflict | Code::NotFound) => {
+                skipped.push(SkippedChange { change: seq, reason: error.message });
+            }
+            Err(error) => return Err(error),
+        }
     }
+    Err(nothing_to_undo(ctx, &skipped)?)
+}
+
+/// The error if no change made by hand is left to undo, apart from those that can never be undone.
+fn nothing_to_undo(ctx: &Ctx<'_>, skipped: &[SkippedChange]) -> Result<Error> {
     if history::latest(ctx.memory, 1, None, &changes::is_listed)?.is_empty() {
         let since = ctx.memory.store.history_base().map(|base| base.at);
-        return Err(Error::not_found(changes::nothing_changed(since)).field("what"));
+        return Ok(Error::not_found(changes::nothing_changed(since)).field("what"));
     }
-    let others = latest_in_effect(ctx, MAX_SUGGESTIONS, MAX_SCANNED, &may_be_suggested)?;
+    let mut others = latest_in_effect(ctx, MAX_SUGGESTIONS + skipped.len(), MAX_SCANNED, &may_be_suggested)?;
+    others.retain(|other| !skipped.iter().any(|skipped| skipped.change == other.seq));
+    others.truncate(MAX_SUGGESTIONS);
     let other =
         |RecentChange { seq, cause, .. }: &RecentChange| format!("{seq} ({} by {})", cause.op, cause.actor);
     let hint = match others.iter().map(other).collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => "`poc-memory changes` shows all changes with their numbers".to_owned(),
         others => format!("`poc-memory undo N` undoes another change: {others}"),
     };
-    Err(Error::not_found("no change that you made by hand is left to undo").hint(hint).field("what"))
+    let message = match skipped.first() {
+        None => "no change that you made by hand is left to undo".to_owned(),
+        Some(SkippedChange { reason, .. }) => {
+            format!("no change that you made by hand is left that can be undone: {reason}")
+        }
+    };
+    Ok(Error::not_found(message).hint(hint).field("what"))
 }
 
 /// The changes or runs that were undone.
@@ -154,6 +213,10 @@ struct UndoOutcome {
     items: Vec<UndoItem>,
     /// The runs whose undo cannot be undone.
     final_runs: Vec<RunId>,
+    skipped: Vec<SkippedChange>,
+    earlier: Option<u64>,
+    /// Whether a sync of a vault was undone.
+    undid_vault_sync: bool,
 }
 
 /// Undoes a change or a run.
@@ -165,13 +228,13 @@ fn undo_one(ctx: &Ctx<'_>, what: &str) -> Result<UndoOutcome> {
         }
         Some(seq) => (Some(seq), None, poc_agent::undo::undo_change(ctx.memory, seq)?),
         None => {
-            let (run, report) = undo::of_run(ctx, what, &[])?;
-            (None, Some(run.id), report)
+            let run = ledger::find(ctx.memory, what)?;
+            (None, Some(run.id), poc_agent::undo::undo_run(ctx.memory, &run)?)
         }
     };
-    let final_runs = run.filter(|_| undo::is_final(&report)).into_iter().collect();
-    let made = report.seq.into_iter().collect();
-    Ok(UndoOutcome { change, run, runs: Vec::new(), made, items: report.items, final_runs })
+    let UndoReport { seq, items, final_run, undid_vault_sync } = report;
+    let (made, final_runs) = (seq.into_iter().collect(), final_run.into_iter().collect());
+    Ok(UndoOutcome { change, run, made, items, final_runs, undid_vault_sync, ..UndoOutcome::default() })
 }
 
 /// Undoes the runs since a time, or only those of one agent.
@@ -182,7 +245,7 @@ fn undo_since(ctx: &Ctx<'_>, since: Timestamp, agent: Option<&str>) -> Result<Un
     let mut outcome = UndoOutcome::default();
     for (run, report) in poc_agent::undo::undo_since(ctx.memory, since, agent)? {
         outcome.runs.push(run);
-        outcome.final_runs.extend(undo::is_final(&report).then_some(run));
+        outcome.final_runs.extend(report.final_run);
         outcome.made.extend(report.seq);
         outcome.items.extend(report.items);
     }
@@ -196,12 +259,9 @@ impl Op for Undo {
     type Output = UndoOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<UndoOutput> {
-        let what = match (self.what, self.since) {
-            (None, None) => Some(last_change(ctx)?),
-            (what, _) => what,
-        };
-        let outcome = match (what, self.since) {
-            (Some(_), None) if self.agent.is_some() => {
+        let outcome = match (self.what, self.since) {
+            (None, None) if self.agent.is_none() => undo_last(ctx)?,
+            (_, None) if self.agent.is_some() => {
                 return Err(Error::invalid("`agent` can be combined only with `since`")
                     .hint("leave it out, or give `since` instead of `what`")
                     .field("agent"));
@@ -218,6 +278,7 @@ impl Op for Undo {
                     .field("what"));
             }
         };
+        let vaults = if outcome.undid_vault_sync { undone_files(ctx)? } else { Vec::new() };
         let (undone, refused) = undo::split_by_outcome(outcome.items);
         Ok(UndoOutput {
             change: outcome.change,
@@ -227,28 +288,40 @@ impl Op for Undo {
             refused,
             changes: outcome.made,
             final_runs: outcome.final_runs,
+            skipped: outcome.skipped,
+            earlier: outcome.earlier,
+            vaults,
             undo_within: undo_window(ctx),
         })
     }
 
     fn show(output: &UndoOutput, terminal: &Terminal) -> String {
         let mut text = String::new();
+        for SkippedChange { reason, .. } in &output.skipped {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "skipped: {reason}");
+        }
         if output.undone.is_empty() && output.refused.is_empty() {
             text.push_str("no run since then changed anything that can be undone\n");
         }
         for what in &output.undone {
-            // Writing to a string cannot fail.
             let _ = writeln!(text, "undone: {what}");
         }
         for RefusedItem { action, reason } in &output.refused {
             let _ = writeln!(text, "left:   {action}: {reason}");
         }
         text += &undo_line(&output.changes, output.undo_within, terminal);
-        let is_final = output.changes.is_empty() && !output.undone.is_empty();
-        if is_final || !output.final_runs.is_empty() {
+        if !output.final_runs.is_empty() {
             text += undo::FINAL_LINE;
         }
-        text
+        let mut next = String::new();
+        if let Some(earlier) = output.earlier {
+            let _ = writeln!(next, "`poc-memory undo {earlier}` undoes the change before");
+        }
+        for files in &output.vaults {
+            let _ = writeln!(next, "{}", files.text());
+        }
+        text + &terminal.with_options(&next, |_| true)
     }
 
     fn exit(output: &UndoOutput) -> Exit {

@@ -1,6 +1,6 @@
 //! The changes of an agent.
 
-use super::ledger;
+use super::ledger::{self, Run};
 use poc_graph::error::Result;
 use poc_notes::Memory;
 use std::collections::BTreeSet;
@@ -14,16 +14,21 @@ pub fn agent_changes(memory: &Memory, agent: &str) -> Result<BTreeSet<u64>> {
         }
         let memory = memory.of(&run.tenant);
         numbers.extend(run.seq);
-        let mut open: Vec<u64> = run.actions.iter().filter_map(|action| action.seq).collect();
+        let mut open = transactions_of_actions(&run);
         while let Some(seq) = open.pop() {
-            // The record of an action has its last transaction. If that is an undo, its cause names the
-            // transaction that it undid.
+            // The row has only the last transaction of each action. That transaction has the row before it.
             if numbers.insert(seq)
                 && let Some(txn) = memory.store.transaction(seq)?
             {
-                open.extend(txn.cause.undoes);
+                open.extend(&txn.cause.undoes);
+                open.extend(ledger::row_before(&txn, run.id)?.iter().flat_map(transactions_of_actions));
             }
         }
     }
     Ok(numbers)
+}
+
+/// The last transaction of each action of a run.
+fn transactions_of_actions(run: &Run) -> Vec<u64> {
+    run.actions.iter().filter_map(|action| action.seq).collect()
 }

@@ -28,7 +28,7 @@ pub use node_version::NodeVersion;
 pub use recent_spending::Spending;
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve, spent_by_all};
 pub(super) use row::{expect_running, get};
-pub(crate) use row::{row, stored_row};
+pub(crate) use row::{row, row_before, stored_row};
 pub(super) use rows::end;
 pub use rows::{
     abandon, agents, agents_of, agents_to_repeat, book_cost, close, current_run, find, interrupt_orphaned,

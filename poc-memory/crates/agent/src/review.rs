@@ -177,6 +177,13 @@ pub fn rejected_of(memory: &Memory, row: &Run) -> Result<Vec<(Proposal, Option<S
     Ok(found)
 }
 
+/// The action of a rejected proposal as it was before the rejection.
+fn before_rejection(memory: &Memory, row: &Run, index: usize) -> Result<Option<ledger::ActionRecord>> {
+    let Some(seq) = row.actions.get(index).and_then(|action| action.seq) else { return Ok(None) };
+    let Some(txn) = memory.store.transaction(seq)? else { return Ok(None) };
+    Ok(ledger::row_before(&txn, row.id)?.and_then(|before| before.actions.into_iter().nth(index)))
+}
+
 /// Lets rejected proposals of a run wait for a decision again: all, or those with the given numbers (from 1) and the
 /// actions in the same groups. Returns their descriptions.
 ///
@@ -191,8 +198,12 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
         return Err(Error::conflict(format!("no rejected proposal of the run `{}` can be reopened", run.id)));
     }
     let memory = &memory.of(&run.tenant);
+    let mut before = Vec::with_capacity(chosen.len());
+    for proposal in &chosen {
+        before.push(before_rejection(memory, run, usize::from(proposal.index))?);
+    }
     decide(memory, &run.agent, run.id, "agent reopen", |tx, row| {
-        for proposal in &chosen {
+        for (proposal, before) in chosen.iter().zip(&before) {
             if let Some(entry) = entry(row, proposal) {
                 if entry.state != ActionState::Rejected {
                     return Err(Error::conflict(format!(
@@ -201,7 +212,10 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
                     )));
                 }
                 (entry.state, entry.detail) = (ActionState::Proposed, None);
-                (entry.seq, entry.writes) = (None, WriteRange::default());
+                // It may have been applied and undone before.
+                (entry.seq, entry.writes) = before
+                    .as_ref()
+                    .map_or((None, WriteRange::default()), |before| (before.seq, before.writes));
             }
             proposal.put(tx)?;
         }

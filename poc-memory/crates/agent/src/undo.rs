@@ -7,16 +7,27 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit, cancellation, plural, provenance};
 use poc_notes::Memory;
 use poc_notes::history;
-use poc_notes::undo::{UndoItem, UndoReport, restore};
+use poc_notes::undo::{UNDO_OP, UndoItem, UndoReport, restore};
 use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write, WriteRange};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The op in the cause of transactions that undo runs.
-const UNDO: &str = "agent undo";
+/// Who undoes, and by which op, for the cause of the transaction.
+#[derive(Clone, Copy)]
+struct UndoCall<'a> {
+    actor: &'a str,
+    op: &'a str,
+}
 
-/// The actor in the cause of what a person undoes.
-const BY_HAND: &str = "manual";
+/// The op that undoes runs and nothing else.
+const AGENT_UNDO_OP: &str = "agent undo";
+
+/// A person who undoes a run with [`undo`]. `undo` without a number takes it for a change made by hand.
+const BY_AGENT_UNDO: UndoCall<'static> = UndoCall { actor: "manual", op: AGENT_UNDO_OP };
+
+/// A person who undoes a run or a change of it with the op `undo`, which does not undo its own undos unless it gets
+/// their numbers.
+const BY_UNDO: UndoCall<'static> = UndoCall { actor: "manual", op: UNDO_OP };
 
 /// Undoes a run, including its approved proposals: all actions, or those with the given numbers (the first is
 /// 1). Every record that they wrote is restored. An action whose records were changed since is kept and
@@ -30,16 +41,24 @@ const BY_HAND: &str = "manual";
 /// `conflict` when the run changed nothing or is already undone, `invalid_argument` when one of the actions
 /// cannot be undone, `not_found` when the log no longer contains its transaction.
 pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
-    undo_as(memory, run, only, BY_HAND)
+    undo_as(memory, run, only, BY_AGENT_UNDO)
+}
+
+/// Undoes a run as [`undo`] does, by the op `undo`.
+///
+/// # Errors
+/// Those of [`undo`].
+pub fn undo_run(memory: &Memory, run: &Run) -> Result<UndoReport> {
+    undo_as(memory, run, &[], BY_UNDO)
 }
 
 /// Undoes a run as [`undo`] does, on behalf of the agent: no person has decided it, so `undo` without a number does not
 /// take it for the last change made by hand.
 pub(super) fn undo_by_agent(memory: &Memory, run: &Run) -> Result<UndoReport> {
-    undo_as(memory, run, &[], &provenance::of_agent(&run.agent))
+    undo_as(memory, run, &[], UndoCall { actor: &provenance::of_agent(&run.agent), op: AGENT_UNDO_OP })
 }
 
-fn undo_as(memory: &Memory, run: &Run, only: &[u16], actor: &str) -> Result<UndoReport> {
+fn undo_as(memory: &Memory, run: &Run, only: &[u16], call: UndoCall<'_>) -> Result<UndoReport> {
     let replayed = run.has_replayed();
     if !replayed && run.applied_actions().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` changed nothing that can be undone", run.id)));
@@ -53,7 +72,7 @@ fn undo_as(memory: &Memory, run: &Run, only: &[u16], actor: &str) -> Result<Undo
         is_named && action.state == ActionState::Applied
     };
     let with_replays = |row: &Run| only.is_empty() || row.applied_actions().all(|action| action.is_undone());
-    undo_selected(memory, run, actor, is_selected, with_replays)
+    undo_selected(memory, run, call, is_selected, with_replays)
 }
 
 /// Undoes approved proposals of a run, given by the numbers of their actions, on behalf of the agent. They wait for a
@@ -70,26 +89,26 @@ pub(super) fn undo_approved(memory: &Memory, run: &Run, approved: &[u16]) -> Res
     let actions = run.actions.iter().enumerate().filter(|(at, action)| is_selected(*at, action));
     let actions = actions.map(|(_, action)| action.clone()).collect();
     let actor = provenance::of_agent(&run.agent);
-    undo_selected(memory, &Run { seq: None, actions, ..run.clone() }, &actor, is_selected, |_| false)
+    let call = UndoCall { actor: &actor, op: AGENT_UNDO_OP };
+    undo_selected(memory, &Run { seq: None, actions, ..run.clone() }, call, is_selected, |_| false)
 }
 
 /// Undoes the actions for which `is_selected` returns true, and the replays if `with_replays` returns true for
-/// the resulting row. `actor` decides it.
+/// the resulting row.
 fn undo_selected(
     memory: &Memory,
     run: &Run,
-    actor: &str,
+    call: UndoCall<'_>,
     is_selected: impl Fn(usize, &ActionRecord) -> bool,
     with_replays: impl Fn(&Run) -> bool,
 ) -> Result<UndoReport> {
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
-    let cause = Cause { run: Some(run.id), ..memory.cause(actor, UNDO) };
+    let cause = Cause { run: Some(run.id), ..memory.cause(call.actor, call.op) };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let before = transactions_in_effect(&row);
         let mut items = restore_actions(memory, tx, &txns, &mut row, &is_selected, ActionState::Undone)?;
-        let is_undone = any_done(&items);
         if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
             row.status = apply::status(&row);
         }
@@ -107,11 +126,18 @@ fn undo_selected(
         set_undoes(tx, &before, &row);
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
         ledger::put_reviewed(tx, &row)?;
-        Ok((items, is_undone))
+        Ok((items, is_final(&row, tx.seq())))
     })?;
-    let (items, is_undone) = committed.value;
-    // An undo of replays alone cannot be undone.
-    Ok(UndoReport { seq: is_undone.then_some(committed.seq), items })
+    let (items, is_final) = committed.value;
+    let final_run = Some(run.id).filter(|_| is_final && any_done(&items));
+    let seq = Some(committed.seq).filter(|_| !is_final);
+    Ok(UndoReport { seq, items, final_run, undid_vault_sync: false })
+}
+
+/// Whether no undo reverts the undo of a run with this number: no action is in the state that it left. This is so if it
+/// undid only replays, or if what it undid was decided again since.
+fn is_final(run: &Run, seq: u64) -> bool {
+    !run.actions.iter().any(|action| is_undone_by(action, seq))
 }
 
 /// The transactions of a run that still have an effect: an action is in the state that the transaction left,
@@ -147,7 +173,7 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<UndoReport> {
         _ => error,
     })?;
     // Rows of earlier releases record the transaction that applied an action, also after its undo.
-    if op == UNDO && run.actions.iter().any(|action| is_undone_by(action, seq)) {
+    if [AGENT_UNDO_OP, UNDO_OP].contains(&op.as_str()) && !is_final(&run, seq) {
         return redo(memory, &run, seq);
     }
     let applied = applied_again(memory, &run, seq)?;
@@ -157,16 +183,15 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<UndoReport> {
     let is_replayed = run.seq == Some(seq) && run.has_replayed();
     if is_replayed || run.actions.iter().any(|action| is_selected(0, action)) {
         let with_replays = |row: &Run| row.seq == Some(seq) && row.has_replayed();
-        return undo_selected(memory, &run, BY_HAND, is_selected, with_replays);
+        return undo_selected(memory, &run, BY_UNDO, is_selected, with_replays);
     }
     Err(Error::conflict(format!("nothing is left to undo of change {seq} (`{op}`) of the run `{id}`")))
 }
 
-/// Whether the undo of a run with this number can be undone: an action is in the state that it left, and the row of the
-/// run is still stored. An undo of replays alone cannot be undone.
+/// Whether the undo of a run with this number can be undone: it is not final, and the row of the run is still stored.
 pub fn can_undo_undo(memory: &Memory, run: RunId, seq: u64) -> Result<bool> {
     match ledger::find(memory, &run.to_string()) {
-        Ok(run) => Ok(run.actions.iter().any(|action| is_undone_by(action, seq))),
+        Ok(run) => Ok(!is_final(&run, seq)),
         Err(error) if error.code == Code::NotFound => Ok(false),
         Err(error) => Err(error),
     }
@@ -214,7 +239,7 @@ fn any_done(items: &[UndoItem]) -> bool {
 fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
-    let cause = Cause { run: Some(run.id), ..memory.cause(BY_HAND, "undo") };
+    let cause = Cause { run: Some(run.id), ..memory.cause(BY_UNDO.actor, BY_UNDO.op) };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let is_selected = |_, action: &ActionRecord| is_undone_by(action, seq);
@@ -236,7 +261,7 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
     let done = any_done(&committed.value);
     let undo_of = |item: UndoItem| UndoItem { summary: format!("undo of {}", item.summary), ..item };
     let items = committed.value.into_iter().map(undo_of).collect();
-    Ok(UndoReport { seq: done.then_some(committed.seq), items })
+    Ok(UndoReport { seq: done.then_some(committed.seq), items, final_run: None, undid_vault_sync: false })
 }
 
 /// Restores the records of each selected action to what they were before it, starting with the latest action, because
@@ -306,7 +331,7 @@ pub fn undo_since(
             && run.finished.is_some()
             && ledger::is_visible(memory, &run);
         if is_selected && (run.has_replayed() || run.applied_actions().any(|action| !action.is_undone())) {
-            undone.push((run.id, undo(memory, &run, &[])?));
+            undone.push((run.id, undo_run(memory, &run)?));
         }
     }
     Ok(undone)

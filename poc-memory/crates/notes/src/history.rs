@@ -10,7 +10,7 @@ pub use calls::UnfinishedCall;
 pub(crate) use calls::{of_call, undone_by};
 pub(crate) use change_summary::ChangeSummary;
 pub use recent_changes::{MAX_KEYS, RecentChange, latest, latest_among};
-pub(crate) use touched_nodes::is_note_table;
+pub(crate) use touched_nodes::{is_note_table, last_key};
 pub(crate) use transaction_summary::LargeTransactions;
 
 use super::diff::{self, FieldChange};
@@ -20,6 +20,9 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, Visibility, normal_key};
 use poc_store::{Cause, LoggedChange, LoggedChangeKind, Record, Table, Write};
 use rustc_hash::FxHashSet;
+
+/// The op in the cause of the transactions of an undo.
+pub const UNDO_OP: &str = "undo";
 
 /// The history of one node.
 #[derive(Clone, Debug)]

@@ -3,14 +3,16 @@
 mod restore;
 mod units;
 
+pub use super::history::UNDO_OP;
 pub use restore::restore;
 
 use super::history::ChangeSummary;
 use super::import::IMPORT_OP;
 use super::sync::SYNC_OP;
-use super::{Memory, history, quarantine};
-use poc_graph::NodeId;
+use super::vault::VAULT_SYNC_OP;
+use super::{Memory, history, quarantine, vault};
 use poc_graph::error::{Error, Result};
+use poc_graph::{NodeId, RunId};
 use poc_store::{Cause, Commit, LoggedTransaction, REPAIR_OP, Table, Transaction, Write};
 use restore::is_kept;
 use std::borrow::Cow;
@@ -33,13 +35,17 @@ pub struct UndoReport {
     pub seq: Option<u64>,
     /// The outcome of each part of the undo.
     pub items: Vec<UndoItem>,
+    /// The run whose undo cannot be undone, because only replays of notes were undone.
+    pub final_run: Option<RunId>,
+    /// Whether a sync of a vault was undone, or the undo of one: files may still have what the undo took out of the notes.
+    pub undid_vault_sync: bool,
 }
 
 /// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
 /// since. If the same call made several transactions, as an import does, all of them are undone, the latest
 /// first, each by its own transaction; those whose records were changed since are left unchanged. Of such a
-/// transaction of an import or a sync with a remote, only the notes and links that were changed since are left, and
-/// the notes that replace these or that they replace. An undo is itself a change and can be undone.
+/// transaction of an import or a sync, only the notes and links that were changed since are left, and the notes that
+/// replace these or that they replace. An undo is itself a change and can be undone.
 ///
 /// # Errors
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of
@@ -51,7 +57,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
             .hint("`poc-memory changes` shows the latest with their numbers"),
     })?;
     require_revertible(seq, &txn)?;
-    let began = memory.cause("manual", "undo");
+    let began = memory.cause("manual", UNDO_OP);
     let parts = history::of_call(memory, seq, &txn.cause)?;
     // A sync also changes, by other transactions, what its store knows about the remote.
     for &part in parts.iter().filter(|part| **part != seq) {
@@ -92,6 +98,8 @@ struct UndoProgress {
     last: Option<u64>,
     /// What was not undone.
     refused: Vec<UndoItem>,
+    /// Whether one of the undone transactions wrote records of files of a vault.
+    undid_vault_sync: bool,
     /// Transactions all of whose records were already as before them.
     reverted: Vec<UndoItem>,
     /// The nodes that the transactions of the call wrote; `None` until they are needed.
@@ -111,19 +119,22 @@ impl UndoProgress {
     ) -> Result<()> {
         let mut summary = ChangeSummary::default();
         summary.add(memory, &txn.writes)?;
+        let of_vault = txn.writes.iter().any(|write| write.table == Table::Vaults);
         let Commit { seq, value: refused } = memory.store.transact(cause.clone(), |tx| {
             let writes = without_renewed(tx, txn)?;
             let refused = restore(memory, tx, &writes)?;
             if refused.is_none() {
+                vault::restore_files(tx, txn, &HashSet::new())?;
                 tx.set_undoes(txn.seq);
             }
             Ok(refused)
         })?;
         if refused.is_none() {
+            self.undid_vault_sync |= of_vault;
             self.add_undone(of_call, seq, summary);
             return Ok(());
         }
-        let has_units = [IMPORT_OP, SYNC_OP].contains(&txn.cause.op.as_str());
+        let has_units = [IMPORT_OP, SYNC_OP, VAULT_SYNC_OP].contains(&txn.cause.op.as_str());
         let units = if has_units { Units::of(txn) } else { None };
         let Some(units) = units else {
             self.refused.push(UndoItem { summary: summary.text(of_call), refused });
@@ -138,12 +149,15 @@ impl UndoProgress {
             if !outcomes.iter().any(|outcome| matches!(outcome, UnitOutcome::Left(_))) {
                 tx.set_undoes(txn.seq);
             }
+            vault::restore_files(tx, txn, &units.notes_left(&outcomes))?;
             Ok(outcomes)
         })?;
         if outcomes.iter().all(|outcome| matches!(outcome, UnitOutcome::Reverted)) {
             self.reverted.push(UndoItem { summary: summary.text(of_call), refused });
             return Ok(());
         }
+        self.undid_vault_sync |=
+            of_vault && outcomes.iter().any(|outcome| matches!(outcome, UnitOutcome::Undone));
         self.add_units(memory, of_call, seq, units.writes().zip(outcomes))
     }
 
@@ -180,12 +194,18 @@ impl UndoProgress {
     }
 
     fn report(self) -> UndoReport {
-        let UndoProgress { undone, first, last, mut refused, reverted, notes_of_call: _ } = self;
+        let UndoProgress { undone, first, last, mut refused, undid_vault_sync, reverted, notes_of_call: _ } =
+            self;
         let done = first.map(|cause| UndoItem { summary: undone.undone_text(&cause), refused: None });
         if done.is_none() && refused.is_empty() {
             refused = reverted;
         }
-        UndoReport { seq: last, items: done.into_iter().chain(refused).collect() }
+        UndoReport {
+            seq: last,
+            items: done.into_iter().chain(refused).collect(),
+            final_run: None,
+            undid_vault_sync,
+        }
     }
 }
 
@@ -214,6 +234,14 @@ fn require_revertible(seq: u64, txn: &LoggedTransaction) -> Result<()> {
 fn require_only_notes(seq: u64, txn: &LoggedTransaction) -> Result<()> {
     if txn.writes.iter().all(|write| history::is_note_table(write.table) || is_kept(write.table)) {
         return Ok(());
+    }
+    if txn.cause.op == SYNC_OP {
+        // The marks of the sync would say of restored texts that they are edits, and the next sync would push them.
+        return Err(Error::conflict(format!(
+            "change {seq} is the local side of a sync, which also recorded what both stores have in common: after an \
+             undo only here, the next sync would pull the notes again, and push what the remote has edited or deleted"
+        ))
+        .hint("undo in the remote what should not have been there, and synchronise again"));
     }
     Err(Error::conflict(format!("change {seq} (`{}`) changed more than notes", txn.cause.op))
         .hint("only changes of notes can be undone"))

@@ -107,6 +107,11 @@ impl Write {
         }
     }
 
+    /// The name of a note if this writes its entry.
+    pub fn name(&self) -> Option<&str> {
+        keys::read_name(&self.key).filter(|_| self.table == Table::Keys)
+    }
+
     /// The name of the embedder if this writes a vector.
     pub fn embedder(&self) -> Option<&[u8]> {
         let key = keys::read_vector(&self.key).ok().filter(|_| self.table == Table::Vectors)?;

@@ -37,6 +37,9 @@ fn read(vault: &VaultStatus) -> CheckResult {
         (_, 1.., _) => result(CheckState::Warning).hint(format!(
             "a running daemon follows the changes; without one, run `poc-memory vault sync {name}`"
         )),
+        (_, 0, None) if vault.undone > 0 => result(CheckState::Warning).hint(format!(
+            "a sync was undone, and the files still have the change: restore them, or run `poc-memory vault sync {name}`"
+        )),
         (_, _, Some(problem)) => result(CheckState::Warning).hint(format!(
             "`{}`: {}; `poc-memory vault status {name}` lists all",
             problem.file,

@@ -3,7 +3,7 @@
 use crate::ops::text::plural;
 use crate::ops::undo_window::{undo_line, undo_window};
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
-use poc_agent::ledger::{self, Run};
+use poc_agent::ledger;
 use poc_agent::proposal::proposals;
 use poc_agent::undo;
 use poc_config::HistoryRetention;
@@ -45,6 +45,9 @@ pub(crate) struct AgentUndoOutput {
     /// The number of the change that this undo made, if it undid anything; `undo` takes it to bring the actions back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
+    /// Whether this undo cannot be reverted, because only replays were undone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_final: bool,
     /// The minimum time for which the undo can be undone: `all` if there is no limit, otherwise a duration.
     undo_within: HistoryRetention,
 }
@@ -54,13 +57,6 @@ pub(crate) struct AgentUndoOutput {
 pub(in crate::ops) struct RefusedItem {
     pub(in crate::ops) action: String,
     pub(in crate::ops) reason: String,
-}
-
-/// Undoes a run, or its actions with the given numbers.
-pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(Run, UndoReport)> {
-    let run = ledger::find(ctx.memory, id)?;
-    let undone = undo::undo(ctx.memory, &run, only)?;
-    Ok((run, undone))
 }
 
 /// Splits the items into those that were done and those that were refused.
@@ -79,11 +75,6 @@ pub(in crate::ops) fn split_by_outcome(items: Vec<UndoItem>) -> (Vec<String>, Ve
 pub(in crate::ops) const FINAL_LINE: &str =
     "an undo of replays cannot be reverted: the notes keep their earlier intervals\n";
 
-/// Whether an undo did something that cannot be undone: it undid only replays.
-pub(in crate::ops) fn is_final(report: &UndoReport) -> bool {
-    report.seq.is_none() && report.items.iter().any(|item| item.refused.is_none())
-}
-
 impl Op for AgentUndo {
     const NAME: &'static str = "agent undo";
     const ACCESS: Access = Access::Person;
@@ -93,8 +84,9 @@ impl Op for AgentUndo {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentUndoOutput> {
         let waiting = |run| proposals(ctx.memory, Some(run)).map(|waiting| waiting.len());
-        let before = waiting(ledger::find(ctx.memory, &self.run)?.id)?;
-        let (run, UndoReport { seq, items }) = of_run(ctx, &self.run, &self.only)?;
+        let run = ledger::find(ctx.memory, &self.run)?;
+        let before = waiting(run.id)?;
+        let UndoReport { seq, items, final_run, .. } = undo::undo(ctx.memory, &run, &self.only)?;
         let reopened = waiting(run.id)?.saturating_sub(before);
         let in_effect = run.applied_actions().filter(|action| !action.is_undone()).count();
         let (undone, refused) = split_by_outcome(items);
@@ -106,6 +98,7 @@ impl Op for AgentUndo {
             refused,
             reopened: (reopened > 0).then_some(reopened),
             seq,
+            is_final: final_run.is_some(),
             undo_within: undo_window(ctx),
         })
     }
@@ -130,7 +123,7 @@ impl Op for AgentUndo {
             let _ = writeln!(text, "{} {wait} for a decision again", plural(reopened as u64, "proposal"));
         }
         text += &undo_line(output.seq.as_slice(), output.undo_within, terminal);
-        if output.seq.is_none() && !output.undone.is_empty() {
+        if output.is_final {
             text += FINAL_LINE;
         }
         text
@@ -163,7 +156,9 @@ mod tests {
             AgentUndo::show(&reopened, &Terminal::default())
                 .contains("1 proposal waits for a decision again\n")
         );
-        let replays = AgentUndoOutput { undone: vec!["replay of 3 notes".into()], seq: None, ..reopened };
+        assert!(!AgentUndo::show(&reopened, &Terminal::default()).contains(FINAL_LINE));
+        let undone = vec!["replay of 3 notes".into()];
+        let replays = AgentUndoOutput { undone, seq: None, is_final: true, ..reopened };
         assert!(AgentUndo::show(&replays, &Terminal::default()).ends_with(FINAL_LINE));
     }
 }

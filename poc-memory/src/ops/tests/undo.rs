@@ -437,6 +437,87 @@ fn undo_without_a_number_undoes_the_last_change_made_by_hand() {
 }
 
 #[test]
+fn undo_without_a_number_skips_and_names_a_change_that_can_never_be_undone() {
+    let memory = filled();
+    store(&memory, "harbour", memory.cause("mcp", "insert"));
+    json(&memory, "weight journal 2.5");
+    let node = memory.find("harbour").unwrap();
+    let later = poc_graph::Node { title: "Of a run whose row was deleted".into(), version: 2, ..node };
+    let run = Some(poc_graph::RunId::from_bytes([7; 16]));
+    let cause = poc_store::Cause { run, ..memory.cause("manual", "agent apply") };
+    let change = memory.store.transact(cause, |tx| tx.put_node(&later)).unwrap().seq;
+    let text = text_output(&memory, "undo");
+    let skipped =
+        format!("skipped: the run of change {change} is no longer stored\nundone: weight of `journal` by ");
+    assert!(text.starts_with(&skipped), "{text}");
+    for _ in 0..3 {
+        assert_eq!(json(&memory, "undo")["skipped"][0]["change"], json!(change));
+    }
+    insta::assert_snapshot!(text_output(&memory, "undo"), @r"
+    not_found: `what`: no change that you made by hand is left that can be undone: the run of change 6 is no longer stored
+    `poc-memory undo N` undoes another change: 4 (insert by mcp)
+    ");
+}
+
+#[test]
+fn undo_without_a_number_names_the_change_before_one_that_cannot_be_undone() {
+    let memory = filled();
+    let before = last(&memory);
+    json(&memory, "insert --key quay -t 'Ships at the quay'");
+    let node = memory.find("quay").unwrap();
+    let later = poc_graph::Node { title: "Boats at the quay".into(), version: 2, ..node };
+    memory.store.transact(memory.cause("agent:tester", "agent run"), |tx| tx.put_node(&later)).unwrap();
+    for _ in 0..2 {
+        let answer = json(&memory, "undo");
+        assert_eq!(answer["refused"][0]["reason"], "the note `quay` changed since");
+        assert_eq!(answer["earlier"], json!(before));
+    }
+    let text = text_output(&memory, "undo");
+    assert!(text.ends_with(&format!("`poc-memory undo {before}` undoes the change before\n")), "{text}");
+    json(&memory, &format!("undo {before}"));
+    assert_eq!(json(&memory, "undo")["earlier"], json!(before - 1));
+}
+
+#[test]
+fn a_link_whose_note_was_deleted_is_not_undone_and_the_reason_names_that_note() {
+    let memory = filled();
+    json(&memory, "link btree journal --strength 0.8");
+    let linked = last(&memory);
+    json(&memory, "link btree journal --remove");
+    let removed = last(&memory);
+    json(&memory, "delete journal");
+    let reason = |seq: u64| json(&memory, &format!("undo {seq}"))["refused"][0]["reason"].clone();
+    assert_eq!(reason(removed), "the note `journal` was deleted; restore it first");
+    assert_eq!(reason(linked), "the note `journal` was deleted since");
+}
+
+#[test]
+fn the_undo_of_a_sync_of_a_vault_names_the_files_that_still_have_the_change() {
+    let memory = filled();
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("vault");
+    std::fs::create_dir(&folder).unwrap();
+    let put = |text: &str| std::fs::write(folder.join("gate.md"), text).unwrap();
+    put("# The gate\n\nIt opens at noon.\n");
+    json(&memory, &format!("'vault add' '{}'", folder.display()));
+    memory.clock.advance(Span::MINUTE);
+    put("# The gate\n\nIt opens at one, see [[btree]].\n");
+    json(&memory, "'vault sync'");
+    let change = json(&memory, "changes --limit 1")["changes"][0].clone();
+    assert_eq!((&change["op"], &change["seq"]), (&json!("vault sync"), &json!(last(&memory))));
+    let files = "1 file of the vault `vault` still has what was undone; `poc-memory vault sync vault` applies it \
+                 again, the daemon only when a file changes; to keep the undo, restore the files\n";
+    let text = text_output(&memory, &format!("undo {}", change["seq"]));
+    assert!(text.starts_with("undone: vault sync of `gate` ") && text.ends_with(files), "{text}");
+    let status = text_output(&memory, "'vault status'");
+    assert!(status.starts_with("vault: 1 file, 1 file undone\n"), "{status}");
+    assert!(status.contains(&format!("undone     {files}")), "{status}");
+    json(&memory, "'vault sync'");
+    assert!(text_output(&memory, "'vault status'").starts_with("vault: 1 file, up to date\n"));
+    assert_eq!(json(&memory, "get gate")["body"], "# The gate\n\nIt opens at one, see [[btree]].");
+}
+
+#[test]
 fn an_import_by_hand_is_undone_without_a_number() {
     let memory = filled();
     import_in_parts(&memory, 3);

@@ -53,9 +53,11 @@ pub(crate) fn lag(vault: &VaultStatus) -> String {
         0 => String::new(),
         count => format!(", {count} refused"),
     };
-    match (vault.state, vault.behind) {
-        (FolderState::Missing, _) => "folder missing".into(),
-        (_, 0) => format!("up to date{refused}"),
-        (_, behind) => format!("{} behind{refused}", plural(behind, "file")),
+    match (vault.state, vault.behind, vault.undone) {
+        (FolderState::Missing, ..) => "folder missing".into(),
+        (_, 0, 0) => format!("up to date{refused}"),
+        (_, 0, undone) => format!("{} undone{refused}", plural(undone, "file")),
+        (_, behind, 0) => format!("{} behind{refused}", plural(behind, "file")),
+        (_, behind, undone) => format!("{} behind, {undone} undone{refused}", plural(behind, "file")),
     }
 }

@@ -6,6 +6,7 @@ mod outcome;
 mod remove;
 mod status;
 mod sync;
+mod undone;
 mod write_back;
 
 pub(crate) use add::VaultAdd;
@@ -13,4 +14,5 @@ pub(crate) use list::{VaultList, lag};
 pub(crate) use remove::VaultRemove;
 pub(crate) use status::VaultStatusRequest;
 pub(crate) use sync::VaultSyncRequest;
+pub(super) use undone::{UndoneFiles, undone_files};
 pub(crate) use write_back::VaultWriteBack;

@@ -2,6 +2,7 @@
 
 use super::list::lag;
 use super::outcome::{problems_text, selected_bindings};
+use super::undone::UndoneFiles;
 use crate::ops::text::{plural, second};
 use crate::ops::{Access, Ctx, Op, Terminal};
 use poc_graph::error::Result;
@@ -10,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Show the state of a vault, or of all: how far it is behind its files, which files were refused, and which links lead
-/// to no note or may mean several.
+/// Show the state of a vault, or of all: how far it is behind its files, how many files differ from their notes because
+/// a sync was undone, which files were refused, and which links lead to no note or may mean several.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VaultStatusRequest {
@@ -52,6 +53,9 @@ impl Op for VaultStatusRequest {
             let _ = writeln!(text, "{}: {}, {}", vault.name, plural(vault.files, "file"), lag(vault));
             let _ = writeln!(text, "folder     {}", vault.folder);
             let _ = writeln!(text, "last sync  {last}");
+            if let Some(undone) = UndoneFiles::of(vault) {
+                let _ = writeln!(text, "undone     {}", undone.text());
+            }
             text += &problems_text(&vault.refused, &[], &vault.ambiguous, &vault.unresolved);
         }
         text

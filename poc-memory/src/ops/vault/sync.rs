@@ -7,7 +7,8 @@ use poc_notes::vault::SyncOptions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Update the notes from the files of a vault, or of all vaults, now. The daemon does it by itself.
+/// Update the notes from the files of a vault, or of all vaults, now. The daemon does it by itself. Files whose last sync
+/// was undone are read again, too; the daemon leaves them alone until they change.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VaultSyncRequest {
@@ -35,7 +36,7 @@ impl Op for VaultSyncRequest {
     type Output = VaultSyncOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultSyncOutput> {
-        let options = SyncOptions { allow_empty: self.emptied };
+        let options = SyncOptions { allow_empty: self.emptied, redo_undone: true };
         let vaults = selected_bindings(ctx, self.vault.as_deref())?;
         Ok(VaultSyncOutput { vaults: vaults.iter().map(|vault| synchronize(ctx, vault, &options)).collect() })
     }

@@ -5,7 +5,7 @@ use super::{Run, Status};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
-use poc_store::Transaction;
+use poc_store::{LoggedTransaction, Record, Table, Transaction};
 
 /// The row of a run, if it is still stored.
 pub(crate) fn row(tx: &Transaction<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
@@ -15,6 +15,17 @@ pub(crate) fn row(tx: &Transaction<'_>, agent: &str, run: RunId) -> Result<Optio
 /// Like [`row`], outside of a transaction.
 pub(crate) fn stored_row(memory: &Memory, agent: &str, run: RunId) -> Result<Option<Run>> {
     memory.store.get(&run_key(agent, run))
+}
+
+/// The row of a run before a transaction that wrote it.
+pub(crate) fn row_before(txn: &LoggedTransaction, run: RunId) -> Result<Option<Run>> {
+    for write in txn.writes.iter().filter(|write| write.table == Table::Runs) {
+        let before = write.before.as_deref().map(Run::decode).transpose()?;
+        if let Some(before) = before.filter(|before| before.id == run) {
+            return Ok(Some(before));
+        }
+    }
+    Ok(None)
 }
 
 /// The current row of a run.

@@ -377,9 +377,9 @@ fn a_run_that_only_replayed_can_be_undone() {
     let before = world.graph();
     let run = world.run(&definition, &nothing());
     assert_ne!(world.graph(), before);
-    let UndoReport { seq, items } = undo(&world.memory, &run, &[]).unwrap();
+    let UndoReport { seq, items, final_run, .. } = undo(&world.memory, &run, &[]).unwrap();
     assert_eq!(items, [UndoItem { summary: "replay of 3 notes".into(), refused: None }]);
-    assert_eq!(seq, None, "it cannot be undone");
+    assert_eq!((seq, final_run), (None, Some(run.id)), "it cannot be undone");
     assert_eq!(world.graph(), before);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
@@ -410,8 +410,9 @@ fn replays_are_undone_without_proposals_that_were_approved_later() {
     let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert!(run.has_replayed(), "{run:?}");
     approve(&world.memory, run.id, &[]).unwrap();
-    let items = undo_change(&world.memory, run.seq.unwrap()).unwrap().items;
+    let UndoReport { seq, items, final_run, .. } = undo_change(&world.memory, run.seq.unwrap()).unwrap();
     assert_eq!(items, [UndoItem { summary: "replay of 3 notes".into(), refused: None }]);
+    assert_eq!((seq, final_run), (None, Some(run.id)), "it cannot be undone");
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert!(!row.has_replayed() && row.applied_actions().all(|action| !action.is_undone()), "{row:?}");
     assert_eq!(row.applied_actions().count(), 1);
@@ -585,7 +586,8 @@ poc_laws::laws! {
         let before = world.graph();
         let run = world.run(&definition, &ScriptedModel::replying(reply));
         if run.applied_actions().next().is_some() {
-            let UndoReport { seq, items } = undo(&world.memory, &run, &[]).unwrap();
+            let UndoReport { seq, items, final_run, .. } = undo(&world.memory, &run, &[]).unwrap();
+            prop_assert_eq!(final_run, None);
             prop_assert!(items.iter().all(|item| item.refused.is_none()), "{:?} {:?}", items, outcomes(&run));
             prop_assert_eq!(&world.graph(), &before);
             // A run whose actions are applied again can be undone again.

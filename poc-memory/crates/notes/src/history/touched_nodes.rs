@@ -58,7 +58,7 @@ impl TouchedNodes {
 }
 
 /// The key of a node, or the last one if it was deleted; its id if the log has no key any more.
-pub(super) fn last_key(memory: &Memory, id: NodeId) -> Result<String> {
+pub(crate) fn last_key(memory: &Memory, id: NodeId) -> Result<String> {
     if let Some(node) = memory.store.node(id)? {
         return Ok(node.key);
     }

@@ -139,7 +139,8 @@ fn deleting_a_note_frees_its_names_and_undo_restores_them() {
     forget_key(&memory, "lentils", "soup").unwrap();
     let forgotten = memory.store.last_seq();
     memory.note("soup", "Tomatoes.");
-    assert!(undo::undo_single(&memory, forgotten).unwrap().refused.unwrap().contains("changed since"));
+    let refused = undo::undo_single(&memory, forgotten).unwrap().refused;
+    assert_eq!(refused.as_deref(), Some("the name `soup` now belongs to the note `soup`"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Restores records to what they were before some writes, unless they were changed again since.
 
-use crate::{Memory, weight};
+use crate::{Memory, history, weight};
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
@@ -8,8 +8,8 @@ use poc_rank::decay::{decayed, lambda};
 use poc_store::{Record, Table, Transaction, Write};
 use std::collections::HashSet;
 
-/// Whether an undo leaves the records of a table unchanged: counters of samples, because others were added
-/// since; names of tenants; and the records of a vault's files, because the files themselves do not change.
+/// Whether an undo leaves the records of a table unchanged and they prevent no undo: counters of samples, because others
+/// were added since; names of tenants; and the records of a vault's files, which follow the notes after the undo.
 pub(super) fn is_kept(table: Table) -> bool {
     matches!(table, Table::Samples | Table::Tenants | Table::Vaults)
 }
@@ -45,14 +45,17 @@ pub(super) fn restore_unless_used(
         }
         match activity_without_change(tx, write, now.as_deref(), takes_over, &memory.config)? {
             Some(activity) => used.push(activity),
-            None => return Ok(Some(format!("{} changed since", record_name(tx, write)?))),
+            None => return later_change(memory, tx, write).map(Some),
         }
     }
     let embedded = changed_texts(writes)?;
     let missing = missing_vectors(&embedded, memory.embedder.name());
-    for reason in
-        [duplicate_text(tx, writes)?, retired_successor(tx, writes)?, missing_end(tx, writes)?, missing]
-    {
+    for reason in [
+        duplicate_text(tx, writes)?,
+        retired_successor(tx, writes)?,
+        missing_end(memory, tx, writes)?,
+        missing,
+    ] {
         if reason.is_some() {
             return Ok(reason);
         }
@@ -222,18 +225,57 @@ fn linked_pairs(writes: &[Write]) -> Result<HashSet<(NodeId, NodeId)>> {
         .collect()
 }
 
-/// A description of a record for messages.
-fn record_name(tx: &Transaction<'_>, write: &Write) -> Result<String> {
+/// Why a write cannot be undone: its record changed since, or a note to which the record belongs was deleted.
+fn later_change(memory: &Memory, tx: &Transaction<'_>, write: &Write) -> Result<String> {
+    if let Some(name) = write.name()
+        && let Some(owner) = named_node(tx.get_raw(write.table, &write.key)?.as_deref())
+        && let Some(node) = tx.node(owner)?
+    {
+        return Ok(format!("the name `{name}` now belongs to the note `{}`", node.key));
+    }
+    let mut keys = Vec::new();
+    for id in notes_of(write) {
+        match tx.node(id)? {
+            Some(node) => keys.push(node.key),
+            None if write.after.is_some() => {
+                return Ok(format!("the note `{}` was deleted since", history::last_key(memory, id)?));
+            }
+            None => {}
+        }
+    }
     let what = match write.table {
         Table::Nodes => "the note",
         Table::Activity => "the weight of the note",
-        Table::Edges | Table::EdgesIn => "a link of the note",
+        Table::Edges | Table::EdgesIn => "the link between",
         _ => "a record of the note",
     };
-    Ok(match node_of(tx, write)? {
-        Some(node) => format!("{what} `{}`", node.key),
-        None => format!("{what} was deleted, or it"),
+    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    Ok(match keys.is_empty() {
+        true => "a record that belongs to no note changed since".to_owned(),
+        false => format!("{what} {} changed since", keys.join(" and ")),
     })
+}
+
+/// The notes to which a record belongs: both for an edge, otherwise one or none.
+fn notes_of(write: &Write) -> Vec<NodeId> {
+    match write.table {
+        Table::Edges | Table::EdgesIn => {
+            write.edge_id().map(|edge| vec![edge.src, edge.dst]).unwrap_or_default()
+        }
+        Table::Nodes | Table::Vectors | Table::Visits | Table::Activity | Table::Frames => {
+            write.node_id().into_iter().collect()
+        }
+        Table::Hashes | Table::Keywords => {
+            write.key.last_chunk().map(|id| NodeId::from_bytes(*id)).into_iter().collect()
+        }
+        Table::Keys => named_node(write.after.as_deref().or(write.before.as_deref())).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The note that the entry of a name leads to.
+pub(super) fn named_node(value: Option<&[u8]>) -> Option<NodeId> {
+    Some(NodeId::from_bytes(*value?.first_chunk()?))
 }
 
 /// The node a record belongs to.
@@ -281,16 +323,16 @@ fn retired_successor(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<St
 
 /// Why a link cannot be restored: one of its notes was deleted since. If the other note is restored by the
 /// same undo, the edge is left out instead.
-fn missing_end(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
+fn missing_end(memory: &Memory, tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
     if writes.iter().any(|write| write.table == Table::Nodes) {
         return Ok(None);
     }
     for write in writes.iter().filter(|write| write.table == Table::Edges) {
         let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { continue };
-        for (end, other) in [(edge.src, edge.dst), (edge.dst, edge.src)] {
+        for end in [edge.src, edge.dst] {
             if tx.node(end)?.is_none() {
-                let other = tx.node(other)?.map_or_else(|| other.to_string(), |node| node.key);
-                return Ok(Some(format!("a note linked with `{other}` was deleted; restore it first")));
+                let key = history::last_key(memory, end)?;
+                return Ok(Some(format!("the note `{key}` was deleted; restore it first")));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Undoes a transaction of an import or a sync in units: each note with all of its records, and each link of other
 //! notes. Notes that depend on each other are one unit.
 
-use super::restore::{is_kept, restore_unless_used};
+use super::restore::{is_kept, named_node, restore_unless_used};
 use crate::Memory;
 use poc_graph::error::Result;
 use poc_graph::{Edge, EdgeId, EdgeKind, NodeId};
@@ -51,6 +51,17 @@ impl Units<'_> {
     /// The writes of each unit.
     pub(super) fn writes(&self) -> impl Iterator<Item = &[Write]> {
         self.writes.iter().map(Vec::as_slice)
+    }
+
+    /// The notes of the units that are unchanged.
+    pub(super) fn notes_left(&self, outcomes: &[UnitOutcome]) -> HashSet<NodeId> {
+        let units = self.writes.iter().zip(outcomes);
+        let left = units.filter(|(_, outcome)| matches!(outcome, UnitOutcome::Left(_)));
+        let writes = left.flat_map(|(unit, _)| unit);
+        writes
+            .filter(|write| matches!(write.table, Table::Nodes | Table::Frames))
+            .filter_map(Write::node_id)
+            .collect()
     }
 
     /// Undoes all units that were not changed since. `notes` are those of the whole call.
@@ -180,8 +191,7 @@ fn owner(write: &Write, notes: &HashSet<NodeId>, groups: &NoteGroups) -> Option<
 
 /// The notes that a key named before and after a write.
 fn named(write: &Write) -> (Option<NodeId>, Option<NodeId>) {
-    let note = |value: Option<&[u8]>| Some(NodeId::from_bytes(*value?.first_chunk()?));
-    (note(write.before.as_deref()), note(write.after.as_deref()))
+    (named_node(write.before.as_deref()), named_node(write.after.as_deref()))
 }
 
 /// Whether an edge is an automatic one between notes of the call. A new text of one of them replaces it.

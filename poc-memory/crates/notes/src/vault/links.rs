@@ -110,7 +110,7 @@ impl VaultSync<'_> {
     fn apply_edge_changes(&mut self, changes: &[EdgeChange]) -> Result<()> {
         let (memory, provenance) = (self.memory, self.vault.provenance());
         for chunk in changes.chunks(memory.config.import.chunk.max(1) * 4) {
-            let (added, removed) = self.transact("vault link", |tx, _| {
+            let (added, removed) = self.transact(|tx, _| {
                 let (mut added, mut removed) = (0, 0);
                 for change in chunk {
                     let (EdgeChange::Write(edge) | EdgeChange::Delete(edge)) = change;

@@ -4,6 +4,9 @@
 //! decides which note each file belongs to ([`plan`]), then assigns names and retires notes without files
 //! ([`moves`]), then stores texts ([`store_notes`]), and finally updates the links of all files ([`links`]).
 //! After each transaction the records agree with the notes, so the next sync completes an interrupted one.
+//!
+//! The undo of a sync restores the notes and the records of their files ([`restored_files`]). The files still have
+//! what was undone. The daemon leaves such a file alone until it changes; a sync that a person starts reads it again.
 
 mod binding;
 mod bound_tenants;
@@ -14,6 +17,7 @@ mod names;
 mod other_names;
 mod plan;
 mod report;
+mod restored_files;
 mod scan;
 mod scan_record;
 mod shared_notes;
@@ -30,8 +34,9 @@ mod written_properties;
 pub use binding::{VaultBinding, add, bindings, bound_folder, named, set_write_back};
 pub use bound_tenants::{BoundTenants, VaultsOfTenant};
 pub use report::{AmbiguousLink, FileError, RenamedFile, UnresolvedVaultLink, VaultReport};
+pub(crate) use restored_files::restore_files;
 pub use scan::{FolderState, folders};
 pub use status::{VaultStatus, last_refused, status};
-pub use sync::{SyncOptions, sync};
+pub use sync::{SyncOptions, VAULT_SYNC_OP, sync};
 pub use unbind::remove;
 pub(crate) use write_back::copies_folder;

@@ -46,9 +46,7 @@ impl VaultSync<'_> {
             .map(|(path, _)| path.clone())
             .collect();
         if !paths.is_empty() {
-            self.transact("vault sync", |tx, _| {
-                paths.iter().try_for_each(|path| put_file(tx, &self.vault, path, None))
-            })?;
+            self.transact(|tx, _| paths.iter().try_for_each(|path| put_file(tx, &self.vault, path, None)))?;
             paths.iter().for_each(|path| drop(self.records.remove(path)));
         }
         Ok(())
@@ -65,7 +63,7 @@ impl VaultSync<'_> {
                 .filter(|(_, _, node)| is_retired.contains(node))
                 .map(|(path, record, node)| (path.clone(), record.clone(), node))
                 .collect();
-            let (expired, now) = self.transact("vault retire", |tx, now| {
+            let (expired, now) = self.transact(|tx, now| {
                 let mut expired = HashSet::new();
                 for id in chunk {
                     let is_elsewhere = self.is_elsewhere(*id);
@@ -116,19 +114,17 @@ impl VaultSync<'_> {
         let chunks = self.in_chunks(changes);
         let mut done = Vec::new();
         if let [chunk] = chunks.as_slice() {
-            done.push(self.transact("vault rename", |tx, now| {
+            done.push(self.transact(|tx, now| {
                 let moving = release(tx, chunk)?;
                 self.assign(tx, chunk, &moving, &owners, now)
             })?);
         } else {
             let mut moving = Vec::new();
             for chunk in &chunks {
-                moving.push(self.transact("vault rename", |tx, _| release(tx, chunk))?);
+                moving.push(self.transact(|tx, _| release(tx, chunk))?);
             }
             for (chunk, moving) in chunks.iter().zip(&moving) {
-                done.push(
-                    self.transact("vault rename", |tx, now| self.assign(tx, chunk, moving, &owners, now))?,
-                );
+                done.push(self.transact(|tx, now| self.assign(tx, chunk, moving, &owners, now))?);
             }
         }
         let lost: Vec<String> = self.lost_records().map(|(path, _)| path.clone()).collect();

@@ -50,7 +50,7 @@ impl VaultSync<'_> {
         wrong.sort_unstable();
         wrong.dedup();
         for chunk in wrong.chunks(self.memory.config.import.chunk.max(1)) {
-            self.transact("vault names", |tx, _| {
+            self.transact(|tx, _| {
                 for id in chunk {
                     let Some(mut node) = tx.node(*id)? else { continue };
                     let keys: Vec<&str> = node.names().collect();

@@ -2,15 +2,16 @@
 //!
 //! The record is a file below the data directory. Without it, the next sync reads every file.
 
-use super::binding::VaultBinding;
+use super::binding::{VaultBinding, VaultFile, VaultFiles};
 use super::report::SyncSummary;
+use super::restored_files::restored_since;
 use super::scan::FileStat;
 use crate::Memory;
 use poc_config::files;
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -33,13 +34,39 @@ pub(super) struct ScanRecord {
     /// Whether a later sync began to change notes and was interrupted. The next one updates all links.
     #[serde(default)]
     pub(super) is_unfinished: bool,
+    /// The versions of the files that had a note after the last sync; `None` if an earlier release wrote this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    synced: Option<BTreeMap<String, FileVersion>>,
+    /// The files that the last sync left alone, because their last sync was undone.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    held: BTreeSet<String>,
+    /// The last transaction before the last sync. What was undone later is not in `held`.
+    #[serde(default)]
+    before_sync: u64,
+}
+
+/// The first eight bytes of the hash of a file.
+pub(super) type FileVersion = u64;
+
+/// The version of a file with this hash.
+pub(super) fn version(hash: &[u8; 32]) -> FileVersion {
+    hash.first_chunk().map_or(0, |first| FileVersion::from_le_bytes(*first))
+}
+
+/// The versions of the recorded files that exist.
+fn versions(records: &VaultFiles) -> BTreeMap<String, FileVersion> {
+    let live = records.iter().filter(|(_, record)| record.deleted_at.is_none());
+    live.map(|(path, record)| (path.clone(), version(&record.digest.bytes))).collect()
 }
 
 impl ScanRecord {
-    /// The record of a vault; empty if there is none.
+    /// The record of a vault; empty if there is none, or if the store is in an earlier state, because a backup was
+    /// restored.
     pub(super) fn of(memory: &Memory, vault: &VaultBinding) -> ScanRecord {
         let bytes = std::fs::read(file(memory, vault)).unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
+        let record: ScanRecord = serde_json::from_slice(&bytes).unwrap_or_default();
+        let is_newer = record.last.as_ref().is_some_and(|last| last.seq > memory.store.published_seq());
+        if is_newer { ScanRecord::default() } else { record }
     }
 
     /// Records the files that were found. The next sync can recognise those that are settled as unchanged. `began`
@@ -55,6 +82,53 @@ impl ScanRecord {
         self.reread = found.into_iter().filter(|(path, _)| !self.files.contains_key(path)).collect();
     }
 
+    /// The files whose records are no longer those of the last sync, because it was undone. Records that differ for
+    /// another reason, such as an interrupted sync, a repair or a sync by another daemon, are not among them.
+    pub(super) fn undone(
+        &self,
+        memory: &Memory,
+        vault: &VaultBinding,
+        records: &VaultFiles,
+    ) -> Result<BTreeSet<String>> {
+        let Some(synced) = &self.synced else { return Ok(BTreeSet::new()) };
+        let versions = versions(records);
+        let paths = synced.keys().chain(versions.keys());
+        let mut undone: BTreeSet<String> =
+            paths.filter(|path| synced.get(*path) != versions.get(*path)).cloned().collect();
+        if !undone.is_subset(&self.held) {
+            let restored = restored_since(memory, vault, self.before_sync)?;
+            undone.retain(|path| self.held.contains(path) || restored.contains(path));
+        }
+        Ok(undone)
+    }
+
+    /// Whether the file of a record must be read, because an interrupted sync may not have done all that it requires.
+    pub(super) fn is_interrupted(&self, path: &str, record: &VaultFile) -> bool {
+        self.is_unfinished && self.synced(path) != Some(version(&record.digest.bytes))
+    }
+
+    /// The version of a file that the last sync read; `None` if the file had no note after it.
+    pub(super) fn synced(&self, path: &str) -> Option<FileVersion> {
+        self.synced.as_ref()?.get(path).copied()
+    }
+
+    /// Records which files a sync that began after a transaction leaves alone.
+    pub(super) fn set_held(&mut self, held: BTreeSet<String>, before_sync: u64) {
+        (self.held, self.before_sync) = (held, before_sync);
+    }
+
+    /// Records the files after a sync. Those that it left alone are still undone.
+    pub(super) fn set_synced(&mut self, records: &VaultFiles) {
+        let mut synced = versions(records);
+        for path in &self.held {
+            match self.synced(path) {
+                Some(version) => synced.insert(path.clone(), version),
+                None => synced.remove(path),
+            };
+        }
+        self.synced = Some(synced);
+    }
+
     /// A file as the last sync found it.
     pub(super) fn found(&self, path: &str) -> Option<&FileStat> {
         self.files.get(path).or_else(|| self.reread.get(path))
@@ -63,7 +137,7 @@ impl ScanRecord {
     /// Records that a sync begins to change notes.
     pub(super) fn begin(&mut self, memory: &Memory, vault: &VaultBinding) -> Result<()> {
         // Without a complete sync, the next one updates all links anyway.
-        if self.last.is_none() || self.is_unfinished {
+        if self.last.is_none() {
             return Ok(());
         }
         self.is_unfinished = true;

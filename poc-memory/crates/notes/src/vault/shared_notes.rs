@@ -36,7 +36,7 @@ impl VaultSync<'_> {
         if given.is_empty() {
             return Ok(());
         }
-        self.transact("vault sync", |tx, _| {
+        self.transact(|tx, _| {
             given.iter().try_for_each(|elsewhere| {
                 let file = VaultFile { is_own: true, ..elsewhere.file.clone() };
                 put_file(tx, &elsewhere.vault, &elsewhere.path, Some(&file))

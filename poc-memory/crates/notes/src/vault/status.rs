@@ -25,6 +25,10 @@ pub struct VaultStatus {
     pub files: u64,
     /// Number of files that are new, changed or deleted since the last sync.
     pub behind: u64,
+    /// Number of files that differ from their notes because their last sync was undone. They are read again when they
+    /// change, or by a sync that a person starts.
+    #[serde(default)]
+    pub undone: u64,
     /// When it was last synchronised.
     pub synchronised: Option<Timestamp>,
     /// Files that the last sync could not read.
@@ -55,13 +59,20 @@ fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
     let scan = scan.unwrap_or_default();
     let last = record.last.as_ref();
     let refused = last.map(|last| last.refused.clone()).unwrap_or_default();
-    let behind = match state {
-        FolderState::Missing => 0,
+    let (behind, undone) = match state {
+        FolderState::Missing => (0, 0),
         FolderState::Present => {
-            let deleted =
-                live.iter().filter(|path| !scan.files.contains_key(**path) && !scan.is_unknown(path));
+            let mut undone = record.undone(memory, vault, &files)?;
+            // The others have changed since that sync.
+            undone.retain(|path| match scan.files.get(path) {
+                Some(stat) => record.found(path) == Some(stat),
+                None => record.synced(path).is_none(),
+            });
+            let deleted = live.iter().filter(|path| {
+                !scan.files.contains_key(**path) && !scan.is_unknown(path) && !undone.contains(**path)
+            });
             let changed = scan.files.iter().filter(|(path, stat)| record.found(path) != Some(*stat));
-            (deleted.count() + changed.count()) as u64
+            ((deleted.count() + changed.count()) as u64, undone.len() as u64)
         }
     };
     Ok(VaultStatus {
@@ -71,6 +82,7 @@ fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
         write_back: vault.write_back,
         files: live.len() as u64,
         behind,
+        undone,
         synchronised: last.map(|last| last.at),
         refused,
         ambiguous: last.map(|last| last.ambiguous.clone()).unwrap_or_default(),

@@ -34,7 +34,8 @@ impl VaultSync<'_> {
     /// Stores new and changed texts in chunks, one transaction each.
     pub(super) fn store(&mut self) -> Result<()> {
         let is_named = |group: &&FileGroup| !group.paths.iter().any(|path| self.unnamed.contains(path));
-        let groups = self.plan.groups.iter().filter(is_named);
+        let is_held = |group: &&FileGroup| group.paths.iter().all(|path| self.held.contains(path));
+        let groups = self.plan.groups.iter().filter(is_named).filter(|group| !is_held(group));
         let changed: Vec<FileGroup> = groups.filter(|group| self.is_changed(group)).cloned().collect();
         let total = changed.len() as u64;
         let mut done = 0;
@@ -65,7 +66,7 @@ impl VaultSync<'_> {
     fn store_chunk(&mut self, groups: &[FileGroup]) -> Result<()> {
         let chunk = self.prepare_chunk(groups)?;
         let lost = self.lost_paths();
-        let stored = self.transact("vault sync", |tx, now| {
+        let stored = self.transact(|tx, now| {
             chunk
                 .iter()
                 .map(|ready| separate_note_errors(self.store_group(tx, ready, &lost, now)))
@@ -164,15 +165,19 @@ impl VaultSync<'_> {
         self.report.refused.push(FileError { file, error });
     }
 
-    /// Reads the first file of a group and those that have changed. `None` if one of them has changed since
-    /// the sync began.
+    /// Reads the first file of a group and those that have changed, apart from files whose last sync was undone. `None`
+    /// if one of them has changed since the sync began.
     fn read_group(&self, group: &FileGroup) -> Option<Vec<(String, ReadFile)>> {
         let provenance = self.vault.provenance();
         let mut read = Vec::new();
-        for (index, path) in group.paths.iter().enumerate() {
+        for path in &group.paths {
+            // Such a file does not have the text of the note.
+            if self.held.contains(path) {
+                continue;
+            }
             let record = self.records.get(path).filter(|record| record.deleted_at.is_none());
             let planned = self.files.get(path)?;
-            if index > 0 && record.is_some_and(|record| record.digest.bytes == planned.bytes) {
+            if !read.is_empty() && record.is_some_and(|record| record.digest.bytes == planned.bytes) {
                 continue;
             }
             let at = self.vault.folder.join(path);

@@ -6,7 +6,7 @@ use super::names;
 use super::plan::{self, Digests, ExpiredNotes, VaultSyncPlan};
 use super::report::{FileError, RenamedFile, SyncSummary, VaultReport};
 use super::scan::{FileStat, VaultScan};
-use super::scan_record::{ScanRecord, file_time};
+use super::scan_record::{self, ScanRecord, file_time};
 use crate::resolve::quoted;
 use crate::{Memory, regular_file};
 use parking_lot::Mutex;
@@ -14,9 +14,12 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, State, cancellation};
 use poc_store::{Cause, Transaction};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Read as _;
 use std::path::Path;
+
+/// The op in the cause of the transactions of a sync.
+pub const VAULT_SYNC_OP: &str = "vault sync";
 
 /// Held while a sync runs. Two syncs of one vault at the same time would store the same files twice.
 static RUNNING: Mutex<()> = Mutex::new(());
@@ -31,6 +34,9 @@ pub struct SyncOptions {
     /// Whether the notes of a folder without files are retired. Otherwise they are kept, because the disk may
     /// not be mounted.
     pub allow_empty: bool,
+    /// Whether files are read again whose last sync was undone. Otherwise their notes stay as they are until the files
+    /// change, because the undo would have no effect with a daemon that synchronises by itself.
+    pub redo_undone: bool,
 }
 
 /// A running sync.
@@ -59,6 +65,8 @@ pub(super) struct VaultSync<'a> {
     pub(super) unnamed: HashSet<String>,
     /// The files into which this sync wrote links or replacements, with their current size and time.
     pub(super) written: BTreeMap<String, FileStat>,
+    /// The files that this sync leaves alone, because their last sync was undone.
+    pub(super) held: BTreeSet<String>,
     pub(super) report: VaultReport,
     pub(super) progress: &'a dyn Fn(u64, u64),
 }
@@ -81,6 +89,7 @@ pub fn sync(
     let mut record = ScanRecord::of(memory, &vault);
     let began = file_time(memory)?;
     let scan = VaultScan::of(&vault.folder)?;
+    let before_sync = memory.store.published_seq();
     let records = binding::files(&memory.store, &vault)?;
     let known = records.values().filter(|record| record.deleted_at.is_none()).count();
     if scan.files.is_empty() && known > 1 && !options.allow_empty {
@@ -91,23 +100,37 @@ pub fn sync(
     report
         .refused
         .extend(unreadable.map(|(file, error)| FileError { file: file.clone(), error: error.clone() }));
-    let reader = FileReader { memory, vault: &vault, scan: &scan, before: &record, began, records: &records };
+    let undone = record.undone(memory, &vault, &records)?;
+    let holds = !options.redo_undone;
+    let reader = FileReader {
+        memory,
+        vault: &vault,
+        scan: &scan,
+        before: &record,
+        began,
+        records: &records,
+        undone: &undone,
+        holds,
+    };
     let read = reader.read_all(&mut report)?;
     let is_changed = has_changed(&records, &read.files);
     let mut sync = VaultSync::new(memory, vault, records, read.files, report, progress);
+    sync.held = read.held.clone();
+    record.set_held(read.held, before_sync);
     if is_changed {
         record.begin(memory, &sync.vault)?;
         sync.apply()?;
     }
     sync.set_other_names()?;
-    if is_changed || record.is_unfinished || sync.may_link_more(record.last.as_ref()) {
+    let redoes = options.redo_undone && !undone.is_empty();
+    if is_changed || record.is_unfinished || redoes || sync.may_link_more(record.last.as_ref()) {
         sync.link()?;
     } else if let Some(last) = &record.last {
         sync.report.unresolved = last.unresolved.clone();
         sync.report.ambiguous = last.ambiguous.clone();
     }
     sync.report.files = sync.records.values().filter(|record| record.deleted_at.is_none()).count() as u64;
-    let VaultSync { vault, report, written, .. } = sync;
+    let VaultSync { vault, records, report, written, .. } = sync;
     // Files that were not stored are read again by the next sync.
     let refused: HashSet<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
     let settled = read.stats.into_iter().filter(|(path, _)| {
@@ -116,6 +139,7 @@ pub fn sync(
     let mut found = scan.files;
     found.extend(written.iter().map(|(path, stat)| (path.clone(), *stat)));
     record.set_files(settled, found, began);
+    record.set_synced(&records);
     record.is_unfinished = false;
     record.last = Some(report.summary(memory.now(), memory.store.published_seq()));
     record.write(memory, &vault)?;
@@ -138,6 +162,17 @@ struct FilesRead {
     files: Digests,
     /// Size and time of the files whose digests are current.
     stats: Vec<(String, FileStat)>,
+    /// The files that are left alone, because their last sync was undone and no change of them was found since.
+    held: BTreeSet<String>,
+}
+
+impl FilesRead {
+    /// Leaves a file alone. `record` is its record, if it has one, and `stat` its size and time, if it exists.
+    fn hold(&mut self, path: &str, record: Option<&VaultFile>, stat: Option<&FileStat>) {
+        self.files.extend(record.map(|record| (path.to_owned(), record.digest.clone())));
+        self.stats.extend(stat.map(|stat| (path.to_owned(), *stat)));
+        self.held.insert(path.to_owned());
+    }
 }
 
 /// Reads the files of a vault after a scan.
@@ -150,6 +185,10 @@ struct FileReader<'a> {
     /// When this scan began, by the clock of the file system, in nanoseconds.
     began: i64,
     records: &'a VaultFiles,
+    /// The files whose last sync was undone.
+    undone: &'a BTreeSet<String>,
+    /// Whether these files are left alone until they change.
+    holds: bool,
 }
 
 impl FileReader<'_> {
@@ -159,11 +198,19 @@ impl FileReader<'_> {
         for (path, stat) in &self.scan.files {
             cancellation::check()?;
             let record = self.records.get(path).filter(|record| record.deleted_at.is_none());
+            let is_undone = self.undone.contains(path);
+            let is_unchanged = self.before.files.get(path) == Some(stat);
+            if is_undone && self.holds && is_unchanged {
+                read.hold(path, record, Some(stat));
+                continue;
+            }
             // An all-zero hash marks a file whose note was not stored completely.
             let is_complete = record.is_some_and(|record| record.digest.bytes != [0; 32]);
             if let Some(record) = record
                 && is_complete
-                && self.before.files.get(path) == Some(stat)
+                && is_unchanged
+                && !is_undone
+                && !self.before.is_interrupted(path, record)
             {
                 read.files.insert(path.clone(), record.digest.clone());
                 read.stats.push((path.clone(), *stat));
@@ -176,6 +223,13 @@ impl FileReader<'_> {
             record.deleted_at.is_none() && !self.scan.files.contains_key(*path) && self.scan.is_unknown(path)
         });
         read.files.extend(unknown.map(|(path, record)| (path.clone(), record.digest.clone())));
+        for path in self.undone.iter().filter(|path| self.holds && !self.scan.files.contains_key(*path)) {
+            let record = self.records.get(path).filter(|record| record.deleted_at.is_none());
+            let was_deleted = record.is_some() && self.before.synced(path).is_none();
+            if was_deleted || self.scan.is_unknown(path) {
+                read.hold(path, record, None);
+            }
+        }
         self.add_moved(&mut read, report);
         Ok(read)
     }
@@ -213,14 +267,15 @@ impl FileReader<'_> {
         report: &mut VaultReport,
     ) {
         let recorded = || record.map(|record| (path.to_owned(), record.digest.clone()));
+        let is_undone = self.holds && self.undone.contains(path);
         let bytes = match read_file(self.memory, &self.vault.folder.join(path), stat) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => {
-                report.busy += 1;
-                return read.files.extend(recorded());
-            }
-            Err(error) => {
-                report.refused.push(FileError { file: path.to_owned(), error });
+            unread => {
+                match unread {
+                    Err(error) => report.refused.push(FileError { file: path.to_owned(), error }),
+                    Ok(_) => report.busy += 1,
+                }
+                read.held.extend(is_undone.then(|| path.to_owned()));
                 return read.files.extend(recorded());
             }
         };
@@ -230,6 +285,9 @@ impl FileReader<'_> {
             return read.files.extend(recorded().filter(|_| is_young));
         }
         let hash = *blake3::hash(&bytes).as_bytes();
+        if is_undone && self.before.synced(path) == Some(scan_record::version(&hash)) {
+            return read.hold(path, record, Some(stat));
+        }
         let unchanged = record.filter(|record| record.digest.bytes == hash);
         let digest = match unchanged {
             Some(record) => Ok(record.digest.clone()),
@@ -315,6 +373,7 @@ impl<'a> VaultSync<'a> {
             files_elsewhere: HashMap::new(),
             unnamed: HashSet::new(),
             written: BTreeMap::new(),
+            held: BTreeSet::new(),
             report,
             progress,
         }
@@ -373,7 +432,7 @@ impl<'a> VaultSync<'a> {
     /// Assigns notes that an earlier import of the folder created to their files.
     fn adopt(&mut self) -> Result<()> {
         // Writes nothing; the transaction only ensures that notes and frames are read in one state.
-        let adopted = self.transact("vault sync", |tx, _| {
+        let adopted = self.transact(|tx, _| {
             let mut groups = self.plan.groups.clone();
             let mut taken: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
             for group in groups.iter_mut().filter(|group| group.node.is_none()) {
@@ -403,19 +462,18 @@ impl<'a> VaultSync<'a> {
     /// Runs a transaction of the sync, unless the sync was cancelled.
     pub(super) fn transact<T>(
         &self,
-        op: &str,
         build: impl Fn(&mut Transaction<'_>, Timestamp) -> Result<T>,
     ) -> Result<T> {
         cancellation::check()?;
-        let cause = self.cause(op);
+        let cause = self.cause();
         let now = cause.at;
         Ok(self.memory.store.transact(cause, |tx| build(tx, now))?.value)
     }
 
-    /// The cause of a transaction.
-    pub(super) fn cause(&self, op: &str) -> Cause {
+    /// The cause of a transaction. All transactions of a sync have the same op, so that the change has one name.
+    pub(super) fn cause(&self) -> Cause {
         let at = self.memory.now();
-        Cause { began: Some(self.began), ..Cause::new(at, self.vault.provenance(), op) }
+        Cause { began: Some(self.began), ..Cause::new(at, self.vault.provenance(), VAULT_SYNC_OP) }
     }
 }
 

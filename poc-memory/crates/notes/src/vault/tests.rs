@@ -5,6 +5,7 @@ mod file_changes;
 mod law;
 mod links;
 mod scan;
+mod undone_sync;
 mod write_back;
 
 use super::*;
@@ -55,9 +56,13 @@ impl World {
     }
 
     fn sync(&self) -> VaultReport {
+        self.sync_with(&SyncOptions::default())
+    }
+
+    fn sync_with(&self, options: &SyncOptions) -> VaultReport {
         self.memory.clock.advance(Span::SECOND);
         let vault = named(&self.memory, "vault").unwrap();
-        sync(&self.memory, &vault, &SyncOptions::default(), &|_, _| {}).unwrap()
+        sync(&self.memory, &vault, options, &|_, _| {}).unwrap()
     }
 
     /// Syncs with a clock that calls `at` with the number of each reading, from 0. Each transaction reads it. The

@@ -36,6 +36,7 @@ impl VaultSync<'_> {
         for (path, record) in &self.records {
             let is_note = is_stored_source(record)
                 && record.is_own
+                && !self.held.contains(path)
                 && !path.ends_with(".canvas")
                 && !refused.contains(path.as_str());
             let now = self.current(record.node);
@@ -155,7 +156,7 @@ impl VaultSync<'_> {
         let record = VaultFile { digest, write_back, ..record };
         let node = self.current(record.node);
         // The file is written already, so a cancelled sync records it, too.
-        self.memory.store.transact(self.cause("vault write-back"), |tx| {
+        self.memory.store.transact(self.cause(), |tx| {
             put_file(tx, &self.vault, path, Some(&record))?;
             // The rewritten file does not change the note, so the frame keeps the properties of the last
             // import.

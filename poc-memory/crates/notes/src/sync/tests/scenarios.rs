@@ -272,7 +272,9 @@ fn retiring_a_note_is_synchronized() {
     both.remote.store.transact(both.remote.cause("manual", "test"), retire).unwrap();
     assert_eq!(both.sync().retired, 1);
     let undone = undo::undo(&both.local, changes(&both.local)[0].seq);
-    assert_eq!(undone.unwrap_err().code, Code::Conflict, "other parts of the sync changed the marks");
+    let refused = undone.unwrap_err();
+    assert_eq!(refused.code, Code::Conflict, "other parts of the sync changed the marks");
+    assert!(refused.message.contains("is the local side of a sync, which also recorded"), "{refused}");
     assert_eq!(named(&both.local, "old").state, State::Superseded);
     assert_eq!(both.sync(), SyncReport::default());
 }

@@ -123,7 +123,8 @@ fn a_missing_folder_changes_nothing() {
     let error = again(&SyncOptions::default()).unwrap_err();
     assert!(error.code == Code::Conflict && error.hint.unwrap().contains("--emptied"));
     assert!(world.note("a").state.is_live());
-    assert_eq!(again(&SyncOptions { allow_empty: true }).unwrap().retired, 2);
+    let emptied = SyncOptions { allow_empty: true, ..SyncOptions::default() };
+    assert_eq!(again(&emptied).unwrap().retired, 2);
 }
 
 #[test]

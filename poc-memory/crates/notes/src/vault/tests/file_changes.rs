@@ -177,7 +177,7 @@ fn a_deleted_file_retires_its_note_and_no_other() {
     world.delete("journal.md");
     world.sync();
     let changes = world.memory.store.history(id).unwrap();
-    let retired = changes.iter().rev().find(|change| change.cause.op == "vault retire").unwrap().seq;
+    let retired = changes.last().unwrap().seq;
     assert_eq!(undo::undo_single(&world.memory, retired).unwrap().refused, None);
     assert!(world.note("journal").state.is_live());
     world.sync();

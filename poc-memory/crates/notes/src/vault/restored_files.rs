@@ -1,0 +1,65 @@
+//! The records of files after the undo of a sync.
+
+use super::binding::{VaultBinding, VaultFile};
+use super::digest::FileDigest;
+use crate::Memory;
+use crate::history::UNDO_OP;
+use poc_graph::error::Result;
+use poc_graph::{NodeId, cancellation};
+use poc_store::{LoggedTransaction, Record, Table, Transaction};
+use std::collections::{BTreeSet, HashSet};
+
+/// The length of the key of a vault, with which the keys of its files begin.
+const VAULT_KEY: usize = 4;
+
+/// Restores the records of files to what they were before a transaction, as its notes are restored, so that the records
+/// agree with the notes; apart from the files of the notes in `left`. A record that changed since gets no hash, because
+/// its note no longer has what was read from the file.
+pub(crate) fn restore_files(
+    tx: &mut Transaction<'_>,
+    txn: &LoggedTransaction,
+    left: &HashSet<NodeId>,
+) -> Result<()> {
+    for write in txn.writes.iter().filter(|write| write.table == Table::Vaults) {
+        let Some((vault, path)) = write.key.split_at_checked(VAULT_KEY) else { continue };
+        // Files of a vault that was unbound since have no records.
+        let Some(vault) = tx.get::<VaultBinding>(vault)?.filter(|_| !path.is_empty()) else { continue };
+        let written = write.after.as_deref().or(write.before.as_deref());
+        let node = written.map(VaultFile::decode).transpose()?.map(|file| file.node);
+        if node.is_some_and(|node| left.contains(&node)) {
+            continue;
+        }
+        let restored = match tx.get_raw(Table::Vaults, &write.key)? {
+            now if now == write.before => continue,
+            // The vault got the number of one that was unbound since.
+            None if vault.bound > txn.cause.at => continue,
+            now if now == write.after => write.before.clone(),
+            Some(now) => {
+                let file = VaultFile::decode(&now)?;
+                if node != Some(file.node) {
+                    continue;
+                }
+                let digest = FileDigest { bytes: [0; 32], ..file.digest };
+                Some(VaultFile { digest, ..file }.encode()?)
+            }
+            None => continue,
+        };
+        tx.put_raw(Table::Vaults, &write.key, restored)?;
+    }
+    Ok(())
+}
+
+/// The files of a vault whose records were written by undos after transaction `seq`.
+pub(super) fn restored_since(memory: &Memory, vault: &VaultBinding, seq: u64) -> Result<BTreeSet<String>> {
+    let store = &memory.store;
+    let prefix = vault.key();
+    let mut restored = BTreeSet::new();
+    for later in store.first_seq().max(seq.saturating_add(1))..=store.published_seq() {
+        cancellation::check()?;
+        let Some(txn) = store.transaction(later)?.filter(|txn| txn.cause.op == UNDO_OP) else { continue };
+        let files = txn.writes.iter().filter(|write| write.table == Table::Vaults);
+        let paths = files.filter_map(|write| write.key.strip_prefix(&prefix));
+        restored.extend(paths.map(|path| String::from_utf8_lossy(path).into_owned()));
+    }
+    Ok(restored)
+}

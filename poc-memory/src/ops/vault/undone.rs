@@ -1,0 +1,43 @@
+//! Files that differ from their notes because the last sync of their vault was undone.
+
+use crate::ops::Ctx;
+use crate::ops::text::plural;
+use poc_graph::error::Result;
+use poc_notes::resolve::quoted;
+use poc_notes::vault::{self, VaultStatus};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The files of a vault that still have what was undone.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(in crate::ops) struct UndoneFiles {
+    /// Name of the vault.
+    vault: String,
+    /// Number of files that differ from their notes because their last sync was undone.
+    files: u64,
+}
+
+impl UndoneFiles {
+    /// The files of a vault; `None` if there are none.
+    pub(super) fn of(status: &VaultStatus) -> Option<UndoneFiles> {
+        let VaultStatus { name, undone, .. } = status;
+        (*undone > 0).then(|| UndoneFiles { vault: name.clone(), files: *undone })
+    }
+
+    /// What the files have, and what happens to them next.
+    pub(in crate::ops) fn text(&self) -> String {
+        let have = if self.files == 1 { "has" } else { "have" };
+        format!(
+            "{} of the vault `{}` still {have} what was undone; `poc-memory vault sync {}` applies it again, the \
+             daemon only when a file changes; to keep the undo, restore the files",
+            plural(self.files, "file"),
+            self.vault,
+            quoted(&self.vault)
+        )
+    }
+}
+
+/// The files of all vaults whose last sync was undone.
+pub(in crate::ops) fn undone_files(ctx: &Ctx<'_>) -> Result<Vec<UndoneFiles>> {
+    Ok(vault::status(ctx.memory)?.iter().filter_map(UndoneFiles::of).collect())
+}
