@@ -353,7 +353,7 @@ fn with_many_passages() -> World {
             .to_string()
             + "\n"
     };
-    world.write("notes.jsonl", &(0..250).map(line).collect::<String>());
+    world.write("notes.jsonl", &(0..400).map(line).collect::<String>());
     assert_eq!(world.run(&["import", "notes.jsonl"]).status, 0);
     world.start_daemon();
     world
