@@ -133,13 +133,11 @@ fn verbs(words: &[Word]) -> Vec<&Word> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokens::Tokenizer;
-    use crate::text::words::words;
+    use crate::text::words::english_words;
     use proptest::prelude::*;
 
     fn compare(question: &str, text: &str) -> Vec<String> {
-        let tokenizer = Tokenizer::new("english").unwrap();
-        differing(&words(&tokenizer, question), &words(&tokenizer, text))
+        differing(&english_words(question), &english_words(text))
     }
 
     fn check(question: &str, text: &str, expected: &[&str]) {

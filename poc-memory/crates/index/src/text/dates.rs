@@ -73,10 +73,10 @@ const RANGES: [&str; 5] = ["to", "through", "thru", "until", "till"];
 
 /// Words before a time of day that show that something happens then (`every morning`). In `the morning shift`, it is a
 /// part of a name.
-const BEFORE_TIMES_OF_DAY: [&str; 5] = ["every", "each", "this", "that", "one"];
+const TIME_DETERMINERS: [&str; 5] = ["every", "each", "this", "that", "one"];
 
 /// Words before `the morning` that show the same.
-const BEFORE_THE_TIME_OF_DAY: [&str; 4] = ["in", "during", "on", "throughout"];
+const TIME_PREPOSITIONS: [&str; 4] = ["in", "during", "on", "throughout"];
 
 /// Words before `may` and `march` that show that a month is meant.
 const BEFORE_MONTHS: [&str; 5] = ["in", "of", "last", "next", "every"];
@@ -285,9 +285,9 @@ fn is_time_of_day(words: &[Word], at: usize) -> bool {
             let is_weekday = || position(&WEEKDAYS, without_possessive(&word.folded)).is_some();
             let after_preposition = || {
                 let preposition = at.checked_sub(1).and_then(|at| before(words, at));
-                preposition.is_some_and(|word| is_one_of(word, &BEFORE_THE_TIME_OF_DAY))
+                preposition.is_some_and(|word| is_one_of(word, &TIME_PREPOSITIONS))
             };
-            is_one_of(word, &BEFORE_TIMES_OF_DAY)
+            is_one_of(word, &TIME_DETERMINERS)
                 || is_weekday()
                 || word.folded == "the" && after_preposition()
         })
@@ -321,13 +321,11 @@ fn before(words: &[Word], at: usize) -> Option<&Word> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokens::Tokenizer;
-    use crate::text::words::words;
+    use crate::text::words::english_words;
     use proptest::prelude::*;
 
     fn compare(question: &str, text: &str, changed: &str) -> Vec<String> {
-        let tokenizer = Tokenizer::new("english").unwrap();
-        differing(&words(&tokenizer, question), &words(&tokenizer, text), &words(&tokenizer, changed))
+        differing(&english_words(question), &english_words(text), &english_words(changed))
     }
 
     fn check_changed(question: &str, text: &str, changed: &str, expected: &[&str]) {

@@ -200,12 +200,11 @@ pub(super) fn is_same_name(wanted: &[Word], filler: &[Word]) -> bool {
 mod tests {
     use super::*;
     use crate::text::tokens::Tokenizer;
-    use crate::text::words::words;
+    use crate::text::words::english_words;
     use proptest::prelude::*;
 
     fn compare(question: &str, text: &str) -> Option<String> {
-        let tokenizer = Tokenizer::new("english").unwrap();
-        differing(&words(&tokenizer, question), &words(&tokenizer, text))
+        differing(&english_words(question), &english_words(text))
     }
 
     fn check(question: &str, text: &str, expected: Option<&str>) {

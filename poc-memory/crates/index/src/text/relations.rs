@@ -17,7 +17,7 @@ const MIN_CONTAINED: usize = 3;
 
 /// What joins a thing and its owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Link {
+enum RelationKind {
     /// `Ben's visa`.
     Genitive,
     /// `of` and `for`.
@@ -26,11 +26,11 @@ enum Link {
     Place,
 }
 
-impl Link {
-    fn of(preposition: &str) -> Option<Link> {
+impl RelationKind {
+    fn of(preposition: &str) -> Option<RelationKind> {
         match preposition {
-            "of" | "for" => Some(Link::Owner),
-            "in" | "at" => Some(Link::Place),
+            "of" | "for" => Some(RelationKind::Owner),
+            "in" | "at" => Some(RelationKind::Place),
             _ => None,
         }
     }
@@ -38,7 +38,7 @@ impl Link {
 
 /// A thing and its owner, which may also be a place or a person.
 struct Relation<'a> {
-    link: Link,
+    kind: RelationKind,
     /// Before a preposition, the thing ends with its head (`wifi password`). After a genitive, a verb may follow the
     /// head (`visa expires`).
     thing: &'a [Word],
@@ -57,7 +57,7 @@ pub(super) fn differing(question: &[Word], text: &[Word]) -> Option<String> {
     let mut asked = relations(question);
     // A place often answers where and when something happens.
     if asks(question, &["where", "when"]) {
-        asked.retain(|relation| relation.link != Link::Place);
+        asked.retain(|relation| relation.kind != RelationKind::Place);
     }
     if asked.is_empty() {
         return None;
@@ -103,7 +103,7 @@ impl Relation<'_> {
         let is_head = |head: Option<&Word>, word: Option<&Word>| {
             head.zip(word).is_some_and(|(head, word)| head.term == word.term)
         };
-        match (self.link == Link::Genitive, other.link == Link::Genitive) {
+        match (self.kind == RelationKind::Genitive, other.kind == RelationKind::Genitive) {
             (false, false) => is_head(self.thing.last(), other.thing.last()),
             (true, true) => is_head(self.thing.first(), other.thing.first()),
             (true, false) => self.thing.iter().any(|word| is_head(other.thing.last(), Some(word))),
@@ -111,11 +111,11 @@ impl Relation<'_> {
         }
     }
 
-    /// Whether the owner of a text is of the kind of the owner of a question, so that it cannot be the same one. Both
-    /// are nouns with a determiner or names; a name with a determiner is none of the two (`Adler`, which may be the
-    /// hotel). A genitive without a determiner is a name, also in lower case, in which questions are often written.
-    /// Other nouns without a determiner are mostly abstract and have many synonyms (`a sense of peace`). `Dad` is
-    /// compared with `Mom`, but with no name, because Dad has a name, too.
+    /// Whether the owners in a question and in a text are of the same kind: nouns with a determiner, or names. Owners
+    /// of different kinds may be the same one, such as a hotel and `Adler`. A name with a determiner is of neither kind.
+    /// A genitive without a determiner is a name, also in lower case, because many questions are written without
+    /// capitals. Other nouns without a determiner are mostly abstract and have many synonyms (`a sense of peace`). `Dad`
+    /// is compared with `Mom`, but not with a name, because Dad has a name, too.
     fn is_comparable(&self, other: &Relation<'_>) -> bool {
         let Some((asked, stated)) = self.first_of_owner().zip(other.first_of_owner()) else { return false };
         if !other.is_specific() || self.has_determiner != other.has_determiner {
@@ -125,8 +125,8 @@ impl Relation<'_> {
             true => !asked.is_name && !stated.is_name,
             false => {
                 stated.is_name
-                    && (asked.is_name || self.link == Link::Genitive)
-                    && (self.link == Link::Place) == (other.link == Link::Place)
+                    && (asked.is_name || self.kind == RelationKind::Genitive)
+                    && (self.kind == RelationKind::Place) == (other.kind == RelationKind::Place)
                     && has_synonyms(asked) == has_synonyms(stated)
             }
         }
@@ -161,13 +161,13 @@ impl Relation<'_> {
 fn relations(words: &[Word]) -> Vec<Relation<'_>> {
     let relation = |(at, word): (usize, &Word)| match word.is_genitive {
         true => of_genitive(words, at),
-        false => of_preposition(words, at, Link::of(&word.folded)?),
+        false => of_preposition(words, at, RelationKind::of(&word.folded)?),
     };
     words.iter().enumerate().filter_map(relation).collect()
 }
 
 /// The relation whose preposition is at a place.
-fn of_preposition(words: &[Word], at: usize, link: Link) -> Option<Relation<'_>> {
+fn of_preposition(words: &[Word], at: usize, kind: RelationKind) -> Option<Relation<'_>> {
     let thing = phrase_before(words, at);
     let begin = at - thing.len();
     // Otherwise, it may be a verb and its subject (`did Ann work at the office`).
@@ -194,7 +194,7 @@ fn of_preposition(words: &[Word], at: usize, link: Link) -> Option<Relation<'_>>
         from += 1;
     }
     let owner = parts(words.get(from..)?);
-    (!owner.is_empty()).then_some(Relation { link, thing, owner, has_determiner })
+    (!owner.is_empty()).then_some(Relation { kind, thing, owner, has_determiner })
 }
 
 /// The relation whose genitive is at a place.
@@ -216,7 +216,7 @@ fn of_genitive(words: &[Word], at: usize) -> Option<Relation<'_>> {
     let from = if has_determiner { begin } else { at };
     let phrase = words.get(from..=at)?;
     let owner = phrase.get(phrase.iter().position(Word::is_part)?..)?;
-    Some(Relation { link: Link::Genitive, thing, owner, has_determiner })
+    Some(Relation { kind: RelationKind::Genitive, thing, owner, has_determiner })
 }
 
 /// The run of adjoining words before a place that are neither stop words nor genitives.
@@ -244,13 +244,11 @@ fn parts(words: &[Word]) -> &[Word] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokens::Tokenizer;
-    use crate::text::words::words;
+    use crate::text::words::english_words;
     use proptest::prelude::*;
 
     fn compare(question: &str, text: &str) -> Option<String> {
-        let tokenizer = Tokenizer::new("english").unwrap();
-        differing(&words(&tokenizer, question), &words(&tokenizer, text))
+        differing(&english_words(question), &english_words(text))
     }
 
     fn check(question: &str, text: &str, expected: Option<&str>) {

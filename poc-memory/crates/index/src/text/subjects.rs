@@ -5,17 +5,18 @@ use super::tokens::Tokenizer;
 use super::words::words;
 use super::{compounds, dates, frames, relations};
 
-/// What a question asks for and a text has otherwise. It suggests that the text is about something else. Folded.
+/// What a question names and a text replaces by something else. It suggests that the text is about another subject.
+/// Folded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DifferingSubjects {
     /// The compounds (`mail worker`) of which the text has one word, joined with another one (`invoice worker`), and
-    /// not the other word. Then the weekdays, if the text names other weekdays and none of these, and likewise the
-    /// months and the times of day.
+    /// not the other word. They are followed by the weekdays, if the text names other weekdays and none of these, and
+    /// likewise by the months and the times of day.
     pub compounds_and_dates: Vec<String>,
     /// The owner (`hotel` in `the password of the hotel`) that the text lacks, if it has the same thing with another
     /// one (`the password of the office`). Otherwise the words (`ferry` in `who operates the ferry in the north yard?`)
     /// that it lacks, if one of its sentences has all other words of the question and something else in the same place.
-    pub in_place: Option<String>,
+    pub owner_or_place: Option<String>,
 }
 
 /// Compares a question with a text. `dates` has the weekdays and months in which the text was written, which it rarely
@@ -31,20 +32,21 @@ pub(super) fn differing(tokenizer: &Tokenizer, question: &str, text: &str, dates
     text.extend(dates);
     let mut compounds_and_dates = compounds::differing(&question, &text);
     compounds_and_dates.extend(differing_dates);
-    let in_place = relations::differing(&question, &text).or_else(|| frames::differing(&question, &text));
-    DifferingSubjects { compounds_and_dates, in_place }
+    let owner_or_place =
+        relations::differing(&question, &text).or_else(|| frames::differing(&question, &text));
+    DifferingSubjects { compounds_and_dates, owner_or_place }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(language: &str, question: &str, compounds_and_dates: &[&str], in_place: Option<&str>) {
+    fn check(language: &str, question: &str, compounds_and_dates: &[&str], owner_or_place: Option<&str>) {
         let note = "On Tuesdays, the invoice worker prints the list of the office in the north yard.";
         let found =
             differing(&Tokenizer::new(language).unwrap(), question, note, "2026 11 30 Monday November");
         assert_eq!(found.compounds_and_dates, compounds_and_dates, "{question}");
-        assert_eq!(found.in_place.as_deref(), in_place, "{question}");
+        assert_eq!(found.owner_or_place.as_deref(), owner_or_place, "{question}");
     }
 
     #[test]

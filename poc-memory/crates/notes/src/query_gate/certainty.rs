@@ -169,9 +169,9 @@ fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<Stri
     }
     names.append(&mut numbers);
     names.extend(differing.compounds_and_dates);
-    // The words in a place are often a part of what was found before, such as `mail` of `mail worker`.
+    // The owner and the words in a place are often a part of what was found before, such as `mail` of `mail worker`.
     if names.is_empty() {
-        names.extend(differing.in_place);
+        names.extend(differing.owner_or_place);
     }
     names
 }
