@@ -51,7 +51,7 @@ const COMPARED: usize = 32;
 /// How many vectors of a new derived note are compared: those of its title and of the start of its body.
 const COMPARED_VECTORS: usize = 2;
 
-/// Prepares and embeds the new node of an action. Called outside of transactions, because embedding is slow.
+/// Prepares and embeds the new note of an action. Called outside of transactions, because embedding is slow.
 pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<ActionNote>> {
     let Some(draft) = permitted.draft() else { return Ok(None) };
     let note = insert::prepare(memory, draft.clone()).map_err(refusal)?;

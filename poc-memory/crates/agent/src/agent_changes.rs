@@ -16,7 +16,8 @@ pub fn agent_changes(memory: &Memory, agent: &str) -> Result<BTreeSet<u64>> {
         numbers.extend(run.seq);
         let mut open = transactions_of_actions(&run);
         while let Some(seq) = open.pop() {
-            // The row has only the last transaction of each action. That transaction has the row before it.
+            // The row names only the last transaction of each action. The log of that transaction has the earlier row,
+            // which names the transaction before it.
             if numbers.insert(seq)
                 && let Some(txn) = memory.store.transaction(seq)?
             {

@@ -83,7 +83,7 @@ struct PlannedAction {
 struct CutOffNodes {
     /// Those without a permitted action.
     wholly: HashSet<NodeId>,
-    /// Those with permitted actions, none of which changes their weight: a run that read them again would change it
+    /// Those with permitted actions, except nodes whose weight was changed: a run that reads them again would change it
     /// again.
     partly: HashSet<NodeId>,
 }

@@ -134,8 +134,8 @@ fn undo_selected(
     Ok(UndoReport { seq, items, final_run, undid_vault_sync: false })
 }
 
-/// Whether no undo reverts the undo of a run with this number: no action is in the state that it left. This is so if it
-/// undid only replays, or if what it undid was decided again since.
+/// Whether the undo of a run, given by the number of its transaction, cannot be undone, because no action is in the
+/// state that it left: it undid only replays, or what it undid was decided again since.
 fn is_final(run: &Run, seq: u64) -> bool {
     !run.actions.iter().any(|action| is_undone_by(action, seq))
 }

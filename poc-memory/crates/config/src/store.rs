@@ -42,11 +42,3 @@ section!(
         snapshot_every: u64,
     }
 );
-
-impl StoreConfig {
-    /// These settings without a shared log, for temporary memories.
-    #[must_use]
-    pub fn local(&self) -> StoreConfig {
-        StoreConfig { log: String::new(), ..self.clone() }
-    }
-}

@@ -150,14 +150,14 @@ pub struct Memory {
     pub(crate) missing_vectors: Arc<Mutex<Option<String>>>,
 }
 
-/// The log of a memory.
+/// Where the log of a memory is.
 #[derive(Clone)]
 enum LogKind {
     /// In the folder of the profile.
     Local,
-    /// In a folder that is deleted when the memory is closed.
+    /// In a folder that need not survive a power failure.
     Temporary,
-    /// Outside. The folder of the profile has a copy.
+    /// Outside of the folder of the profile, which has a copy.
     Shared(Arc<dyn SharedLog>),
 }
 
@@ -180,14 +180,15 @@ impl Memory {
         Memory::open_with(paths, config, clock, rng, LogKind::Local)
     }
 
-    /// Opens a memory in a folder that is deleted when the memory is closed. Nothing is synced; see
-    /// [`Store::open_temporary`].
+    /// Like [`open`](Self::open), in a folder that need not survive a power failure ([`Store::open_temporary`]). The log
+    /// is in that folder, whatever `store.log` says.
     pub fn open_temporary(
         paths: Paths,
-        config: Config,
+        mut config: Config,
         clock: Arc<dyn Clock>,
         rng: Arc<dyn Rng>,
     ) -> Result<Memory> {
+        config.store.log.clear();
         Memory::open_with(paths, config, clock, rng, LogKind::Temporary)
     }
 

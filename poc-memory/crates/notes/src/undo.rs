@@ -236,10 +236,11 @@ fn require_only_notes(seq: u64, txn: &LoggedTransaction) -> Result<()> {
         return Ok(());
     }
     if txn.cause.op == SYNC_OP {
-        // The marks of the sync would say of restored texts that they are edits, and the next sync would push them.
+        // Compared with the marks of the sync, restored texts are edits, which the next sync would push.
         return Err(Error::conflict(format!(
             "change {seq} is the local side of a sync, which also recorded what both stores have in common: after an \
-             undo only here, the next sync would pull the notes again, and push what the remote has edited or deleted"
+             undo only here, the next sync would pull the notes again, and push back what the remote has edited or \
+             deleted"
         ))
         .hint("undo in the remote what should not have been there, and synchronise again"));
     }

@@ -24,7 +24,7 @@ pub(crate) const APPEND: &str = "\
     SELECT $1::INT8, $2::INT8 + record.number, $3::BYTEA, $4::INT8 + record.number - 1, record.payload \
     FROM moved, unnest($5::BYTEA[]) WITH ORDINALITY AS record (payload, number)";
 
-/// The condition for a row of `poc_memory_writer` that its writer may still run: it was seen in the last minute.
+/// The condition that the writer of a row of `poc_memory_writer` may still run: it was seen in the last minute.
 pub(crate) const IS_ALIVE: &str = "seen > now() - INTERVAL '1 minute'";
 
 /// Notifies a channel of a new head, or that a process listens to it. Parameters: the channel, the text.

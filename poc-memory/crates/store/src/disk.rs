@@ -125,7 +125,7 @@ impl Disk for SystemDisk {
     }
 }
 
-/// File operations in a temporary folder: nothing is synced, and no space is allocated.
+/// File operations in a folder that need not survive a power failure: they sync nothing and reserve no space.
 pub(super) struct UnsyncedDisk;
 
 struct UnsyncedFile(Box<dyn AppendFile>);

@@ -158,8 +158,8 @@ impl Store {
         Store::open_with(directory, embedder, indexes, open::StoreOptions::default())
     }
 
-    /// Like [`Store::open`], for a folder that is deleted when the store is closed. Writes are acknowledged before they
-    /// are on disk, and do not survive a power failure.
+    /// Like [`Store::open`], for a folder that need not survive a power failure, such as one that is deleted when the
+    /// program ends. Writes are acknowledged before they are on disk.
     pub fn open_temporary(
         directory: &Path,
         embedder: &str,

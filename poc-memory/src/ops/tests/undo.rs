@@ -494,7 +494,7 @@ fn a_link_whose_note_was_deleted_is_not_undone_and_the_reason_names_that_note() 
 #[test]
 fn the_undo_of_a_sync_of_a_vault_names_the_files_that_still_have_the_change() {
     let memory = filled();
-    let parent = tempfile::tempdir().unwrap();
+    let parent = poc_graph::testing::folder();
     let folder = parent.path().join("vault");
     std::fs::create_dir(&folder).unwrap();
     let put = |text: &str| std::fs::write(folder.join("gate.md"), text).unwrap();

@@ -113,13 +113,13 @@ fn shown_together(
     partners: &HashMap<Ix, Vec<Ix>>,
 ) -> Result<HashSet<(Ix, Ix)>> {
     let visited_at = |ix: Ix| view.visit(agent, ix).map(|visit| visit.at);
+    let now = memory.now();
     // A run before the last change of a node has read another version. A time in the future is no bound, because the
     // clock was set back since.
-    let (now, last_change) = (memory.now(), |ix: Ix| visited_at(ix).max(Some(view.modified(ix))));
-    let since = partners.keys().map(|&one| last_change(one).filter(|at| *at <= now)).min().flatten();
-    let pairs_of =
-        |(&one, own): (&Ix, &Vec<Ix>)| -> Vec<(Ix, Ix)> { own.iter().map(|&other| (one, other)).collect() };
-    let mut left: HashSet<(Ix, Ix)> = partners.iter().flat_map(pairs_of).collect();
+    let last_change = |&ix: &Ix| visited_at(ix).max(Some(view.modified(ix))).filter(|at| *at <= now);
+    let since = partners.keys().map(last_change).min().flatten();
+    let pairs = partners.iter().flat_map(|(&one, own)| own.iter().map(move |&other| (one, other)));
+    let mut left: HashSet<(Ix, Ix)> = pairs.collect();
     let mut shown = HashSet::new();
     ledger::newest(memory, agent, |run| {
         let finished = run.finished?;

@@ -50,8 +50,7 @@ impl Sandbox {
             Error::unavailable(format!("the temporary folder of the test cannot be created: {error}"))
         })?;
         let (clock, rng) = (Arc::new(ManualClock::new(now)), Arc::new(SeededRng::new(SEED)));
-        let config = Config { store: config.store.local(), ..config.clone() };
-        let memory = Memory::open_temporary(Paths::in_folder(folder.path()), config, clock, rng)?;
+        let memory = Memory::open_temporary(Paths::in_folder(folder.path()), config.clone(), clock, rng)?;
         if !fixture.keys.is_empty() {
             import_fixture(&memory, fixture, now)?;
         }

@@ -287,9 +287,7 @@ fn is_time_of_day(words: &[Word], at: usize) -> bool {
                 let preposition = at.checked_sub(1).and_then(|at| before(words, at));
                 preposition.is_some_and(|word| is_one_of(word, &TIME_PREPOSITIONS))
             };
-            is_one_of(word, &TIME_DETERMINERS)
-                || is_weekday()
-                || word.folded == "the" && after_preposition()
+            is_one_of(word, &TIME_DETERMINERS) || is_weekday() || word.folded == "the" && after_preposition()
         })
 }
 

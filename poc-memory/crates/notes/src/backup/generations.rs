@@ -45,7 +45,7 @@ pub(super) fn has_generation(folder: &Path) -> bool {
 }
 
 /// Whether a folder is a generation, complete or not, that has not been renamed. Its prompts are files of Markdown, but
-/// no notes.
+/// not notes.
 pub(crate) fn is_generation(folder: &Path) -> bool {
     let name = folder.file_name().and_then(OsStr::to_str);
     is_named_generation(folder) || name.is_some_and(is_partial)

@@ -129,10 +129,9 @@ pub fn restore(
 /// `conflict` if it does, `unavailable` if it cannot be read.
 pub fn require_folder_of_memory(folder: &Path) -> Result<()> {
     let paths = Paths::in_folder(folder);
-    let is_own = |name: &OsStr| {
-        let is_unfinished = |name: &str| name == STAGING || name == UNPACKED;
-        paths.has_name(name) || name.to_str().is_some_and(|name| is_of_system(name) || is_unfinished(name))
-    };
+    let is_unfinished = |name: &str| name == STAGING || name == UNPACKED;
+    let may_stay = |name: &str| is_of_system(name) || is_unfinished(name);
+    let is_own = |name: &OsStr| paths.has_name(name) || name.to_str().is_some_and(may_stay);
     match first_other(folder, is_own).map_err(|error| unusable(folder, "read", &error))? {
         None => Ok(()),
         Some(other) => {

@@ -139,7 +139,6 @@ pub(super) fn temporary_memory(
         Some(settings) => paths.with_settings_of(settings),
         None => paths,
     };
-    let config = Config { store: config.store.local(), ..config };
     let memory = Memory::open_temporary(paths, config, clock, Arc::new(SeededRng::new(SEED)))?;
     Ok((folder, memory))
 }

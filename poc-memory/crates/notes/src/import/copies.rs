@@ -41,8 +41,8 @@ pub(super) fn text_hash(sample: &Sample) -> Option<[u8; 32]> {
     Some(*hasher.finalize().as_bytes())
 }
 
-/// The files, each with a hash of its text, so that files with the same text are in the order of their ranks. All other
-/// files keep their positions.
+/// Sorts files with the same text by their ranks within the positions that they have together. All other files keep
+/// their positions. Each file is given with a hash of its text.
 pub(super) fn in_order_of_ranks<T>(files: Vec<(T, Option<[u8; 32]>)>, path: impl Fn(&T) -> &str) -> Vec<T> {
     let mut by_text: HashMap<[u8; 32], Vec<(CopyRank<'_>, usize)>> = HashMap::new();
     for (position, (file, text)) in files.iter().enumerate() {

@@ -33,7 +33,7 @@ const SENTENCE_ENTROPY: f64 = 3.0;
 const SENTENCE_DIGITS: usize = 4;
 const KEY_MIN: usize = 16;
 const PASSWORD_MIN: usize = 6;
-/// What is between a name and a key in a sentence.
+/// What is between a name and its value in a sentence.
 const SENTENCE_SEPARATOR: &str = " is ";
 /// Maximum length of a value in bytes.
 const VALUE_MAX: usize = 512;
@@ -84,8 +84,8 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
 
 /// Whether a sentence of a text may state a password, as in `the password is hunter2`.
 pub(super) fn may_state_password(text: &str) -> bool {
-    text.match_indices(" is ").any(|(at, separator)| {
-        let start = at + separator.len();
+    memmem::find_iter(text.as_bytes(), SENTENCE_SEPARATOR).any(|at| {
+        let start = at + SENTENCE_SEPARATOR.len();
         let (_, value, quoted) = value(text.get(start..).unwrap_or_default(), start);
         names_secret(text.get(..at).unwrap_or_default()) == Some(true)
             && value.bytes().any(|byte| byte.is_ascii_digit())

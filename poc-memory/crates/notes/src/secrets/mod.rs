@@ -108,8 +108,8 @@ pub fn scrub<'a>(text: &'a str, counts: &mut SecretCounts) -> Cow<'a, str> {
     Cow::Owned(scrubbed)
 }
 
-/// Counts the secrets of a text that is not changed, to warn about them. It also counts what may be a password after
-/// `the password is`, which [`scrub`] leaves, because any word may follow there.
+/// Counts the secrets of a text without replacing them, to warn about them. It also counts what may be a password after
+/// `the password is`. [`scrub`] does not replace that, because any word may follow there.
 pub fn count(text: &str, counts: &mut SecretCounts) {
     drop(scrub(text, counts));
     if assignments::may_state_password(text) {

@@ -8,8 +8,8 @@ use poc_rank::decay::{decayed, lambda};
 use poc_store::{Record, Table, Transaction, Write};
 use std::collections::HashSet;
 
-/// Whether an undo leaves the records of a table unchanged and they prevent no undo: counters of samples, because others
-/// were added since; names of tenants; and the records of a vault's files, which follow the notes after the undo.
+/// Whether [`restore`] ignores the records of a table: counters of samples, because others were added since; names of
+/// tenants; and the records of a vault's files, which are restored after the notes.
 pub(super) fn is_kept(table: Table) -> bool {
     matches!(table, Table::Samples | Table::Tenants | Table::Vaults)
 }

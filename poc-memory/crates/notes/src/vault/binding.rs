@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// The length of the key of a vault, with which the keys of its files begin.
+pub(super) const VAULT_KEY_BYTES: usize = 4;
+
 /// A folder that is bound to the memory of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VaultBinding {
@@ -38,7 +41,7 @@ impl VaultBinding {
     }
 
     /// The key of its record.
-    pub(super) fn key(&self) -> [u8; 4] {
+    pub(super) fn key(&self) -> [u8; VAULT_KEY_BYTES] {
         self.number.to_be_bytes()
     }
 }
@@ -124,7 +127,7 @@ pub(super) fn put_file(
 pub fn bindings(memory: &Memory) -> Result<Vec<VaultBinding>> {
     let mut vaults = Vec::new();
     for key in memory.store.raw_keys(Table::Vaults, &[])? {
-        if key.len() == 4 {
+        if key.len() == VAULT_KEY_BYTES {
             vaults.extend(memory.store.record::<VaultBinding>(&key)?);
         }
     }

@@ -14,7 +14,7 @@ use std::path::Path;
 /// The parts of a file that a sync compares.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FileDigest {
-    /// BLAKE3 of the bytes.
+    /// BLAKE3 of the bytes, or [`FileDigest::NO_HASH`].
     pub(super) bytes: [u8; 32],
     /// The hash of title, text and keywords. Files with the same hash are names of one note. A title that is made from
     /// the text is the one that earlier releases made, so that the hashes in their records are the same.
@@ -115,13 +115,20 @@ pub(super) fn read(
 }
 
 impl FileDigest {
-    /// The digest of a file that was moved to the path `name` and cannot be read there. It has no hash, so that the next
-    /// sync reads the file.
+    /// The `bytes` of a file whose note does not have what is in the file. The next sync reads the file.
+    pub(super) const NO_HASH: [u8; 32] = [0; 32];
+
+    /// Whether the note has what was read from the file.
+    pub(super) fn has_hash(&self) -> bool {
+        self.bytes != FileDigest::NO_HASH
+    }
+
+    /// The digest, without a hash, of a file that was moved to the path `name` and cannot be read there.
     pub(super) fn unread_at(&self, name: &str) -> Result<FileDigest> {
         let path_key = path_key(name)?;
         let of_path = |name: &String| if *name == self.path_key { path_key.clone() } else { name.clone() };
         let names = self.names.iter().map(of_path).collect();
-        Ok(FileDigest { bytes: [0; 32], names, path_key, ..self.clone() })
+        Ok(FileDigest { bytes: FileDigest::NO_HASH, names, path_key, ..self.clone() })
     }
 }
 

@@ -241,9 +241,8 @@ impl VaultSync<'_> {
         let of_note = self.before.get(&node);
         let is_first = path == change.first;
         let former = if is_first { of_note.or(of_file) } else { of_file.or(of_note) };
-        // The next sync reads a file without a hash.
-        let digest =
-            FileDigest { bytes: [0; 32], path_key: file.path_key.clone(), ..former.unwrap_or(file).clone() };
+        let (bytes, path_key) = (FileDigest::NO_HASH, file.path_key.clone());
+        let digest = FileDigest { bytes, path_key, ..former.unwrap_or(file).clone() };
         Some(VaultFile {
             node,
             desired_name: self.desired_names.get(path)?.clone(),

@@ -1,6 +1,6 @@
 //! The records of files after the undo of a sync.
 
-use super::binding::{VaultBinding, VaultFile};
+use super::binding::{VAULT_KEY_BYTES, VaultBinding, VaultFile};
 use super::digest::FileDigest;
 use crate::Memory;
 use crate::history::UNDO_OP;
@@ -9,19 +9,16 @@ use poc_graph::{NodeId, cancellation};
 use poc_store::{LoggedTransaction, Record, Table, Transaction};
 use std::collections::{BTreeSet, HashSet};
 
-/// The length of the key of a vault, with which the keys of its files begin.
-const VAULT_KEY: usize = 4;
-
-/// Restores the records of files to what they were before a transaction, as its notes are restored, so that the records
-/// agree with the notes; apart from the files of the notes in `left`. A record that changed since gets no hash, because
-/// its note no longer has what was read from the file.
+/// Restores the records of files to what they were before a transaction whose notes are restored, so that records and
+/// notes agree. The files of the notes in `left`, which are not restored, keep their records. A record that changed
+/// since loses its hash, because its note no longer has what was read from the file.
 pub(crate) fn restore_files(
     tx: &mut Transaction<'_>,
     txn: &LoggedTransaction,
     left: &HashSet<NodeId>,
 ) -> Result<()> {
     for write in txn.writes.iter().filter(|write| write.table == Table::Vaults) {
-        let Some((vault, path)) = write.key.split_at_checked(VAULT_KEY) else { continue };
+        let Some((vault, path)) = write.key.split_at_checked(VAULT_KEY_BYTES) else { continue };
         // Files of a vault that was unbound since have no records.
         let Some(vault) = tx.get::<VaultBinding>(vault)?.filter(|_| !path.is_empty()) else { continue };
         let written = write.after.as_deref().or(write.before.as_deref());
@@ -39,7 +36,7 @@ pub(crate) fn restore_files(
                 if node != Some(file.node) {
                     continue;
                 }
-                let digest = FileDigest { bytes: [0; 32], ..file.digest };
+                let digest = FileDigest { bytes: FileDigest::NO_HASH, ..file.digest };
                 Some(VaultFile { digest, ..file }.encode()?)
             }
             None => continue,

@@ -40,7 +40,7 @@ pub(super) struct ScanRecord {
     /// The files that the last sync left alone, because their last sync was undone.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     held: BTreeSet<String>,
-    /// The last transaction before the last sync. What was undone later is not in `held`.
+    /// The last transaction before the last sync. `held` has no files whose sync was undone after it.
     #[serde(default)]
     before_sync: u64,
 }
@@ -102,7 +102,7 @@ impl ScanRecord {
         Ok(undone)
     }
 
-    /// Whether the file of a record must be read, because an interrupted sync may not have done all that it requires.
+    /// Whether the file of a record must be read again, because a sync was interrupted after it wrote the record.
     pub(super) fn is_interrupted(&self, path: &str, record: &VaultFile) -> bool {
         self.is_unfinished && self.synced(path) != Some(version(&record.digest.bytes))
     }
@@ -112,7 +112,7 @@ impl ScanRecord {
         self.synced.as_ref()?.get(path).copied()
     }
 
-    /// Records which files a sync that began after a transaction leaves alone.
+    /// Records the files that a sync leaves alone, and the last transaction before the sync.
     pub(super) fn set_held(&mut self, held: BTreeSet<String>, before_sync: u64) {
         (self.held, self.before_sync) = (held, before_sync);
     }

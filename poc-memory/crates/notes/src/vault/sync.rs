@@ -204,10 +204,8 @@ impl FileReader<'_> {
                 read.hold(path, record, Some(stat));
                 continue;
             }
-            // An all-zero hash marks a file whose note was not stored completely.
-            let is_complete = record.is_some_and(|record| record.digest.bytes != [0; 32]);
             if let Some(record) = record
-                && is_complete
+                && record.digest.has_hash()
                 && is_unchanged
                 && !is_undone
                 && !self.before.is_interrupted(path, record)
@@ -267,7 +265,7 @@ impl FileReader<'_> {
         report: &mut VaultReport,
     ) {
         let recorded = || record.map(|record| (path.to_owned(), record.digest.clone()));
-        let is_undone = self.holds && self.undone.contains(path);
+        let may_hold = self.holds && self.undone.contains(path);
         let bytes = match read_file(self.memory, &self.vault.folder.join(path), stat) {
             Ok(Some(bytes)) => bytes,
             unread => {
@@ -275,7 +273,7 @@ impl FileReader<'_> {
                     Err(error) => report.refused.push(FileError { file: path.to_owned(), error }),
                     Ok(_) => report.busy += 1,
                 }
-                read.held.extend(is_undone.then(|| path.to_owned()));
+                read.held.extend(may_hold.then(|| path.to_owned()));
                 return read.files.extend(recorded());
             }
         };
@@ -285,7 +283,7 @@ impl FileReader<'_> {
             return read.files.extend(recorded().filter(|_| is_young));
         }
         let hash = *blake3::hash(&bytes).as_bytes();
-        if is_undone && self.before.synced(path) == Some(scan_record::version(&hash)) {
+        if may_hold && self.before.synced(path) == Some(scan_record::version(&hash)) {
             return read.hold(path, record, Some(stat));
         }
         let unchanged = record.filter(|record| record.digest.bytes == hash);

@@ -240,7 +240,7 @@ impl VaultSync<'_> {
 
 /// Whether a file determines the properties of its note, and the note has the text of the file.
 fn is_stored_source(record: &VaultFile) -> bool {
-    record.deleted_at.is_none() && record.is_source && record.digest.bytes != [0; 32]
+    record.deleted_at.is_none() && record.is_source && record.digest.has_hash()
 }
 
 /// The folder with copies of the files of all vaults, by name of the vault, from before the last write-back.

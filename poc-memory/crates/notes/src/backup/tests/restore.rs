@@ -42,7 +42,7 @@ fn nothing_is_restored_into_the_backup() {
 
 #[test]
 fn a_folder_with_other_files_is_no_destination() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = poc_graph::testing::folder();
     let at = folder.path().join("new");
     require_folder_of_memory(&at).unwrap();
     // Files of a memory whose store was moved away, and those that systems create.

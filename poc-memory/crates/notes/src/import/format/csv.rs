@@ -114,15 +114,15 @@ fn unclosed_quote(file: &SourceFile<'_>, delimiter: u8) -> Result<Option<u64>> {
 struct Columns {
     /// Their names in the header row.
     names: Vec<String>,
-    /// The fields that they are.
+    /// The field of each; `None` if the name is not that of a field.
     fields: Vec<Option<&'static str>>,
     /// Whether one of them is a title or a text.
     has_text: bool,
-    /// The place of the column that has the titles, if no field is the title.
+    /// The position of the column that has the titles, if no column is the field `title`.
     title: Option<usize>,
 }
 
-/// The place of the first column with the name of a title, unless a field is the title.
+/// The position of the column `name`, or else `subject`; `None` if a column is the field `title`.
 fn title_column(names: &[String], fields: &[Option<&str>]) -> Option<usize> {
     if fields.contains(&Some("title")) {
         return None;
@@ -142,7 +142,7 @@ fn note(row: &csv::ByteRecord, columns: &Columns, import: &Import<'_>) -> Result
     }
     let mut fields = Map::new();
     let mut lines = Vec::new();
-    for (place, ((cell, name), field)) in row.iter().zip(names).zip(known).enumerate() {
+    for (position, ((cell, name), field)) in row.iter().zip(names).zip(known).enumerate() {
         let cell = std::str::from_utf8(cell).map_err(|_| {
             Error::invalid(format!("the column `{name}` is not UTF-8")).hint("save the table as UTF-8")
         })?;
@@ -150,7 +150,7 @@ fn note(row: &csv::ByteRecord, columns: &Columns, import: &Import<'_>) -> Result
         if cell.is_empty() {
             continue;
         }
-        let is_title = *title == Some(place);
+        let is_title = *title == Some(position);
         if is_title {
             fields.insert("title".to_owned(), cell.into());
         }
