@@ -37,6 +37,7 @@ pub use report::{AmbiguousLink, FileError, RenamedFile, UnresolvedVaultLink, Vau
 pub(crate) use restored_files::restore_files;
 pub use scan::{FolderState, folders};
 pub use status::{VaultStatus, last_refused, status};
-pub use sync::{SyncOptions, VAULT_SYNC_OP, sync};
+pub(crate) use sync::VAULT_SYNC_OP;
+pub use sync::{SyncOptions, sync};
 pub use unbind::remove;
 pub(crate) use write_back::copies_folder;

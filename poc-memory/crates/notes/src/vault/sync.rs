@@ -19,7 +19,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 /// The op in the cause of the transactions of a sync.
-pub const VAULT_SYNC_OP: &str = "vault sync";
+pub(crate) const VAULT_SYNC_OP: &str = "vault sync";
 
 /// Held while a sync runs. Two syncs of one vault at the same time would store the same files twice.
 static RUNNING: Mutex<()> = Mutex::new(());

@@ -111,6 +111,7 @@ fn generate(calls: &[StageCall], ctx: &QueryContext<'_>, meters: &mut [Meter]) -
     match call.def.implementation {
         StageImplementation::Generate(generate) => {
             let mut set = generate(&call.arguments, ctx)?;
+            // Generators that choose the nearest nodes have already left them out, so that others take their places.
             let leaves_out = ctx.leaves_out();
             set.items.retain(|item| !leaves_out(item.ix));
             meter.output = set.items.len();
