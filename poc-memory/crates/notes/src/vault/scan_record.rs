@@ -1,6 +1,7 @@
 //! The stored result of the last sync of a vault: which files need not be read again, and what was reported.
 //!
-//! The record is a file below the data directory. Without it, the next sync reads every file.
+//! The record is a file below the data directory. Without it, the next sync reads every file, also those whose last sync
+//! was undone.
 
 use super::binding::{VaultBinding, VaultFile, VaultFiles};
 use super::report::SyncSummary;
