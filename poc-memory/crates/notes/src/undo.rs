@@ -37,7 +37,7 @@ pub struct UndoReport {
     pub items: Vec<UndoItem>,
     /// The run whose undo cannot be undone, because only replays of notes were undone.
     pub final_run: Option<RunId>,
-    /// Whether a sync of a vault was undone, or the undo of one: files may still have what the undo took out of the notes.
+    /// Whether a sync of a vault, or the undo of one, was undone. Files may then differ from their notes.
     pub undid_vault_sync: bool,
 }
 

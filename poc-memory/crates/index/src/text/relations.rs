@@ -99,6 +99,8 @@ impl Relation<'_> {
         self.has_thing_of(other) && self.is_comparable(other) && !self.has_same_owner(other)
     }
 
+    /// Whether both are about the same thing. Before a preposition, its head is the last word. After a genitive, it may
+    /// be any word; of two such things, the first words are compared.
     fn has_thing_of(&self, other: &Relation<'_>) -> bool {
         let is_head = |head: Option<&Word>, word: Option<&Word>| {
             head.zip(word).is_some_and(|(head, word)| head.term == word.term)

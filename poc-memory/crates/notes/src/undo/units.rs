@@ -53,7 +53,7 @@ impl Units<'_> {
         self.writes.iter().map(Vec::as_slice)
     }
 
-    /// The notes of the units that are unchanged.
+    /// The notes of the units that were not undone.
     pub(super) fn notes_left(&self, outcomes: &[UnitOutcome]) -> HashSet<NodeId> {
         let units = self.writes.iter().zip(outcomes);
         let left = units.filter(|(_, outcome)| matches!(outcome, UnitOutcome::Left(_)));
