@@ -544,3 +544,10 @@ fn a_visit_records_the_version_it_saw() {
     let nobody = write(&memory, |tx| visit::record(tx, " ", id, VisitOutcome::Skipped, memory.now()));
     assert_eq!(nobody.unwrap_err().code, Code::InvalidArgument);
 }
+
+#[test]
+fn a_temporary_memory_has_no_shared_log() {
+    let mut config = Config::defaults().unwrap();
+    config.store.log = "postgres://ann@db/notes".into();
+    assert_eq!(TestMemory::with(config).config.store.log, "");
+}
