@@ -259,7 +259,8 @@ fn many_backups_under_load_restore_every_state() {
     drill(number_in("POC_MEMORY_DRILLS", 200));
 }
 
-/// A log of two segments: 64 MiB is the length of one. It has the texts of deleted notes twice, and exports have none.
+/// A log of two segments: 64 MiB is the length of one. Deletions write the texts to the log again, so that fewer notes
+/// fill it, and keep exports small.
 #[test]
 fn a_killed_backup_leaves_no_generation_and_a_complete_segment_is_copied_once() {
     const BYTES: usize = 950_000;

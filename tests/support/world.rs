@@ -15,8 +15,9 @@ pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(30);
 /// A temporary home and, once started, its daemon. Dropping it kills the daemon.
 pub(crate) struct World {
     home: TempDir,
-    // It has the home and the temporary files of the programs. A daemon watches the folder of its home, and watching the
-    // folder of all temporary files is slow: the kernel visits every name that was ever looked up in it.
+    // Contains the home and the temporary files of the programs. A daemon watches the folder that contains its home,
+    // and watching the folder of all temporary files is slow: the kernel visits every name that was ever looked up in
+    // it.
     parent: TempDir,
     daemon: Option<Child>,
     // The embedder, unless the settings name it.
@@ -324,7 +325,8 @@ impl World {
         self.daemon = Some(child);
         let deadline = Deadline::after(WAIT_LIMIT);
         let socket = self.home().join("daemon.sock");
-        // A look at the socket starts no program, but a small filesystem hides it. A killed daemon leaves it.
+        // Checking for the socket is faster than starting a program. On a small filesystem, it cannot be seen from
+        // here. It may also be that of a daemon that was killed.
         while (self.disk.is_none() && !socket.exists()) || self.run(&["daemon", "status"]).status != 0 {
             if let Some(status) = self.daemon.as_mut().unwrap().try_wait().unwrap() {
                 self.daemon = None;

@@ -178,8 +178,8 @@ mod tests {
         assert!(watched.concerns(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
     }
 
-    /// A temporary folder, and the paths of a profile in it. Its parent is watched, too, and the folder of all temporary
-    /// files would be slow to watch.
+    /// The paths of a profile in a folder inside a temporary folder. The folder above a profile is watched, too, and
+    /// the folder of all temporary files would be slow to watch.
     fn profile() -> (tempfile::TempDir, Paths) {
         let parent = poc_graph::testing::folder();
         let home = parent.path().join("home");

@@ -97,7 +97,8 @@ impl Globals {
         self.tenant.iter().flat_map(|pair| ["--tenant".to_owned(), pair.clone()]).collect()
     }
 
-    /// The terminal on `stream`, if it is one, with the options of this call that commands in a text get.
+    /// The terminal of `stream`, with the profile and the tenant of this call. If `stream` is no terminal, lines may
+    /// have any length.
     pub(super) fn terminal(&self, stream: &impl AsFd) -> Terminal {
         let columns = terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
         Terminal::new(columns, &self.profile_option(), &self.tenant_options())

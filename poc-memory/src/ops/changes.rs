@@ -2,7 +2,7 @@
 
 use super::recall::Recall;
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::{COLUMN_GAP, second};
+use super::text::{COLUMN_GAP, column_widths, second};
 use super::{Access, Ctx, Op, Route, argument, growth};
 use poc_agent::agent_changes::agent_changes;
 use poc_agent::ledger;
@@ -16,7 +16,6 @@ use poc_store::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use unicode_width::UnicodeWidthStr as _;
 
 /// Number of notes that the text lists for one change, and of titles in the answer.
 const SHOWN_NOTES: usize = 3;
@@ -224,15 +223,9 @@ impl Op for Changes {
         };
         let (mut rows, notes): (Vec<Vec<String>>, Vec<String>) = output.changes.iter().map(row).unzip();
         let columns = [Emphasis::Name, Emphasis::Faint, Emphasis::None, Emphasis::None, Emphasis::Name];
-        let widest = |column: usize| {
-            rows.iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.width() + COLUMN_GAP)
-                .max()
-                .unwrap_or(0)
-        };
-        let beside: usize = (0..columns.len() - 1).map(widest).sum();
-        let indent = widest(0);
+        let widths = column_widths(&rows);
+        let beside: usize = widths.iter().map(|width| width + COLUMN_GAP).sum();
+        let indent = widths.first().map_or(0, |width| width + COLUMN_GAP);
         let mut text = StyledText::default();
         if terminal.columns.is_some_and(|columns| columns < beside + MIN_NOTES_WIDTH) {
             text.push_table(terminal, &columns, &rows, |row| {

@@ -165,14 +165,12 @@ impl Delete {
         if commands.is_empty() {
             return ctx.with_titled_note(unknown, &self.node);
         }
-        let message = format!("no note has exactly the key or id `{}`", self.node);
-        let commands = commands.join(" or ");
-        Error { message, ..unknown }
-            .hint(format!("a deletion takes no other name: {commands} deletes the note with this name"))
+        let message = format!("`{}` is not the exact key or id of a note", self.node);
+        Error { message, ..unknown }.hint(format!("{} deletes the note with this name", commands.join(" or ")))
     }
 }
 
-/// Maximum number of notes that the error for an unknown note names.
+/// Maximum number of notes that an error lists for a name that is not exact.
 const MAX_CANDIDATES: usize = 3;
 
 /// The note that had a key when it was deleted, the last one if there were several. Reads the history back to that.

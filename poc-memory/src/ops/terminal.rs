@@ -1,6 +1,6 @@
 //! Text for a person: what is emphasised, and how it fits a terminal.
 
-use super::text::COLUMN_GAP;
+use super::text::{COLUMN_GAP, column_widths};
 use poc_notes::resolve::quoted;
 use std::fmt;
 use std::ops::Range;
@@ -86,12 +86,11 @@ impl Terminal {
 
     /// Cuts the titles in a column of rows so that the rows fit.
     pub(in crate::ops) fn cut_titles(&self, rows: &mut [Vec<String>], column: usize) {
-        let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let widest = |place: usize| {
-            rows.iter().filter_map(|row| row.get(place)).map(|cell| cell.width()).max().unwrap_or(0)
-        };
-        let cells: usize = (0..count).filter(|&place| place != column).map(widest).sum();
-        let beside = (cells + count.saturating_sub(1) * COLUMN_GAP).min(MAX_BESIDE_TITLE);
+        let mut others = column_widths(rows);
+        if column < others.len() {
+            others.remove(column);
+        }
+        let beside = others.iter().map(|width| width + COLUMN_GAP).sum::<usize>().min(MAX_BESIDE_TITLE);
         for title in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
             *title = self.cut(title, beside);
         }
@@ -103,9 +102,7 @@ impl Terminal {
         let Some(left) = self.columns.map(|columns| columns.saturating_sub(indent).max(1)) else {
             return format!("{margin}{text}\n");
         };
-        let mut lines = String::new();
-        lines.extend(wrapped_lines(text, left).iter().map(|line| format!("{margin}{line}\n")));
-        lines
+        wrapped_lines(text, left).iter().map(|line| format!("{margin}{line}\n")).collect()
     }
 
     /// The text of a note, whose paragraphs and list items are wrapped between words, each at its own indent.
@@ -173,8 +170,9 @@ fn words(text: &str, width: usize) -> Vec<Range<usize>> {
     words
 }
 
-/// The indent of the lines that continue a line of output: that of its last column that begins in the left half of the
-/// terminal, if it has columns; that of the text of a list item; otherwise two more than its own.
+/// The indent of the lines that continue a line of output. For a row of a table, it is that of the last column that
+/// begins in the left half of the terminal; for a list item, that of its text; otherwise two more than that of the
+/// line.
 fn hanging_indent(line: &str, columns: usize) -> usize {
     let text = line.trim_start_matches(' ');
     let own = line.len() - text.len();
@@ -189,7 +187,8 @@ fn hanging_indent(line: &str, columns: usize) -> usize {
     })
 }
 
-/// The width of the marker with which an item of a list begins, such as `- ` or `12. `; 0 if there is none.
+/// The width of the marker with which an item of a list or a quotation begins, such as `- `, `12. ` or `> `; 0 if there
+/// is none.
 fn list_marker(text: &str) -> usize {
     let marker = text.split_inclusive(' ').next().unwrap_or_default();
     let number = marker.strip_suffix(". ").or_else(|| marker.strip_suffix(") "));
@@ -286,7 +285,7 @@ impl StyledText {
     }
 
     /// Adds rows with aligned columns. Each column has its emphasis; the last one is cut to the width of the terminal.
-    /// `after` are the lines below a row, which fit the terminal.
+    /// `after` returns the lines below a row, which must fit the terminal.
     pub(in crate::ops) fn push_table(
         &mut self,
         terminal: &Terminal,
@@ -294,10 +293,7 @@ impl StyledText {
         rows: &[Vec<String>],
         after: impl Fn(usize) -> Option<(Emphasis, String)>,
     ) {
-        let width = |column: usize| {
-            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+        let widths = column_widths(rows);
         for (number, row) in rows.iter().enumerate() {
             let mut used = 0;
             for (place, cell) in row.iter().enumerate() {

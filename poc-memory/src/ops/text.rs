@@ -64,13 +64,18 @@ pub(in crate::ops) fn left_out(shown: usize, left_out: usize, noun: &str, settin
 /// Number of spaces between two columns of a table.
 pub(in crate::ops) const COLUMN_GAP: usize = 2;
 
-/// Rows with aligned columns.
-pub(crate) fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+/// The widths of the columns of a table, in columns of the terminal.
+pub(in crate::ops) fn column_widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    (0..count).map(width).collect()
+}
+
+/// Rows with aligned columns.
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let widths = column_widths(rows);
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();

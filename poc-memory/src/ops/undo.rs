@@ -99,8 +99,7 @@ const MAX_SUGGESTIONS: usize = 3;
 const MAX_SCANNED: usize = 1000;
 
 /// Whether a person made a change by hand: not an assistant, an agent or the daemon. A sync of a vault follows the
-/// files and is no change by hand. What `undo` itself undid is none, so that it goes back step by step; `agent undo` is
-/// one.
+/// files and is no change by hand. `agent undo` is one, but `undo` is not: repeated, it goes back step by step.
 fn is_by_hand(cause: &Cause) -> bool {
     let is_person = cause.actor == Principal::Person.name() || cause.op == Import::NAME;
     is_person && (may_be_suggested(cause) || cause.op == AgentUndo::NAME)
@@ -196,7 +195,7 @@ fn nothing_to_undo(ctx: &Ctx<'_>, skipped: &[SkippedChange]) -> Result<Error> {
     let message = match skipped.first() {
         None => "no change that you made by hand is left to undo".to_owned(),
         Some(SkippedChange { reason, .. }) => {
-            format!("no change that you made by hand is left that can be undone: {reason}")
+            format!("no change that you made by hand can be undone: {reason}")
         }
     };
     Ok(Error::not_found(message).hint(hint).field("what"))
@@ -314,14 +313,14 @@ impl Op for Undo {
         if !output.final_runs.is_empty() {
             text += undo::FINAL_LINE;
         }
-        let mut next = String::new();
+        let mut next_steps = String::new();
         if let Some(earlier) = output.earlier {
-            let _ = writeln!(next, "`poc-memory undo {earlier}` undoes the change before");
+            let _ = writeln!(next_steps, "`poc-memory undo {earlier}` undoes the change before");
         }
         for files in &output.vaults {
-            let _ = writeln!(next, "{}", files.text());
+            let _ = writeln!(next_steps, "{}", files.text());
         }
-        text + &terminal.with_options(&next, |_| true)
+        text + &terminal.with_options(&next_steps, |_| true)
     }
 
     fn exit(output: &UndoOutput) -> Exit {

@@ -2,6 +2,7 @@
 
 use super::bounds;
 use super::toml_document::unknown_name_hint;
+use poc_graph::error::Error;
 use poc_graph::similar;
 
 /// Converts a message of serde about a key to a message and a hint.
@@ -27,10 +28,8 @@ pub(super) fn rewrite(message: &str, key: &str) -> (String, Option<String>) {
     if let Some((found, expected)) = wrong.and_then(|rest| rest.rsplit_once(", expected ")) {
         return (format!("cannot be {}", kind(found)), Some(format!("give {}", wanted(expected, key))));
     }
-    match message.split_once("; ") {
-        Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
-        None => (message.to_owned(), None),
-    }
+    let (message, hint) = Error::split_line(message);
+    (message.to_owned(), hint.map(str::to_owned))
 }
 
 /// The known name that is most similar to the unknown key of a message of serde; `None` if none is similar, or for

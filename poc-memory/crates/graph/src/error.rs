@@ -150,6 +150,17 @@ impl Error {
         }
     }
 
+    /// The message and the hint of a [`line`](Self::line), which serde passes on as one text. A semicolon within quotes
+    /// belongs to the message.
+    pub fn split_line(line: &str) -> (&str, Option<&str>) {
+        let parts = line.match_indices("; ").find_map(|(at, separator)| {
+            let (message, rest) = line.split_at_checked(at)?;
+            let closes = |quote: char| message.matches(quote).count() % 2 == 0;
+            (closes('`') && closes('"')).then_some((message, rest.strip_prefix(separator)))
+        });
+        parts.unwrap_or((line, None))
+    }
+
     /// Replaces the location. The pipelines of the earlier location are kept.
     #[must_use]
     pub fn at(mut self, mut at: ErrorLocation) -> Self {
@@ -170,3 +181,17 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_split_outside_of_quotes() {
+        let error = Error::invalid("`a; b` is not a time").hint("write `7d`; `all` for all");
+        let line = error.line();
+        assert_eq!(Error::split_line(&line), (&*error.message, error.hint.as_deref()));
+        let without_hint = "invalid type: string \"a; b\", expected a number";
+        assert_eq!(Error::split_line(without_hint), (without_hint, None));
+    }
+}

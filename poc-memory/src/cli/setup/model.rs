@@ -110,9 +110,12 @@ impl LocalCommand for SetupModel {
         let names: Vec<&str> = match &self.provider {
             Some(name) if !config.providers.contains_key(name) => {
                 let known: Vec<String> = config.providers.keys().map(|name| format!("`{name}`")).collect();
-                let known = known.join(", ");
+                let hint = format!(
+                    "the providers are {}; a section `[providers.NAME]` in config.toml adds another",
+                    known.join(", ")
+                );
                 return Err(Error::not_found(format!("there is no provider `{name}`"))
-                    .hint(format!("there are {known}; a section `[providers.{name}]` in config.toml adds it"))
+                    .hint(hint)
                     .field("provider"));
             }
             Some(name) => vec![name],

@@ -454,7 +454,7 @@ fn undo_without_a_number_skips_and_names_a_change_that_can_never_be_undone() {
         assert_eq!(json(&memory, "undo")["skipped"][0]["change"], json!(change));
     }
     insta::assert_snapshot!(text_output(&memory, "undo"), @r"
-    not_found: `what`: no change that you made by hand is left that can be undone: the run of change 6 is no longer stored
+    not_found: `what`: no change that you made by hand can be undone: the run of change 6 is no longer stored
     `poc-memory undo N` undoes another change: 4 (insert by mcp)
     ");
 }
@@ -492,7 +492,7 @@ fn a_link_whose_note_was_deleted_is_not_undone_and_the_reason_names_that_note() 
 }
 
 #[test]
-fn the_undo_of_a_sync_of_a_vault_names_the_files_that_still_have_the_change() {
+fn the_undo_of_a_sync_of_a_vault_counts_the_files_that_still_have_the_change() {
     let memory = filled();
     let parent = poc_graph::testing::folder();
     let folder = parent.path().join("vault");
@@ -506,7 +506,7 @@ fn the_undo_of_a_sync_of_a_vault_names_the_files_that_still_have_the_change() {
     let change = json(&memory, "changes --limit 1")["changes"][0].clone();
     assert_eq!((&change["op"], &change["seq"]), (&json!("vault sync"), &json!(last(&memory))));
     let files = "1 file of the vault `vault` still has what was undone; `poc-memory vault sync vault` applies it \
-                 again, the daemon only when a file changes; to keep the undo, restore the files\n";
+                 again, and so does the daemon when such a file changes; to keep the undo, restore the files\n";
     let text = text_output(&memory, &format!("undo {}", change["seq"]));
     assert!(text.starts_with("undone: vault sync of `gate` ") && text.ends_with(files), "{text}");
     let status = text_output(&memory, "'vault status'");

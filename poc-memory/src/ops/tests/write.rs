@@ -109,8 +109,8 @@ fn a_deletion_takes_only_the_exact_key() {
     let seq = memory.store.view().seq;
     for (name, key) in [("BTREE", "btree"), ("quay", "work/quay")] {
         let expected = format!(
-            "not_found: `node`: no note has exactly the key or id `{name}`\n\
-             a deletion takes no other name: `poc-memory delete {key}` deletes the note with this name"
+            "not_found: `node`: `{name}` is not the exact key or id of a note\n\
+             `poc-memory delete {key}` deletes the note with this name"
         );
         assert_eq!(text_output(&memory, &format!("delete {name}")), expected);
         assert_eq!(json(&memory, &format!("get {name}"))["key"], key);

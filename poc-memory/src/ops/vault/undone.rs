@@ -1,4 +1,4 @@
-//! Files that differ from their notes because the last sync of their vault was undone.
+//! Files that differ from their notes because their last sync was undone.
 
 use crate::ops::Ctx;
 use crate::ops::text::plural;
@@ -28,8 +28,8 @@ impl UndoneFiles {
     pub(in crate::ops) fn text(&self) -> String {
         let have = if self.files == 1 { "has" } else { "have" };
         format!(
-            "{} of the vault `{}` still {have} what was undone; `poc-memory vault sync {}` applies it again, the \
-             daemon only when a file changes; to keep the undo, restore the files",
+            "{} of the vault `{}` still {have} what was undone; `poc-memory vault sync {}` applies it again, and so \
+             does the daemon when such a file changes; to keep the undo, restore the files",
             plural(self.files, "file"),
             self.vault,
             quoted(&self.vault)
@@ -37,7 +37,7 @@ impl UndoneFiles {
     }
 }
 
-/// The files of all vaults whose last sync was undone.
+/// These files of every vault that has any.
 pub(in crate::ops) fn undone_files(ctx: &Ctx<'_>) -> Result<Vec<UndoneFiles>> {
     Ok(vault::status(ctx.memory)?.iter().filter_map(UndoneFiles::of).collect())
 }

@@ -27,8 +27,7 @@ pub(crate) struct VaultWriteBack {
 pub(crate) struct VaultWriteBackOutput {
     write_back: bool,
     sync: VaultSyncOutcome,
-    /// How many of the refused files were refused by the last sync for the same reason. They do not make the exit
-    /// code 1.
+    /// How many of the refused files the sync before refused for the same reason. They do not change the exit status.
     #[serde(default, skip_serializing_if = "is_zero")]
     refused_before: u64,
 }

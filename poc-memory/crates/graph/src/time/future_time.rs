@@ -55,9 +55,7 @@ impl Serialize for FutureTime {
 impl<'de> Deserialize<'de> for FutureTime {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        FutureTime::parse(&text).map_err(|error| {
-            serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
-        })
+        FutureTime::parse(&text).map_err(|error| serde::de::Error::custom(error.line()))
     }
 }
 

@@ -88,9 +88,7 @@ impl Serialize for PastTime {
 impl<'de> Deserialize<'de> for PastTime {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        PastTime::parse(&text).map_err(|error| {
-            serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
-        })
+        PastTime::parse(&text).map_err(|error| serde::de::Error::custom(error.line()))
     }
 }
 
