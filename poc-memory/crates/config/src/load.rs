@@ -395,6 +395,7 @@ mod tests {
             "daemon.heartbeat = 1.5",
             "daemon.heartbeat = -5",
             "history.keep = 5",
+            "history.keep = \"1; d\"",
             "daemon.runs-agents = 5",
             "providers.x.kind = \"openia\"",
             "[models.x]\nprovider = \"heuristic\"",
@@ -426,6 +427,8 @@ mod tests {
           write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
         config.toml:1:9: `history.keep`: `5` has no unit
           write `5d` for days, `5h` for hours, or `all`
+        config.toml:1:9: `history.keep`: `1; d` is not a duration
+          write a whole number with a unit, such as `90d` or `24h`, or `all`
         config.toml:1:8: `daemon.runs-agents`: must be `true`, `false` or a list of names, such as ["linker"]
           
         config.toml:1:13: `providers.x.kind`: unknown value `openia`
