@@ -54,8 +54,10 @@ fn export_replaces_only_earlier_exports_unless_forced() {
     for other in ["thesis", "{\"key\": \"y\"}\n", "[1]\n", "{\"schema_version\": 1", "1 2"] {
         std::fs::write(&file, other).unwrap();
         let error = export("").err().unwrap();
-        let message = "the file exists and is not an export of a memory";
-        assert_eq!((error.code.name(), error.message.as_str()), ("conflict", message));
+        assert_eq!(error.code.name(), "conflict");
+        assert!(error.message.ends_with("all.jsonl` exists and is not an export of a memory"), "{error}");
+        let at = error.at.unwrap();
+        assert_eq!((at.field.as_deref(), at.file), (Some("output"), None), "the hint names the option");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), other);
         export(" --force").unwrap();
         assert!(is_export());

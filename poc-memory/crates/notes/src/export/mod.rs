@@ -67,9 +67,10 @@ pub fn json_lines_file(
         if force || may_be_replaced(file).map_err(wrong)? {
             return Ok(());
         }
-        Err(Error::conflict("the file exists and is not an export of a memory")
-            .hint("name another file, or set `force` to replace this one")
-            .file(file.display().to_string()))
+        // The error is about the field and not in the file, so that the hint names the option of the command line.
+        Err(Error::conflict(format!("`{}` exists and is not an export of a memory", file.display()))
+            .hint("name another file, or give `force` to replace this one")
+            .field("output"))
     };
     require_replaceable()?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
