@@ -57,7 +57,7 @@ fn export_replaces_only_earlier_exports_unless_forced() {
         assert_eq!(error.code.name(), "conflict");
         assert!(error.message.ends_with("all.jsonl` exists and is not an export of a memory"), "{error}");
         let at = error.at.unwrap();
-        assert_eq!((at.field.as_deref(), at.file), (Some("output"), None), "the hint names the option");
+        assert_eq!((at.field.as_deref(), at.file.as_deref()), (Some("output"), None), "{at}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), other);
         export(" --force").unwrap();
         assert!(is_export());
