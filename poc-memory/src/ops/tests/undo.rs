@@ -505,12 +505,13 @@ fn the_undo_of_a_sync_of_a_vault_counts_the_files_that_still_have_the_change() {
     json(&memory, "'vault sync'");
     let change = json(&memory, "changes --limit 1")["changes"][0].clone();
     assert_eq!((&change["op"], &change["seq"]), (&json!("vault sync"), &json!(last(&memory))));
-    let files = "1 file of the vault `vault` still has what was undone; `poc-memory vault sync vault` applies it \
-                 again, and so does the daemon when such a file changes; to keep the undo, restore the files\n";
+    let files = "1 file of the vault `vault` differs from the notes because a sync was undone; `poc-memory vault sync \
+                 vault` applies it again, and so does the daemon when such a file changes; to keep the undo, restore \
+                 the files\n";
     let text = text_output(&memory, &format!("undo {}", change["seq"]));
     assert!(text.starts_with("undone: vault sync of `gate` ") && text.ends_with(files), "{text}");
     let status = text_output(&memory, "'vault status'");
-    assert!(status.starts_with("vault: 1 file, 1 file undone\n"), "{status}");
+    assert!(status.starts_with("vault: 1 file, 1 undone change\n"), "{status}");
     assert!(status.contains(&format!("undone     {files}")), "{status}");
     json(&memory, "'vault sync'");
     assert!(text_output(&memory, "'vault status'").starts_with("vault: 1 file, up to date\n"));

@@ -49,15 +49,21 @@ impl Op for VaultList {
 
 /// How far a vault is behind its files.
 pub(crate) fn lag(vault: &VaultStatus) -> String {
-    let refused = match vault.refused.len() {
-        0 => String::new(),
-        count => format!(", {count} refused"),
-    };
-    match (vault.state, vault.behind, vault.undone) {
-        (FolderState::Missing, ..) => "folder missing".into(),
-        (_, 0, 0) => format!("up to date{refused}"),
-        (_, 0, undone) => format!("{} undone{refused}", plural(undone, "file")),
-        (_, behind, 0) => format!("{} behind{refused}", plural(behind, "file")),
-        (_, behind, undone) => format!("{} behind, {undone} undone{refused}", plural(behind, "file")),
+    if vault.state == FolderState::Missing {
+        return "folder missing".into();
     }
+    let mut parts = Vec::new();
+    if vault.behind > 0 {
+        parts.push(format!("{} behind", plural(vault.behind, "file")));
+    }
+    if vault.undone > 0 {
+        parts.push(plural(vault.undone, "undone change"));
+    }
+    if parts.is_empty() {
+        parts.push("up to date".into());
+    }
+    if !vault.refused.is_empty() {
+        parts.push(format!("{} refused", vault.refused.len()));
+    }
+    parts.join(", ")
 }

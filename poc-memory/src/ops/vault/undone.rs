@@ -24,12 +24,13 @@ impl UndoneFiles {
         (*undone > 0).then(|| UndoneFiles { vault: name.clone(), files: *undone })
     }
 
-    /// What the files have, and what happens to them next.
+    /// How many files differ, and what can be done.
     pub(in crate::ops) fn text(&self) -> String {
-        let have = if self.files == 1 { "has" } else { "have" };
+        // A file may also have been deleted.
+        let differ = if self.files == 1 { "differs" } else { "differ" };
         format!(
-            "{} of the vault `{}` still {have} what was undone; `poc-memory vault sync {}` applies it again, and so \
-             does the daemon when such a file changes; to keep the undo, restore the files",
+            "{} of the vault `{}` {differ} from the notes because a sync was undone; `poc-memory vault sync {}` \
+             applies it again, and so does the daemon when such a file changes; to keep the undo, restore the files",
             plural(self.files, "file"),
             self.vault,
             quoted(&self.vault)
