@@ -12,6 +12,7 @@ use std::sync::Arc;
 const POLL: Span = Span(10 * Span::MINUTE.0);
 
 /// The nice value of the thread: 19 is the lowest priority.
+#[cfg(target_os = "linux")]
 const NICE: i32 = 19;
 
 /// Verifies when it is due, until the daemon stops.

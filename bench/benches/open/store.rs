@@ -2,7 +2,6 @@
 
 use poc_bench::{graph, memory};
 use poc_graph::Delta;
-use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -76,8 +75,20 @@ pub(super) fn settle(folder: &Path, cache: Cache) {
         let mut file = File::open(path).unwrap();
         file.sync_all().unwrap();
         match cache {
-            Cache::Cold => fadvise(&file, 0, None, Advice::DontNeed).unwrap(),
+            Cache::Cold => evict(&file),
             Cache::Warm => drop(std::io::copy(&mut file, &mut std::io::sink()).unwrap()),
         }
     }
+}
+
+/// Puts a file out of the page cache.
+#[cfg(target_os = "linux")]
+fn evict(file: &File) {
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+}
+
+/// Other systems have no call for this, and figures with this name would be wrong.
+#[cfg(not(target_os = "linux"))]
+fn evict(_: &File) {
+    unimplemented!("the page cache is emptied on Linux only");
 }

@@ -174,9 +174,15 @@ fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
         // Not every file system supports this. Otherwise the space is allocated by writing zeros.
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => io::copy(&mut io::repeat(0).take(bytes), &mut file).map(drop),
+        Err(error) if is_unsupported(error) => io::copy(&mut io::repeat(0).take(bytes), &mut file).map(drop),
         allocated => Ok(allocated?),
     }
+}
+
+/// Whether an error means that the file system lacks an operation. Two of the numbers are the same on Linux, but not on
+/// macOS.
+fn is_unsupported(error: Errno) -> bool {
+    [Errno::OPNOTSUPP, Errno::NOTSUP, Errno::NOSYS].contains(&error)
 }
 
 /// The temporary file of [`check_space`]. An interrupted check leaves it behind.

@@ -1,5 +1,6 @@
 //! Recognises prompts that no person typed or that have nothing to look up.
 
+use poc_notes::import::is_machine_text;
 use poc_notes::session_context::is_assent;
 
 /// Why a prompt gets no notes.
@@ -13,23 +14,14 @@ pub(super) enum MachineTurn {
     Short,
 }
 
-/// How prompts begin that Claude Code and Codex write themselves.
-const MACHINE: [&str; 8] = [
-    "<task-notification>",
-    "<command-name>",
-    "<command-message>",
-    "<local-command-",
-    "<system-reminder>",
-    "<environment_context>",
-    "<user_instructions>",
-    "This session is being continued from a previous conversation",
-];
+/// How other prompts begin that no person typed. In transcripts, they are recognised by their lines.
+const MACHINE: [&str; 2] = ["<command-name>", "This session is being continued from a previous conversation"];
 
 impl MachineTurn {
     /// The reason to add no notes to a prompt; `None` for a prompt of a person that can be looked up.
     pub(super) fn of(prompt: &str) -> Option<MachineTurn> {
         let prompt = prompt.trim();
-        if MACHINE.iter().any(|start| prompt.starts_with(start)) {
+        if is_machine_text(prompt) || MACHINE.iter().any(|start| prompt.starts_with(start)) {
             return Some(MachineTurn::Machine);
         }
         if is_command(prompt) {
@@ -75,6 +67,9 @@ mod tests {
             ("  <command-name>/compact</command-name>", Some(MachineTurn::Machine)),
             ("<environment_context>\n  <cwd>/home</cwd>", Some(MachineTurn::Machine)),
             ("This session is being continued from a previous conversation that", Some(MachineTurn::Machine)),
+            ("<bash-input>ls</bash-input>", Some(MachineTurn::Machine)),
+            ("<subagent_notification>{}", Some(MachineTurn::Machine)),
+            ("[Request interrupted by user]", Some(MachineTurn::Machine)),
             ("/compact keep names", Some(MachineTurn::Command)),
             ("/mcp__poc-memory__recall ports", Some(MachineTurn::Command)),
             ("!ls", Some(MachineTurn::Command)),

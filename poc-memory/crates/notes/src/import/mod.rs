@@ -37,6 +37,7 @@ mod wikilinks;
 
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
 pub(crate) use copies::copy_rank;
+pub use format::transcripts::is_machine_text;
 pub use location::SourceLocation;
 pub(crate) use note_link::NoteLink;
 pub use options::ImportOptions;

@@ -94,7 +94,12 @@ fn parse_message(node: &Value, skipped: &mut SkippedCounts) -> Option<Identified
             skipped.add("tool results", bytes);
             return None;
         }
-        _ => return None,
+        _ => {
+            if bytes > 0 {
+                skipped.add("messages of the program", bytes);
+            }
+            return None;
+        }
     };
     let is_hidden = message.pointer("/metadata/is_visually_hidden_from_conversation");
     if is_hidden.and_then(Value::as_bool) == Some(true) {
@@ -104,6 +109,15 @@ fn parse_message(node: &Value, skipped: &mut SkippedCounts) -> Option<Identified
     if json::text(message, "recipient").is_some_and(|recipient| recipient != "all") {
         skipped.add("tool calls", bytes);
         return None;
+    }
+    // Pictures are parts of the message, too.
+    let is_picture = |file: &&Value| {
+        let kind = json::text(file, "mime_type").or_else(|| json::text(file, "mimeType"));
+        kind.is_some_and(|kind| kind.starts_with("image/"))
+    };
+    let attached = message.pointer("/metadata/attachments").and_then(Value::as_array);
+    for _ in attached.into_iter().flatten().filter(|file| !is_picture(file)) {
+        skipped.add("attachments", 0);
     }
     let mut texts: Vec<&str> = Vec::new();
     match json::text(content, "content_type").unwrap_or("text") {

@@ -44,6 +44,10 @@ impl Format for ClaudeAi {
                 return import.add_note(place, 0, Err(error));
             };
             if let Some(documents) = value.get("docs").and_then(Value::as_array) {
+                let instructions = text_bytes(value.get("prompt_template"));
+                if instructions > 0 {
+                    import.report.skipped.add("instructions of projects", instructions);
+                }
                 return documents.iter().try_for_each(|document| {
                     let note = project_document(&value, document, import);
                     import.add_note(place.clone(), text_bytes(Some(document)), note)

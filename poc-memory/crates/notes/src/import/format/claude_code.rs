@@ -65,6 +65,9 @@ struct Line<'a> {
     attachment: Option<Value>,
     #[serde(default)]
     custom_title: Option<String>,
+    /// The text of a line of the program.
+    #[serde(default)]
+    content: Value,
 }
 
 /// The line before a line.
@@ -202,8 +205,11 @@ impl ClaudeCodeParser {
             Some(Value::Array(blocks)) => self.typed(blocks),
             _ => String::new(),
         };
-        let text = without_reminders(&text);
-        let text = text.trim();
+        let typed = without_reminders(&text);
+        if typed.len() < text.len() {
+            self.skipped.add("messages of the program", text.len() - typed.len());
+        }
+        let text = typed.trim();
         if text.is_empty() {
             return None;
         }
@@ -212,7 +218,7 @@ impl ClaudeCodeParser {
             self.add_message(turn, Speaker::Person, line, &command);
             return Some(turn);
         }
-        if line.is_meta || MACHINE_TEXTS.iter().any(|machine| text.starts_with(machine)) {
+        if line.is_meta || is_machine_text(text) {
             self.skipped.add("messages of the program", text.len());
             return None;
         }
@@ -264,16 +270,23 @@ impl ClaudeCodeParser {
         begun
     }
 
-    /// A prompt that was typed while the assistant worked.
-    fn queued(&mut self, line: &Line<'_>) {
+    /// A prompt that was typed while the assistant worked, or a file that it was given. Other attachments have the state
+    /// of the program.
+    fn attachment(&mut self, line: &Line<'_>) {
         let Some(attachment) = &line.attachment else { return };
         let field = |name: &str| attachment.get(name).and_then(Value::as_str);
-        let typed = field("type") == Some("queued_command")
-            && field("commandMode").is_none_or(|mode| mode == "prompt");
-        if let Some(text) = field("prompt").filter(|text| typed && !text.trim().is_empty())
-            && !MACHINE_TEXTS.iter().any(|machine| text.starts_with(machine))
-            && let Some(turn) = self.parent(line)
-        {
+        match field("type") {
+            Some("queued_command") => {}
+            Some("file" | "directory") => {
+                return self.skipped.add("attachments", text_bytes(Some(attachment)));
+            }
+            _ => return,
+        }
+        let Some(text) = field("prompt").filter(|text| !text.trim().is_empty()) else { return };
+        let is_typed = field("commandMode").is_none_or(|mode| mode == "prompt");
+        if !is_typed || is_machine_text(text) {
+            self.skipped.add("messages of the program", text.len());
+        } else if let Some(turn) = self.parent(line) {
             self.add_message(turn, Speaker::Person, line, text);
         }
     }
@@ -296,7 +309,14 @@ impl TranscriptLines for ClaudeCodeParser {
             "user" => self.user(place, &line),
             "assistant" => self.assistant(place, &line),
             "attachment" => {
-                self.queued(&line);
+                self.attachment(&line);
+                None
+            }
+            "system" => {
+                let bytes = text_bytes(Some(&line.content));
+                if bytes > 0 {
+                    self.skipped.add("messages of the program", bytes);
+                }
                 None
             }
             _ => None,
@@ -346,6 +366,11 @@ impl TranscriptLines for ClaudeCodeParser {
         content.skipped = skipped;
         Some(content)
     }
+}
+
+/// Whether Claude Code wrote a text in place of a prompt.
+pub(super) fn is_machine_text(text: &str) -> bool {
+    MACHINE_TEXTS.iter().any(|machine| text.starts_with(machine))
 }
 
 /// The command that a person typed, for example `/review the parser`; `None` if the text is not a command.

@@ -115,7 +115,7 @@ impl CodexParser {
             kinds.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         let by_person = kinds.iter().any(|kind| kind.starts_with("user."));
         let by_program = kinds.iter().any(|kind| kind.contains('.')) && !by_person;
-        if by_program || MACHINE_TEXTS.iter().any(|machine| text.starts_with(machine)) {
+        if by_program || is_machine_text(text) {
             self.skipped.add("messages of the program", text.len());
             return;
         }
@@ -188,6 +188,11 @@ impl TranscriptLines for CodexParser {
         let CodexParser { conversation, turns, abandoned, skipped, needs_all, .. } = *self;
         (!needs_all).then_some(Content { conversation, turns, abandoned, skipped })
     }
+}
+
+/// Whether Codex wrote a text in place of a prompt.
+pub(super) fn is_machine_text(text: &str) -> bool {
+    MACHINE_TEXTS.iter().any(|machine| text.starts_with(machine))
 }
 
 const PASSTHROUGH: &str = "internal_chat_message_metadata_passthrough";

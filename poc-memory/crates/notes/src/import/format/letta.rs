@@ -54,6 +54,11 @@ impl Format for Letta {
             for (number, value) in (1..).zip(blocks) {
                 block(import, file.item("block", number), &value, name.as_deref())?;
             }
+            for kind in ["files", "sources", "tools"] {
+                for item in list(&value, kind) {
+                    import.report.skipped.add(kind, text_bytes(Some(&item)));
+                }
+            }
             let agents = list(&value, "agents");
             let agents = if agents.is_empty() { vec![value] } else { agents };
             for (number, value) in (1..).zip(agents) {
@@ -111,6 +116,10 @@ fn agent(import: &mut Import<'_>, place: &SourceLocation, agent: &Value) -> Resu
         ..Conversation::default()
     };
     let skipped = &mut import.report.skipped;
+    let instructions = text_bytes(agent.get("system"));
+    if instructions > 0 {
+        skipped.add("instructions of agents", instructions);
+    }
     let messages: Vec<IdentifiedMessage> = (1..)
         .zip(items("messages"))
         .filter_map(|(number, message)| parse_message(number, message, skipped))
@@ -132,9 +141,18 @@ fn parse_message(number: u64, message: &Value, skipped: &mut SkippedCounts) -> O
         }
     };
     let content = message.get("content");
-    let blocks = content.and_then(Value::as_array).into_iter().flatten();
-    let texts: Vec<&str> =
-        blocks.filter_map(|block| json::text(block, "text")).chain(content.and_then(Value::as_str)).collect();
+    let mut texts: Vec<&str> = Vec::new();
+    for block in content.and_then(Value::as_array).into_iter().flatten() {
+        match (json::text(block, "type"), json::text(block, "text")) {
+            (_, Some(text)) => texts.push(text),
+            (Some("reasoning" | "redacted_reasoning" | "omitted_reasoning"), _) => {
+                skipped.add("thoughts", text_bytes(block.get("reasoning")));
+            }
+            (Some("image"), _) => skipped.add("pictures", 0),
+            _ => skipped.add("other blocks", 0),
+        }
+    }
+    texts.extend(content.and_then(Value::as_str));
     for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
         skipped.add("tool calls", text_bytes(Some(call)));
     }

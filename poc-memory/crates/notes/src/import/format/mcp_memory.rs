@@ -1,5 +1,6 @@
 //! `memory.jsonl` of the MCP reference server `memory`: entities with observations, and relations between them.
 
+use super::claude_code::text_bytes;
 use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
@@ -89,7 +90,11 @@ fn read(entity: &Value, import: &mut Import<'_>) -> Result<ForeignNote> {
         Error::invalid("the entity has no `name`").hint("give it a name; relations refer to entities by name")
     })?;
     let observations = entity.get("observations").and_then(Value::as_array);
-    let observations = observations.into_iter().flatten().filter_map(Value::as_str);
+    let observations = observations.into_iter().flatten();
+    for other in observations.clone().filter(|observation| !observation.is_string()) {
+        import.report.skipped.add("observations that are not texts", text_bytes(Some(other)));
+    }
+    let observations = observations.filter_map(Value::as_str);
     // A line end would end the item of the list.
     let items: Vec<String> =
         observations.map(|text| format!("- {}", text.trim().replace('\n', "\n  "))).collect();

@@ -85,7 +85,12 @@ fn read(memory: &Value, import: &mut Import<'_>) -> Result<ParsedNote> {
         );
     }
     for (name, value) in memory.get("metadata").and_then(Value::as_object).into_iter().flatten() {
-        source.extend(value.as_str().map(|value| format!("{name}: {value}")));
+        match value {
+            Value::String(value) => source.push(format!("{name}: {value}")),
+            Value::Null => {}
+            Value::Array(_) if name == "categories" => {}
+            other => import.report.skipped.add("metadata", text_bytes(Some(other))),
+        }
     }
     let source = import.scrubbed(&source.join("; "));
     fields.insert("source".into(), source.into());

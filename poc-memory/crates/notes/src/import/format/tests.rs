@@ -716,6 +716,63 @@ fn documents_beside_conversations_are_listed() {
 }
 
 #[test]
+fn what_the_formats_leave_out_is_counted_by_kind() {
+    let check = |name: &str, content: Value, expected: &[&str]| {
+        let memory = TestMemory::new();
+        let report = take(&memory, &put(&memory, name, content.to_string()));
+        assert!(report.inserted > 0 && report.failed.is_empty(), "{name}: {:?}", report.failed);
+        let skipped: Vec<String> = report
+            .skipped
+            .iter()
+            .map(|(kind, skipped)| format!("{kind} {} {}", skipped.count, skipped.bytes))
+            .collect();
+        assert_eq!(skipped, expected, "{name}");
+    };
+    let mut talk = chatgpt(&[("tea?".into(), "yes".into())]);
+    talk["mapping"]["root"]["message"] = json!({
+        "id": "root", "author": {"role": "system"}, "content": {"content_type": "text", "parts": ["Be kind."]},
+    });
+    talk["mapping"][uuid(1, 0)]["message"]["metadata"]["attachments"] = json!([
+        {"name": "a.pdf", "mime_type": "application/pdf"}, {"name": "b.png", "mime_type": "image/png"},
+    ]);
+    let expected = [
+        "attachments 1 0",
+        "messages of the program 1 8",
+        "thoughts 1 8",
+        "tool calls 1 8",
+        "tool results 1 6",
+        "turns of abandoned branches 1 0",
+    ];
+    check("conversations.json", json!([talk]), &expected);
+    let project = json!({
+        "uuid": uuid(3, 0), "name": "Shop", "prompt_template": "Answer briefly.",
+        "docs": [{"uuid": uuid(4, 0), "filename": "a.md", "content": "Tea is here."}],
+    });
+    check("projects.json", json!([project]), &["instructions of projects 1 15"]);
+    let memory = json!({
+        "id": uuid(1, 0), "memory": "likes tea", "hash": "x",
+        "metadata": {"place": "home", "seen": ["one", "two"], "categories": ["food"]},
+    });
+    check("mem0.json", json!([memory]), &["metadata 1 6"]);
+    let entity = json!({
+        "type": "entity", "name": "E", "entityType": "thing", "observations": ["seen", {"text": "odd"}],
+    });
+    check("memory.jsonl", entity, &["observations that are not texts 1 3"]);
+    let agent = json!({
+        "agents": [{"id": "agent-0", "name": "Ada", "block_ids": ["block-0"], "system": "You are Ada.", "messages": [
+            {"id": "m1", "role": "user", "content": [{"type": "text", "text": "Which port?"}, {"type": "image"}]},
+            {"id": "m2", "role": "assistant", "content": [
+                {"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "It is 5432."},
+            ]},
+        ]}],
+        "blocks": [{"id": "block-0", "label": "human", "value": "Eve", "limit": 5000}],
+        "tools": [{"name": "send"}],
+    });
+    let expected = ["instructions of agents 1 12", "pictures 1 0", "thoughts 1 3", "tools 1 4"];
+    check("ada.af", agent, &expected);
+}
+
+#[test]
 fn a_text_is_recognized_too() {
     let memory = TestMemory::new();
     let text = json!([claude_ai(&[("hello".into(), "hi".into())])]).to_string();

@@ -75,6 +75,11 @@ fn unread(assistant: TranscriptSource) -> Conversation {
     }
 }
 
+/// Whether Claude Code or Codex wrote a text in place of a prompt.
+pub fn is_machine_text(text: &str) -> bool {
+    claude_code::is_machine_text(text) || codex::is_machine_text(text)
+}
+
 /// The assistant that wrote a file: Claude Code writes `sessionId` on each line of the conversation, Codex begins with
 /// `session_meta`.
 pub(in crate::import) fn assistant_of(sample: &Sample) -> Option<TranscriptSource> {

@@ -362,12 +362,41 @@ fn notes_say_where_they_come_from() {
     );
     assert_eq!(note.created.to_string(), "2026-11-20T10:00:01.000Z");
     assert_eq!(note.keywords, ["project:/home/eve/shop"]);
-    let skipped: Vec<String> = report
+    assert_eq!(skipped(&report), ["thoughts 1 14", "tool calls 1 4", "tool results 1 16"]);
+}
+
+/// The kinds that were left out, with their numbers and bytes.
+fn skipped(report: &ImportReport) -> Vec<String> {
+    report
         .skipped
         .iter()
         .map(|(kind, skipped)| format!("{kind} {} {}", skipped.count, skipped.bytes))
-        .collect();
-    assert_eq!(skipped, ["thoughts 1 14", "tool calls 1 4", "tool results 1 16"]);
+        .collect()
+}
+
+#[test]
+fn what_no_person_typed_is_counted() {
+    let memory = TestMemory::new();
+    let mut writer = Writer::new();
+    writer.claude_talk(&talk("Which port?", "It is 5432."));
+    writer.claude(json!({"type": "user", "message": {
+        "role": "user", "content": "<system-reminder>Be kind.</system-reminder>Thanks",
+    }}));
+    writer.claude(json!({"type": "attachment", "attachment": {"type": "file", "content": "fn main() {}"}}));
+    writer.claude(json!({"type": "attachment", "attachment": {
+        "type": "queued_command", "prompt": "done", "commandMode": "task-notification",
+    }}));
+    writer.claude(json!({"type": "system", "subtype": "local_command", "content": "failed"}));
+    let report = take(&memory, &file(&memory, &writer.text()));
+    assert_eq!(report.inserted, 2);
+    let expected = [
+        "attachments 1 16",
+        "messages of the program 3 53",
+        "thoughts 1 14",
+        "tool calls 1 4",
+        "tool results 1 16",
+    ];
+    assert_eq!(skipped(&report), expected);
 }
 
 #[test]
