@@ -27,8 +27,12 @@ cp LICENSE README.md CHANGELOG.md "$folder"
 # For the packages of distributions, whose paths do not contain the version.
 ln -sfn "$name" "$out/current"
 
-# The same files give the same archive.
-tar --create --gzip --file "$out/$name.tar.gz" --directory "$out" --sort=name --owner=0 --group=0 --numeric-owner \
+# The same files give the same archive. This needs GNU tar, which is `gtar` on macOS.
+tar=$(command -v gtar || command -v tar)
+"$tar" --create --gzip --file "$out/$name.tar.gz" --directory "$out" --sort=name --owner=0 --group=0 --numeric-owner \
     --mtime="@$(git log -1 --format=%ct)" "$name"
-(cd "$out" && sha256sum "$name.tar.gz" >SHA256SUMS)
+(
+    cd "$out"
+    if command -v sha256sum >/dev/null; then sha256sum "$name.tar.gz"; else shasum -a 256 "$name.tar.gz"; fi >SHA256SUMS
+)
 ls -l "$out/$name.tar.gz" "$folder/bin/poc-memory"
