@@ -181,7 +181,8 @@ impl Conversation {
         draft.author = Some(speakers.join(", "));
         draft.created = times().min();
         draft.modified = times().max();
-        draft.source = Some(self.source());
+        let name = self.title.as_deref().map(scrub);
+        draft.source = Some(self.source(name.as_deref()));
         let project = self.folder.as_deref().and_then(|folder| Project::of(Path::new(folder)));
         draft.keywords =
             Some(options.keywords.iter().cloned().chain(project.map(|project| project.keyword())).collect());
@@ -198,12 +199,13 @@ impl Conversation {
         })
     }
 
-    /// The source of its notes.
-    fn source(&self) -> String {
+    /// The source of its notes, with the title of the conversation.
+    fn source(&self, title: Option<&str>) -> String {
         let mut source = format!("session: {}; assistant: {}", self.session(), self.format);
-        let fields = [("title", &self.title), ("folder", &self.folder), ("branch", &self.branch)];
+        let fields =
+            [("title", title), ("folder", self.folder.as_deref()), ("branch", self.branch.as_deref())];
         for (name, value) in fields {
-            if let Some(value) = value.as_deref().filter(|value| !value.trim().is_empty()) {
+            if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
                 source.push_str(&format!("; {name}: {value}"));
             }
         }

@@ -133,7 +133,7 @@ fn parse_message(message: &Value, skipped: &mut SkippedCounts) -> Option<Identif
 }
 
 /// A document of a project.
-fn project_document(project: &Value, document: &Value, import: &Import<'_>) -> Result<ParsedNote> {
+fn project_document(project: &Value, document: &Value, import: &mut Import<'_>) -> Result<ParsedNote> {
     let text = |value: &Value, field: &str| json::text(value, field).unwrap_or_default().to_owned();
     let key = format!("claude-ai/{}/{}", short(&text(project, "uuid")), short(&text(document, "uuid")));
     let mut fields = Map::new();
@@ -147,6 +147,7 @@ fn project_document(project: &Value, document: &Value, import: &Import<'_>) -> R
         Error::invalid("the document has no text")
             .hint("a document of a project has `filename` and `content`")
     })?;
-    let note = ForeignNote::read(fields, Some(body), Some(key), import.options, import.provenance())?;
+    let body = import.scrubbed(body);
+    let note = ForeignNote::read(fields, Some(&body), Some(key), import.options, import.provenance())?;
     Ok(ParsedNote::Foreign(Box::new(note)))
 }

@@ -773,6 +773,37 @@ fn what_the_formats_leave_out_is_counted_by_kind() {
 }
 
 #[test]
+fn secrets_in_the_data_of_other_programs_are_replaced_unless_allowed() {
+    const SECRET: &str = "AKIAIOSFODNN7QWERTYU";
+    let text = format!("the key is {SECRET} today");
+    let mut talk = claude_ai(&[(text.clone(), "noted".into())]);
+    talk["name"] = json!(text);
+    let project = json!({
+        "uuid": uuid(3, 0), "name": "Shop", "prompt_template": "",
+        "docs": [{"uuid": uuid(4, 0), "filename": "a.md", "content": text}],
+    });
+    let files = [
+        ("conversations.json", json!([talk]).to_string()),
+        ("projects.json", json!([project]).to_string()),
+        ("mem0.json", json!([{"id": uuid(1, 0), "memory": text, "hash": "x"}]).to_string()),
+        ("blocks.json", json!([{"label": "human", "value": text, "limit": 5000}]).to_string()),
+        ("memory.jsonl", json!({"type": "entity", "name": "E", "observations": [text]}).to_string()),
+        ("basic.md", format!("---\ntitle: Keys\npermalink: keys\n---\n\n- [fact] {text}\n")),
+    ];
+    for (name, content) in files {
+        for allow_secrets in [false, true] {
+            let memory = TestMemory::new();
+            let options = ImportOptions { allow_secrets, ..ImportOptions::default() };
+            let report = take_with(&memory, &put(&memory, name, &content), &options);
+            assert_eq!((report.inserted, failures(&report).as_str()), (1, ""), "{name}");
+            assert_eq!(report.secrets.is_empty(), allow_secrets, "{name}");
+            let note = format!("{:?}", notes(&memory));
+            assert_eq!(note.contains(SECRET), allow_secrets, "{name}: {note}");
+        }
+    }
+}
+
+#[test]
 fn a_text_is_recognized_too() {
     let memory = TestMemory::new();
     let text = json!([claude_ai(&[("hello".into(), "hi".into())])]).to_string();
