@@ -53,6 +53,32 @@ struct Arrow {
     label: String,
 }
 
+impl CanvasFile {
+    /// Reads a file.
+    fn parse(text: &str) -> Result<CanvasFile> {
+        // A new canvas is an empty file.
+        let text = if text.trim().is_empty() { "{}" } else { text };
+        serde_json::from_str(text).map_err(|error| {
+            Error::invalid(format!("it is not a canvas: {error}"))
+                .hint("open it in its editor and save it again")
+        })
+    }
+
+    /// The arrows, each with the two files that it connects, if both of its cards show one.
+    fn arrows(&self) -> impl Iterator<Item = (&Arrow, Option<(&str, &str)>)> {
+        let files: HashMap<&str, &str> = self
+            .nodes
+            .iter()
+            .filter(|card| !card.file.is_empty())
+            .map(|card| (card.id.as_str(), without_extension(&card.file)))
+            .collect();
+        self.edges.iter().map(move |arrow| {
+            let file = |card: &str| files.get(card).copied();
+            (arrow, file(&arrow.from_node).zip(file(&arrow.to_node)))
+        })
+    }
+}
+
 impl Format for Canvas {
     fn name(&self) -> &'static str {
         "canvas"
@@ -72,18 +98,23 @@ impl Format for Canvas {
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
         let text = file.text(import.max_note_bytes())?;
-        let note = read_canvas(&text, file, import);
+        let canvas = CanvasFile::parse(&text);
+        for (arrow, ends) in canvas.iter().flat_map(CanvasFile::arrows) {
+            if ends.is_none() {
+                import.report.skipped.add("arrows between cards", arrow.label.len());
+            }
+        }
+        let note = canvas.and_then(|canvas| note_of(&canvas, file, import));
         import.add_note(file.location(), text.len(), note)
     }
 }
 
 /// The note of a canvas.
 pub(super) fn read_canvas(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
-    // A new canvas is an empty file.
-    let text = if text.trim().is_empty() { "{}" } else { text };
-    let canvas: CanvasFile = serde_json::from_str(text).map_err(|error| {
-        Error::invalid(format!("it is not a canvas: {error}")).hint("open it in its editor and save it again")
-    })?;
+    note_of(&CanvasFile::parse(text)?, file, import)
+}
+
+fn note_of(canvas: &CanvasFile, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
     let paragraphs = canvas.nodes.iter().flat_map(|card| {
         let file = if card.file.is_empty() {
             String::new()
@@ -100,16 +131,9 @@ pub(super) fn read_canvas(text: &str, file: &SourceFile<'_>, import: &Import<'_>
     let mut note = ForeignNote::read(fields, Some(&body), key, import.options, provenance)?;
     note.draft.file_modified = file.modified();
     super::markdown::add_references(&mut note, &body);
-    let files: HashMap<&str, &str> = canvas
-        .nodes
-        .iter()
-        .filter(|card| !card.file.is_empty())
-        .map(|card| (card.id.as_str(), without_extension(&card.file)))
-        .collect();
     let mut known: FxHashSet<NoteLink> = note.links.iter().cloned().collect();
-    for arrow in &canvas.edges {
-        let ends = (files.get(arrow.from_node.as_str()), files.get(arrow.to_node.as_str()));
-        if let (Some(&from), Some(&to)) = ends {
+    for (arrow, ends) in canvas.arrows() {
+        if let Some((from, to)) = ends {
             let reason = if arrow.label.is_empty() { format!("canvas {name}") } else { arrow.label.clone() };
             let link = NoteLink { reason, from: Some(from.to_owned()), ..NoteLink::from(to.to_owned()) };
             if known.insert(link.clone()) {

@@ -770,6 +770,13 @@ fn what_the_formats_leave_out_is_counted_by_kind() {
     });
     let expected = ["instructions of agents 1 12", "pictures 1 0", "thoughts 1 3", "tools 1 4"];
     check("ada.af", agent, &expected);
+    let canvas = json!({
+        "nodes": [{"id": "1", "text": "Tea"}, {"id": "2", "file": "a.md"}, {"id": "3", "file": "b.md"}],
+        "edges": [
+            {"fromNode": "1", "toNode": "2", "label": "needs"}, {"fromNode": "2", "toNode": "3", "label": "then"},
+        ],
+    });
+    check("plan.canvas", canvas, &["arrows between cards 1 5"]);
 }
 
 #[test]
