@@ -4,6 +4,11 @@
 use crate::state::DaemonState;
 use sd_notify::NotifyState;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the daemon may need to stop beyond `[daemon] shutdown-grace`: it records interrupted work and saves the
+/// store.
+const CLOSE_TIME: Duration = Duration::from_secs(15);
 
 /// Reports that the daemon answers requests from now on.
 pub(crate) fn ready() {
@@ -25,7 +30,10 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
             // A program that starts again is still the same service.
             () = state.stopped() => {
                 if !state.is_restarting() {
-                    notify(&[NotifyState::Stopping]);
+                    // Otherwise systemd would kill it after the `TimeoutStopSec` of its unit.
+                    let time = state.memory.config.daemon.shutdown_grace.std().saturating_add(CLOSE_TIME);
+                    let micros = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+                    notify(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(micros)]);
                 }
                 return;
             }
