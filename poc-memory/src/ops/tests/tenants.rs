@@ -121,8 +121,8 @@ fn edges_and_duplicates_stay_within_the_tenant() {
     assert_eq!((&first["key"], &first["duplicate"]), (&json!("split"), &json!(false)));
     assert_eq!((&first["keyword_edges"], &first["semantic_edges"]), (&json!(0), &json!(0)));
     assert_eq!(run(&memory, "insert", of("ann", note)).unwrap()["duplicate"], true);
-    let tied = run(&memory, "insert", of("ann", other)).unwrap();
-    assert_eq!(tied["keyword_edges"], 1);
+    let second = run(&memory, "insert", of("ann", other)).unwrap();
+    assert_eq!(second["keyword_edges"], 1);
     let own = run(&memory, "stats", json!({})).unwrap();
     assert_eq!((&own["nodes"], &own["edges"]), (&json!(1), &json!(0)));
     assert_eq!(own["by_tenant"], json!({"default": 1, "user=ann": 2}));

@@ -87,7 +87,7 @@ fn view_is_limited_and_reports_totals() {
     json(&memory, "link n4 n5 --strength 0.9");
     let answer = json(&memory, "view --limit 3 --max-edges 1");
     assert_eq!(answer["nodes"].as_array().unwrap().len(), 3);
-    assert_eq!(answer["nodes"][0]["key"], "n0", "with most ties");
+    assert_eq!(answer["nodes"][0]["key"], "n0", "with most edges");
     assert_eq!(answer["node_count"], json!(6));
     assert!(answer["edge_count"].as_u64() > Some(1));
     assert_eq!(answer["edges"].as_array().unwrap().len(), 1);

@@ -58,7 +58,7 @@ impl Image {
         }
     }
 
-    fn tied(&self, a: NodeId, b: NodeId) -> bool {
+    fn linked(&self, a: NodeId, b: NodeId) -> bool {
         self.edges.keys().any(|&(src, _, dst)| (src, dst) == (a, b) || (src, dst) == (b, a))
     }
 
@@ -139,7 +139,7 @@ impl Rules<'_> {
             Targets::Results => results.contains(&id),
             Targets::Neighborhood => {
                 results.contains(&id)
-                    || results.iter().any(|&one| read.tied(one, id))
+                    || results.iter().any(|&one| read.linked(one, id))
                     || read.nodes.get(&id).is_some_and(in_text)
             }
             Targets::Any => shown(&id),

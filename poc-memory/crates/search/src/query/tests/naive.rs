@@ -21,7 +21,7 @@ pub(super) struct Record {
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     pub(super) records: Vec<Record>,
-    ties: Vec<(usize, usize)>,
+    edges: Vec<(usize, usize)>,
 }
 
 /// A stage as data, with its text.
@@ -90,8 +90,8 @@ pub(super) fn state(record: &Record) -> State {
 impl Graph {
     fn neighbors(&self, at: usize) -> Vec<usize> {
         let in_use = |n: &usize| matches!(self.records[*n].node.state, State::Active | State::Stale);
-        let ties = self.ties.iter();
-        let mut all: Vec<usize> = ties
+        let edges = self.edges.iter();
+        let mut all: Vec<usize> = edges
             .filter_map(|&(a, b)| {
                 if a == at {
                     Some(b)
@@ -109,8 +109,8 @@ impl Graph {
         all
     }
 
-    fn tied(&self, a: usize, b: usize) -> bool {
-        a != b && self.ties.iter().any(|&tie| tie == (a, b) || tie == (b, a))
+    fn linked(&self, a: usize, b: usize) -> bool {
+        a != b && self.edges.iter().any(|&edge| edge == (a, b) || edge == (b, a))
     }
 
     fn number(&self, field: &str, at: usize, outliers: &Outliers) -> f64 {
@@ -138,7 +138,7 @@ impl Graph {
                 let around = self.neighbors(at);
                 let mut joined = 0;
                 for (position, &a) in around.iter().enumerate() {
-                    joined += around[position + 1..].iter().filter(|&&b| self.tied(a, b)).count();
+                    joined += around[position + 1..].iter().filter(|&&b| self.linked(a, b)).count();
                 }
                 let possible = around.len() * around.len().saturating_sub(1) / 2;
                 let clustering = if possible == 0 { 0.0 } else { joined as f64 / possible as f64 };
@@ -186,7 +186,7 @@ impl Graph {
                 });
                 visited == *yes
             }
-            Test::LinkedTo(number) => self.tied(*number, at),
+            Test::LinkedTo(number) => self.linked(*number, at),
             // Weights are compared in hundredths.
             Test::Number("weight", sign, bound) => {
                 let rounded = |number: f64| (number * 100.0).round();
@@ -246,7 +246,7 @@ impl Graph {
                 deltas.push(Delta::Visit("linker".into(), record.node.id, visit));
             }
         }
-        for &(a, b) in &self.ties {
+        for &(a, b) in &self.edges {
             deltas.push(Delta::from(poc_graph::Edge {
                 src: self.records[a].node.id,
                 dst: self.records[b].node.id,
@@ -310,12 +310,12 @@ pub(super) fn graph(nodes: usize) -> impl Strategy<Value = Graph> {
             order,
             proptest::collection::vec((0..nodes, 0..nodes), 0..=nodes * 3),
         )
-            .prop_map(|(mut records, order, ties)| {
+            .prop_map(|(mut records, order, edges)| {
                 for (position, (record, number)) in records.iter_mut().zip(order).enumerate() {
                     record.node.id = testing::node(number as u64).id;
                     record.node.key = format!("n{position}");
                 }
-                Graph { records, ties }
+                Graph { records, edges }
             })
     })
 }
@@ -402,6 +402,6 @@ poc_laws::laws! {
             record.node.id = testing::node(number as u64).id;
             record.node.key = format!("n{number}");
         }
-        check(&Graph { records, ties: Vec::new() }, &pipelines, true)?;
+        check(&Graph { records, edges: Vec::new() }, &pipelines, true)?;
     }
 }

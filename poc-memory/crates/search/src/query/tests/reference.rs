@@ -180,10 +180,10 @@ fn sample(world: &World) -> String {
         days => format!("{days} days"),
     };
     for (ix, node) in (0..).zip(&world.nodes) {
-        let ties: Vec<String> = world
+        let edges: Vec<String> = world
             .view
             .merged_edges(ix)
-            .map(|tie| format!("`{}` {:.1}", world.view.key(tie.ix), tie.strength))
+            .map(|edge| format!("`{}` {:.1}", world.view.key(edge.ix), edge.strength))
             .collect();
         let mut other = Vec::new();
         if node.modified != node.created {
@@ -209,7 +209,7 @@ fn sample(world: &World) -> String {
             node.node_type,
             days(NOW.seconds_since(node.created)) + " ago",
             world.view.stored_weight(ix),
-            ties.join(", "),
+            edges.join(", "),
             cell(&node.title),
             cell(&node.body),
             other.join("; "),
