@@ -82,16 +82,19 @@ fn read_block(import: &mut Import<'_>, block: &Value, agent: Option<&str>) -> Re
     let value = import.scrubbed(value);
     let id = json::text(block, "id").map(str::to_owned);
     let id = id.unwrap_or_else(|| agent.map_or_else(|| label.to_owned(), |agent| format!("{agent}/{label}")));
-    let mut fields = Map::new();
+    let mut fields = date_of(block);
     fields.insert("title".into(), label.into());
     let description = json::text(block, "description").map(|text| format!("; {text}")).unwrap_or_default();
     fields.insert("source".into(), format!("letta block{description}").into());
-    if let Some(at) = json::time(block, "created_at") {
-        fields.insert("created".into(), at.to_string().into());
-    }
     let key = Some(format!("letta/{id}"));
     let note = ForeignNote::read(fields, Some(&value), key, import.options, import.provenance())?;
     Ok(ParsedNote::Foreign(Box::new(note)))
+}
+
+/// The field with the date of a block or passage, if it has one.
+fn date_of(value: &Value) -> Map<String, Value> {
+    let created = json::time(value, "created_at");
+    created.map(|at| ("created".to_owned(), at.to_string().into())).into_iter().collect()
 }
 
 /// The passages and messages of an agent.
@@ -101,7 +104,8 @@ fn agent(import: &mut Import<'_>, place: &SourceLocation, agent: &Value) -> Resu
         let text = json::text(passage, "text").map(|text| import.scrubbed(text));
         let note = text.ok_or_else(|| Error::invalid("the passage has no `text`")).and_then(|text| {
             let key = json::text(passage, "id").map(|id| format!("letta/{id}"));
-            let note = ForeignNote::read(Map::new(), Some(&text), key, import.options, import.provenance())?;
+            let fields = date_of(passage);
+            let note = ForeignNote::read(fields, Some(&text), key, import.options, import.provenance())?;
             Ok(ParsedNote::Foreign(Box::new(note)))
         });
         import.add_note(place.clone(), text_bytes(Some(passage)), note)?;

@@ -716,6 +716,20 @@ fn documents_beside_conversations_are_listed() {
 }
 
 #[test]
+fn passages_of_letta_keep_their_dates() {
+    let memory = TestMemory::new();
+    let passage = json!({"id": "passage-1", "text": "Ann is on call.", "created_at": "2026-01-02T03:04:05Z"});
+    let agent = json!({"id": "agent-0", "name": "Ada", "block_ids": [], "passages": [passage]});
+    let content = json!({"agents": [agent], "blocks": []}).to_string();
+    twice(&memory, &put(&memory, "ada.af", content), "letta");
+    let note = memory.find("letta/passage-1").unwrap();
+    assert_eq!(
+        (note.body.as_str(), note.created.to_string().as_str()),
+        ("Ann is on call.", "2026-01-02T03:04:05.000Z")
+    );
+}
+
+#[test]
 fn what_the_formats_leave_out_is_counted_by_kind() {
     let check = |name: &str, content: Value, expected: &[&str]| {
         let memory = TestMemory::new();
