@@ -295,9 +295,19 @@ fn settings_of_requests_take_effect_and_the_others_are_named() {
     let status = world.json(&["daemon", "status"]);
     assert_eq!(status["problems"], serde_json::json!([]), "{status}");
     assert_eq!(world.json(&["config", "show"])["daemon_differs"], false);
-    let set = world.json(&["config", "set", "list.limit", "3"]);
-    assert_eq!(set["daemon_differs"], false, "{set}");
+    let shown = world.run(&["config", "set", "list.limit", "3"]).stdout;
+    assert!(shown.ends_with("\nthe running daemon needs no restart\n"), "{shown}");
     world.until(RELOAD_LIMIT, &["list"], |answer| answer["notes"].as_array().unwrap().len() == 3);
+    // The daemon applied one setting already, and another one waits for a restart.
+    let shown = world.run(&["config", "set", "daemon.heartbeat", "2s"]).stdout;
+    assert!(shown.contains("restart the daemon for `daemon.heartbeat` to take effect: "), "{shown}");
+    world.until(RELOAD_LIMIT, &["daemon", "status"], |status| status.to_string().contains("heartbeat"));
+    let shown = world.run(&["config", "set", "list.limit", "4"]).stdout;
+    assert!(shown.contains("restart the daemon for other changed settings to take effect: "), "{shown}");
+    let unset = world.json(&["config", "unset", "daemon.heartbeat"]);
+    let flags = ["daemon_runs", "daemon_differs", "at_start"].map(|flag| unset[flag].as_bool().unwrap());
+    assert_eq!(flags, [true, false, true], "{unset}");
+    assert_eq!(world.json(&["config", "show"])["daemon_differs"], false);
     world.write(
         "config.toml",
         "[list]\nlimit = 4\n[rest]\nmax-body-bytes = 1000\n[daemon]\nheartbeat = \"2s\"\n",

@@ -85,7 +85,7 @@ impl Daemon for DaemonState {
             waiting,
             backlog,
             recovered: self.recovered(),
-            settings: self.fingerprint.lock().clone(),
+            settings: self.memory.fingerprint.clone(),
         }
     }
 

@@ -169,10 +169,6 @@ fn reload_settings(state: &DaemonState) -> Option<String> {
         state.settings.store(Arc::new(live));
         tracing::info!("settings that take effect now: {}", changed.join(", "));
     }
-    *state.fingerprint.lock() = match waiting.is_empty() {
-        true => config.fingerprint(),
-        false => memory.fingerprint.clone(),
-    };
     if waiting.is_empty() {
         return None;
     }

@@ -30,8 +30,6 @@ pub(crate) struct DaemonState {
     pub(crate) memory: Memory,
     /// The settings in effect. Those that requests read change while the daemon runs.
     pub(crate) settings: ArcSwap<Config>,
-    /// The fingerprint of the settings in effect.
-    pub(crate) fingerprint: Mutex<String>,
     /// The agents as last loaded. A reload replaces the whole catalog.
     pub(crate) catalog: ArcSwap<Catalog>,
     /// When the daemon started.
@@ -95,7 +93,6 @@ impl DaemonState {
         DaemonState {
             started,
             settings: ArcSwap::new(memory.config.clone()),
-            fingerprint: Mutex::new(memory.fingerprint.clone()),
             catalog: ArcSwap::from_pointee(catalog),
             reloaded: Mutex::new(Some(started)),
             reconciler: Mutex::default(),

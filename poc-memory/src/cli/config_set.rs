@@ -48,8 +48,13 @@ pub(super) struct ConfigSetOutput {
     file: PathBuf,
     /// Whether the file changed.
     changed: bool,
-    /// Whether a daemon is running that was started with other settings; false if the settings still have mistakes.
+    /// Whether a daemon is running.
+    daemon_runs: bool,
+    /// Whether a daemon is running that must be restarted for this setting, or for others that changed, to take effect;
+    /// false if the settings still have mistakes.
     daemon_differs: bool,
+    /// Whether the change takes effect only when a daemon starts. A running daemon applies other changes by itself.
+    at_start: bool,
     /// The mistakes that the settings still have; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mistakes: Vec<Error>,
@@ -86,14 +91,31 @@ impl LocalCommand for ConfigSet {
         let (value, origin) = setting.map(|setting| (setting.value, setting.origin)).unzip();
         let read = dispatch::load_settings_with_mistakes(&file);
         let problems = read.as_ref().map(pipeline_problems::besides_mistakes).unwrap_or_default();
-        let (daemon_differs, mistakes) = match read.and_then(SettingsWithMistakes::into_result) {
-            Ok(config) => (daemon_differs(context, old.as_ref(), &config), Vec::new()),
-            Err(error) => {
-                (false, error.each().map(|one| Error { others: Vec::new(), ..one.clone() }).collect())
-            }
+        let mut output = ConfigSetOutput {
+            key: self.key,
+            value,
+            origin,
+            file,
+            changed,
+            daemon_runs: false,
+            daemon_differs: false,
+            at_start: false,
+            mistakes: Vec::new(),
+            problems,
         };
-        let key = self.key;
-        Ok(ConfigSetOutput { key, value, origin, file, changed, daemon_differs, mistakes, problems })
+        match read.and_then(SettingsWithMistakes::into_result) {
+            Ok(config) => {
+                let needs_restart = daemon_client::needs_restart(&context.paths, &config);
+                output.daemon_runs = needs_restart.is_some();
+                output.daemon_differs = needs_restart == Some(true);
+                output.at_start = old.is_some_and(|old| old.fingerprint() != config.fingerprint());
+            }
+            Err(error) => {
+                let mistakes = error.each().map(|one| Error { others: Vec::new(), ..one.clone() });
+                output.mistakes = mistakes.collect();
+            }
+        }
+        Ok(output)
     }
 
     fn show(output: &ConfigSetOutput, _: &Terminal) -> String {
@@ -113,8 +135,14 @@ impl LocalCommand for ConfigSet {
             text.push_str(&format!("the value comes from {origin}, which overrides the file\n"));
         }
         if output.daemon_differs {
-            let what = if *changed { format!("`{key}`") } else { "changed settings".to_owned() };
+            let what = match (changed, output.at_start) {
+                (true, true) => format!("`{key}`"),
+                (true, false) => "other changed settings".to_owned(),
+                (false, _) => "changed settings".to_owned(),
+            };
             text.push_str(&format!("restart the daemon for {what} to take effect: {RESTART}\n"));
+        } else if *changed && output.daemon_runs {
+            text.push_str("the running daemon needs no restart\n");
         }
         if !output.mistakes.is_empty() {
             text.push_str("the settings cannot be used until these mistakes are repaired:\n");
@@ -126,19 +154,6 @@ impl LocalCommand for ConfigSet {
         }
         text
     }
-}
-
-/// Whether a daemon is running that was started with other settings. `old` are the settings before the change, if they
-/// were valid.
-fn daemon_differs(context: &CommandContext, old: Option<&Config>, config: &Config) -> bool {
-    // An unreachable daemon is not an error of the settings.
-    let running = daemon_client::connect_with_status(&context.paths, Some(config)).ok().flatten();
-    // The daemon applies settings that requests read as soon as it notices the change of the file.
-    let follows = |settings: &str| {
-        let old = old.filter(|old| old.fingerprint() == settings);
-        old.is_some_and(|old| old.reloaded(config).differences(config).is_empty())
-    };
-    running.is_some_and(|(_, status)| status.settings != config.fingerprint() && !follows(&status.settings))
 }
 
 /// Remove a setting from config.toml, so that its default applies

@@ -25,3 +25,10 @@ pub(super) fn connect_with_status(
     let status = json::decode_answer("daemon status", &status).map_err(|error| error.hint(RESTART))?;
     Ok(Some((client, status)))
 }
+
+/// Whether a running daemon must be restarted for settings to take effect; `None` if none runs or answers.
+pub(super) fn needs_restart(paths: &Paths, config: &Config) -> Option<bool> {
+    // An unreachable daemon is not an error of the settings.
+    let (_, status) = connect_with_status(paths, Some(config)).ok().flatten()?;
+    Some(status.settings != config.fingerprint())
+}

@@ -30,7 +30,7 @@ pub(super) struct ConfigShowOutput {
     settings: Vec<Setting>,
     /// Errors in the pipelines among the settings, which cannot be used until they are fixed.
     problems: Vec<Error>,
-    /// Whether a daemon is running that was started with other settings.
+    /// Whether a daemon is running that must be restarted for changed settings to take effect.
     daemon_differs: bool,
 }
 
@@ -47,9 +47,7 @@ impl LocalCommand for ConfigShow {
         let mut settings = poc_config::settings(&file)?;
         settings.retain(|setting| !self.changed || setting.origin != poc_config::DEFAULT_ORIGIN);
         let problems = pipeline_problems::in_settings(&config);
-        // The settings are shown even if the daemon cannot be reached.
-        let running = daemon_client::connect_with_status(&context.paths, Some(&config)).ok().flatten();
-        let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());
+        let daemon_differs = daemon_client::needs_restart(&context.paths, &config) == Some(true);
         Ok(ConfigShowOutput { file: file.display().to_string(), settings, problems, daemon_differs })
     }
 

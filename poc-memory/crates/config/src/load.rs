@@ -10,7 +10,7 @@ use super::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
-use toml::{Table, Value};
+use toml::Table;
 
 /// Settings that may have mistakes.
 #[derive(Debug)]
@@ -88,16 +88,6 @@ impl Config {
             layers.add_variable(variable, &value);
         }
         layers.into_settings(file, check)
-    }
-
-    /// A hash of all settings that a daemon reads only at start. Two configurations with equal hashes need no restart.
-    pub fn fingerprint(&self) -> String {
-        // Every setting can be expressed in TOML, because it was read from TOML.
-        let mut fixed = Table::try_from(self).unwrap_or_default();
-        // A daemon reads the saved pipelines again.
-        fixed.insert("pipelines".to_owned(), Value::Table(Table::new()));
-        let text = Value::Table(fixed).to_string();
-        blake3::hash(text.as_bytes()).to_hex().as_str().chars().take(16).collect()
     }
 
     /// The node types that this store supports: the built-in ones, then those of `[nodes]`.

@@ -3,9 +3,56 @@
 use super::daemon::McpConfig;
 use super::sections::Config;
 use std::collections::BTreeMap;
-use toml::Value;
+use toml::{Table, Value};
+
+/// The sections that [`Config::reloaded`] takes from the new settings as a whole.
+const RELOADED_SECTIONS: [&str; 21] = [
+    "pipelines",
+    "insert",
+    "import",
+    "write",
+    "forget",
+    "recall",
+    "reinforce",
+    "search",
+    "retrieve",
+    "query",
+    "explore",
+    "list",
+    "tags",
+    "backlinks",
+    "stats",
+    "duplicates",
+    "changes",
+    "view",
+    "backup",
+    "hooks",
+    "notify",
+];
+
+/// The sections of which it takes only some keys, with these keys.
+const RELOADED_KEYS: [(&str, &[&str]); 1] = [("mcp", &["tools", "delete", "forget"])];
 
 impl Config {
+    /// A hash of the settings that a daemon reads only when it starts. Two configurations with equal hashes need no
+    /// restart.
+    pub fn fingerprint(&self) -> String {
+        // Every setting can be expressed in TOML, because it was read from TOML.
+        let mut fixed = Table::try_from(self).unwrap_or_default();
+        for section in RELOADED_SECTIONS {
+            fixed.remove(section);
+        }
+        for (section, keys) in RELOADED_KEYS {
+            if let Some(table) = fixed.get_mut(section).and_then(Value::as_table_mut) {
+                for key in keys {
+                    table.remove(*key);
+                }
+            }
+        }
+        let text = Value::Table(fixed).to_string();
+        blake3::hash(text.as_bytes()).to_hex().as_str().chars().take(16).collect()
+    }
+
     /// These settings, updated with those of `new` that can change while a daemon runs because they are read for each
     /// request. For each other setting, the daemon has already opened, started or cached something that depends on it.
     #[must_use]
@@ -93,5 +140,29 @@ mod tests {
         assert!(new.contains(&"providers.new.kind".to_owned()), "{new:?}");
         assert_eq!(after.differences(&after), [""; 0]);
         assert_eq!(before.reloaded(&before), before);
+    }
+
+    #[test]
+    fn a_change_needs_a_restart_if_and_only_if_it_changes_the_fingerprint() {
+        let before = config("");
+        let (mut at_once, mut at_start) = (0, 0);
+        for (key, value) in flat(&before) {
+            let other = match value {
+                Value::Integer(number) => (number + 1).to_string(),
+                Value::Float(number) => format!("{:?}", number * 0.99),
+                Value::Boolean(flag) => (!flag).to_string(),
+                _ => continue,
+            };
+            let text = format!("{key} = {other}\n");
+            // Not every value is allowed.
+            let Ok(after) = Config::layered(Some(("config.toml", &text)), std::iter::empty()) else { continue };
+            let waiting = before.reloaded(&after).differences(&after);
+            assert_eq!(before.fingerprint() == after.fingerprint(), waiting.is_empty(), "{text}{waiting:?}");
+            match waiting.is_empty() {
+                true => at_once += 1,
+                false => at_start += 1,
+            }
+        }
+        assert!(at_once > 30 && at_start > 30, "{at_once} settings take effect at once, {at_start} at the start");
     }
 }
