@@ -97,10 +97,12 @@ impl Globals {
         self.tenant.iter().flat_map(|pair| ["--tenant".to_owned(), pair.clone()]).collect()
     }
 
-    /// The terminal of `stream`, with the profile and the tenant of this call. If `stream` is no terminal, lines may
-    /// have any length.
+    /// The terminal of `stream`, with the profile and the tenant of this call. If `stream` is no terminal, or if its
+    /// width is unknown, lines may have any length.
     pub(super) fn terminal(&self, stream: &impl AsFd) -> Terminal {
-        let columns = terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+        // Asking for the size of anything else fails.
+        let size = rustix::termios::tcgetwinsize(stream).ok();
+        let columns = size.and_then(|size| columns(size.ws_col, std::env::var("COLUMNS").ok().as_deref()));
         Terminal::new(columns, &self.profile_option(), &self.tenant_options())
     }
 
@@ -113,6 +115,15 @@ impl Globals {
                 stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
         }
+    }
+}
+
+/// The columns of a terminal. Some, such as those of `script` and of CI, report 0; the environment variable `COLUMNS` may
+/// then have the number.
+fn columns(reported: u16, variable: Option<&str>) -> Option<usize> {
+    match reported {
+        0 => variable?.trim().parse::<usize>().ok().filter(|columns| *columns > 0),
+        columns => Some(usize::from(columns)),
     }
 }
 
@@ -130,5 +141,14 @@ mod tests {
         assert_eq!(parse_before_clap("poc-memory serch --json"), (true, Color::Auto));
         assert_eq!(parse_before_clap("poc-memory serch --color never"), (false, Color::Never));
         assert_eq!(parse_before_clap("poc-memory serch --color=always -- --json"), (false, Color::Always));
+    }
+
+    #[test]
+    fn a_terminal_of_unknown_width_is_as_wide_as_the_environment_says() {
+        assert_eq!(columns(80, Some("100")), Some(80));
+        assert_eq!(columns(0, Some("100")), Some(100));
+        for variable in [None, Some("0"), Some("-1"), Some("wide"), Some("")] {
+            assert_eq!(columns(0, variable), None, "{variable:?}");
+        }
     }
 }
