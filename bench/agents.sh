@@ -4,7 +4,7 @@
 # `agents.sh FOLDER…`: models that try to make a memory worse (`hostile-model`), one after the other.
 # `agents.sh --only offered,unsourced FOLDER…`: some of these models.
 # `agents.sh --month FOLDER…`: the heuristic model for 30 nights, asked with `retrieve` and with `recall`.
-# `agents.sh --recorded FOLDER`: what a language model said about the set, from its `model.jsonl` (`recorded-model`).
+# `agents.sh --recorded FOLDER…`: what a language model said about each set, from its `model.jsonl` (`recorded-model`).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -51,6 +51,8 @@ for folder in "$@"; do
         evaluate "$folder" --agents $agents --nights 30 --recall
         ;;
     recorded)
+        # Each set has its own recording, with the same name.
+        : >"$home/config.toml"
         if head -n 1 "$folder/model.jsonl" | grep -q '"sources"'; then
             model recorded "$bin/recorded-model" facts "$(realpath "$folder/model.jsonl")"
             evaluate "$folder" --agents facts --model recorded
