@@ -67,6 +67,18 @@ fn the_guide_to_the_daemon_prints_what_it_shows() {
 }
 
 #[test]
+fn the_guide_to_the_daemon_names_the_sections_that_need_no_restart() {
+    let guide = std::fs::read_to_string(top().join("docs/daemon.md")).unwrap();
+    let paragraph = guide.lines().find(|line| line.starts_with("Settings that are read at each request"));
+    let (list, _) = paragraph.unwrap().split_once("; of `[mcp]`").unwrap();
+    let mut named: Vec<&str> = list.split("`[").skip(1).filter_map(|rest| rest.split(']').next()).collect();
+    named.sort_unstable();
+    let mut reloaded = poc_config::RELOADED_SECTIONS;
+    reloaded.sort_unstable();
+    assert_eq!(named, reloaded);
+}
+
+#[test]
 fn the_guide_to_importing_prints_what_it_shows() {
     run("docs/importing.md");
 }

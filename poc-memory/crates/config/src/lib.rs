@@ -49,6 +49,7 @@ pub use models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig, Prov
 pub use origin::{DEFAULT_ORIGIN, Setting, settings, settings_with_mistakes};
 pub use page::PageConfig;
 pub use pattern::Pattern;
+pub use reload::RELOADED_SECTIONS;
 pub use rest::RestConfig;
 pub use retrieval::{
     FusedConfig, Fusion, GateConfig, GateKind, QueryConfig, RankFusionConfig, RerankConfig, RetrieveConfig,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 /// The sections that [`Config::reloaded`] takes from the new settings as a whole.
-const RELOADED_SECTIONS: [&str; 21] = [
+pub const RELOADED_SECTIONS: [&str; 21] = [
     "pipelines",
     "insert",
     "import",
