@@ -85,7 +85,7 @@ impl Daemon for DaemonState {
             waiting,
             backlog,
             recovered: self.recovered(),
-            settings: self.memory.fingerprint.clone(),
+            settings: self.memory.startup_fingerprint.clone(),
         }
     }
 

@@ -187,7 +187,7 @@ fn waiting(memory: &Memory, live: &Config, new: &Config) -> Vec<String> {
     // A store keeps its embedder even if the settings name another one.
     let given = memory.configured_embedder.as_deref().unwrap_or(&memory.config.embedder);
     let live = Config { embedder: given.clone(), pipelines: new.pipelines.clone(), ..live.clone() };
-    if new.fingerprint() == memory.fingerprint { Vec::new() } else { live.differences(new) }
+    if new.startup_fingerprint() == memory.startup_fingerprint { Vec::new() } else { live.differences(new) }
 }
 
 fn log(event: &CatalogEvent) {

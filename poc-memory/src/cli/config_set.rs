@@ -108,7 +108,8 @@ impl LocalCommand for ConfigSet {
                 let needs_restart = daemon_client::needs_restart(&context.paths, &config);
                 output.daemon_runs = needs_restart.is_some();
                 output.daemon_differs = needs_restart == Some(true);
-                output.at_start = old.is_some_and(|old| old.fingerprint() != config.fingerprint());
+                let startup = config.startup_fingerprint();
+                output.at_start = old.is_some_and(|old| old.startup_fingerprint() != startup);
             }
             Err(error) => {
                 let mistakes = error.each().map(|one| Error { others: Vec::new(), ..one.clone() });

@@ -30,5 +30,5 @@ pub(super) fn connect_with_status(
 pub(super) fn needs_restart(paths: &Paths, config: &Config) -> Option<bool> {
     // An unreachable daemon is not an error of the settings.
     let (_, status) = connect_with_status(paths, Some(config)).ok().flatten()?;
-    Some(status.settings != config.fingerprint())
+    Some(status.settings != config.startup_fingerprint())
 }

@@ -119,7 +119,7 @@ pub struct DaemonStatus {
     /// What it found when it opened the store: damage, and how it was repaired, and that the last daemon was killed.
     #[serde(default)]
     pub recovered: Vec<String>,
-    /// Fingerprint of the settings that it read when it started and that need a restart to change.
+    /// Fingerprint of the settings that it reads only when it starts.
     #[serde(default)]
     pub settings: String,
 }

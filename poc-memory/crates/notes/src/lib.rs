@@ -114,8 +114,8 @@ pub struct Memory {
     pub reranker: Option<Arc<Reranker>>,
     /// The embedder of the configuration, if the store has another one.
     pub configured_embedder: Option<Arc<poc_config::EmbedderConfig>>,
-    /// [`Config::fingerprint`] of the configuration as it was given.
-    pub fingerprint: String,
+    /// [`Config::startup_fingerprint`] of the configuration as it was given.
+    pub startup_fingerprint: String,
     /// The durable records and their log.
     pub store: Store,
     /// The text index of the tenant.
@@ -211,7 +211,7 @@ impl Memory {
         log: LogKind,
     ) -> Result<Memory> {
         paths.create()?;
-        let fingerprint = config.fingerprint();
+        let startup_fingerprint = config.startup_fingerprint();
         let directory = paths.store();
         let choice = embedder::choose(&directory, &config.embedder)?;
         let embedder = choice.embedder.clone();
@@ -258,7 +258,7 @@ impl Memory {
             rng,
             store,
             configured_embedder: choice.wanted.map(Arc::new),
-            fingerprint,
+            startup_fingerprint,
         };
         if memory.configured_embedder.is_none() && settled.incomplete {
             *memory.missing_vectors.lock() = migrate::complete(&memory);

@@ -34,7 +34,7 @@ fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<CheckResult> {
                 .hint(RESTART),
         );
     }
-    if config.is_some_and(|config| config.fingerprint() != status.settings) {
+    if config.is_some_and(|config| config.startup_fingerprint() != status.settings) {
         results.push(warning("the settings have changed since it started".into()).hint(RESTART));
     }
     let log = status.shared_log.as_ref().filter(|log| !log.others.is_empty());
@@ -77,7 +77,7 @@ mod tests {
             waiting: Vec::new(),
             backlog: Default::default(),
             recovered: Vec::new(),
-            settings: config.fingerprint(),
+            settings: config.startup_fingerprint(),
         };
         let states = |status: &DaemonStatus, config: &Config| {
             read(status, Some(config)).iter().map(|result| result.state).collect::<Vec<_>>()
