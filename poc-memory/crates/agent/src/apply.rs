@@ -3,14 +3,14 @@
 use super::action::Action;
 use super::action_executor::{self, ActionExecutor, ActionNote};
 use super::action_group::{self, ActionEffect, ActionStep, position};
-use super::definition::{ActionKind, Definition, Mode};
-use super::ledger::{self, ActionState, LinkEnds, NodeVersion, Run, Status};
+use super::definition::{Definition, Mode};
+use super::ledger::{self, ActionState, NodeVersion, Run, Status};
 use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, RefusalReason};
 use super::preview;
 use super::proposal::{Proposal, proposals};
 use super::reply::ParsedReply;
 use super::selection::{Handle, PromptExtent, Selection};
-use super::unwanted_links::UnwantedLinks;
+use super::unwanted_actions::UnwantedActions;
 use super::writer_record::WriterRecord;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -18,7 +18,7 @@ use poc_graph::{Activity, Ix, NodeId, RunId, State, Visit, VisitOutcome};
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Transaction, WriteRange};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Maximum refused actions stored in a row; a reply may request a thousand.
 const MAX_REFUSED: usize = 100;
@@ -117,9 +117,8 @@ fn plan(
     let record = WriterRecord::of(memory, definition, selection, &actions)?;
     let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?
         .with_link_strength(record.link_factor());
-    let mut waiting: Option<Vec<Proposal>> = None;
-    let mut rejected = RejectedProposals::default();
-    let mut unwanted: Option<UnwantedLinks> = None;
+    // Read for the first permitted action.
+    let mut decisions: Option<(Vec<Proposal>, UnwantedActions)> = None;
     let mut planned: Vec<PlannedAction> = Vec::new();
     for (action, part_of) in answer.actions.iter().zip(superseding) {
         let index = row.actions.len();
@@ -130,29 +129,26 @@ fn plan(
             Some(refusal) => Err(refusal),
             None => permit.check(&action),
         };
-        if waiting.is_none() && permitted.as_ref().is_ok_and(|permitted| permitted.proposed) {
-            waiting = Some(waiting_proposals(memory, &definition.name)?);
-            rejected = RejectedProposals::of(memory, &definition.name)?;
-        }
-        let is_link = |decision: &PermitDecision| matches!(decision.permitted, PermittedAction::Link { .. });
-        if unwanted.is_none() && permitted.as_ref().is_ok_and(is_link) {
-            unwanted = Some(UnwantedLinks::of_others(memory, &definition.name, selection, &answer.actions)?);
+        if decisions.is_none() && permitted.is_ok() {
+            let name = &definition.name;
+            let unwanted = UnwantedActions::of(memory, name, selection, &answer.actions)?;
+            decisions = Some((waiting_proposals(memory, name)?, unwanted));
         }
         let prepared = permitted.and_then(|PermitDecision { permitted, proposed }| {
-            if let Some(refusal) = unwanted.as_ref().and_then(|links| links.refusal(selection, &permitted)) {
-                return Err(refusal);
-            }
-            let mut waiting = waiting.iter().flatten().filter(|_| proposed);
-            if let Some(same) = waiting.find(|same| same.permitted.is_equivalent(&permitted)) {
-                let why = format!("it is already proposed by the run {}", same.run);
-                return Err(RefusalReason::AlreadyPresent.because(why));
-            }
-            if let Some((run, ended)) = rejected.find(&entry.summary, &permitted).filter(|_| proposed)
-                && permitted.nodes().into_iter().all(|id| is_unchanged(selection, id, ended))
-            {
-                return Err(
-                    RefusalReason::RejectedBefore.because(format!("it was rejected in the run {run}"))
-                );
+            // Also for an action that needs no approval: it must not forestall or ignore the decision of a person. The
+            // parts of a note are decided with its replacement.
+            let has_own_decision = proposed || part_of.is_none();
+            if let Some((waiting, unwanted)) = decisions.as_ref().filter(|_| has_own_decision) {
+                let is_same = |same: &&Proposal| {
+                    same.permitted.is_equivalent(&permitted) && (proposed || is_current(selection, same))
+                };
+                if let Some(same) = waiting.iter().find(is_same) {
+                    let why = format!("it is already proposed by the run {}", same.run);
+                    return Err(RefusalReason::AlreadyPresent.because(why));
+                }
+                if let Some(refusal) = unwanted.refusal(selection, &entry.summary, &permitted) {
+                    return Err(refusal);
+                }
             }
             let note = action_executor::prepare(memory, &permitted)?;
             Ok(PlannedAction { index, permitted, proposed, part_of, note })
@@ -179,6 +175,14 @@ fn waiting_proposals(memory: &Memory, agent: &str) -> Result<Vec<Proposal>> {
     Ok(all)
 }
 
+/// Whether the notes of a proposal are still as they were read, so that it can be applied.
+fn is_current(selection: &Selection, proposal: &Proposal) -> bool {
+    let is_same = |read: &NodeVersion| {
+        selection.by_id(read.id).is_some_and(|handle| handle.node.version == read.version)
+    };
+    proposal.versions.iter().all(is_same)
+}
+
 /// The nodes whose replacement by the agent waits for approval since an earlier run. Empty if the prompt shows no stale
 /// note of the agent.
 fn nodes_with_waiting_replacements(
@@ -192,62 +196,6 @@ fn nodes_with_waiting_replacements(
     }
     let waiting = waiting_proposals(memory, &definition.name)?;
     Ok(waiting.iter().filter_map(|proposal| proposal.permitted.replaced_node()).collect())
-}
-
-/// The rejected proposals of an agent for this tenant, each with its run and the time at which the run ended.
-#[derive(Default)]
-struct RejectedProposals {
-    by_summary: HashMap<String, (RunId, Timestamp)>,
-    /// Those of links, in either direction. A summary names the notes by their keys, which may change, and has the strength of the link.
-    /// Rows of older releases have only summaries.
-    by_link: HashMap<LinkEnds, (RunId, Timestamp)>,
-}
-
-impl RejectedProposals {
-    fn of(memory: &Memory, agent: &str) -> Result<RejectedProposals> {
-        let mut rejected = RejectedProposals::default();
-        // The newest run first.
-        for run in ledger::rows(memory, Some(agent), usize::MAX)? {
-            if run.tenant != *memory.store.tuple() {
-                continue;
-            }
-            let at = (run.id, run.finished.unwrap_or(run.started));
-            for (index, action) in run.actions.iter().enumerate() {
-                if action.state != ActionState::Rejected {
-                    continue;
-                }
-                let summary = without_amount(action.kind, &action.summary).to_owned();
-                rejected.by_summary.entry(summary).or_insert(at);
-                if let Some(ends) = run.link(index) {
-                    rejected.by_link.entry(ends.undirected()).or_insert(at);
-                }
-            }
-        }
-        Ok(rejected)
-    }
-
-    /// The newest run that proposed the same action, and when it ended. Links are the same in either direction and
-    /// with any strength, and changes of a weight are if they raise or lower it by any amount.
-    fn find(&self, summary: &str, action: &PermittedAction) -> Option<(RunId, Timestamp)> {
-        let kind = matches!(action, PermittedAction::Weigh { .. }).then_some(ActionKind::Weight);
-        let summary = without_amount(kind, summary);
-        let of_link = action.link().and_then(|ends| self.by_link.get(&ends.undirected()));
-        of_link.into_iter().chain(self.by_summary.get(summary)).max_by_key(|(_, ended)| *ended).copied()
-    }
-}
-
-/// The summary of an action; that of a change of a weight without the amount, which becomes smaller from day to day when
-/// the weight decays toward the lowest that agents set.
-fn without_amount(kind: Option<ActionKind>, summary: &str) -> &str {
-    match kind {
-        Some(ActionKind::Weight) => summary.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'),
-        _ => summary,
-    }
-}
-
-/// Whether a node of the prompt was last edited before an instant.
-fn is_unchanged(selection: &Selection, id: NodeId, since: Timestamp) -> bool {
-    selection.by_id(id).is_some_and(|handle| handle.node.modified <= since)
 }
 
 /// Keeps the first [`MAX_REFUSED`] refused actions in the row and counts the rest.

@@ -35,7 +35,7 @@ pub use rows::{
     is_visible, rows, rows_since, rows_with_status, running, set_change_mark, update_state,
     with_current_status,
 };
-pub(crate) use rows::{newest, put_reviewed, set_reverted};
+pub(crate) use rows::{newest, put_reviewed, rows_of_since, set_reverted};
 pub use state::{AgentState, LastRun, Pause, PendingRerun, state};
 pub use status::{Status, StatusReason};
 pub use tenant_spending::spending_of_tenant;

@@ -43,7 +43,7 @@ mod template;
 pub mod tenant_rotation;
 pub mod test_runner;
 pub mod undo;
-mod unwanted_links;
+mod unwanted_actions;
 mod writer_record;
 
 #[doc(hidden)]

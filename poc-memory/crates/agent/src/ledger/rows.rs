@@ -86,7 +86,15 @@ pub(crate) fn newest<T>(
 
 /// The rows of all agents that started at an instant or later, oldest first.
 pub fn rows_since(memory: &Memory, since: Timestamp) -> Result<Vec<Run>> {
-    let mut keys = keys(memory, None)?;
+    read_since(memory, keys(memory, None)?, since)
+}
+
+/// The rows of one agent that started at an instant or later, oldest first.
+pub(crate) fn rows_of_since(memory: &Memory, agent: &str, since: Timestamp) -> Result<Vec<Run>> {
+    read_since(memory, keys(memory, Some(agent))?, since)
+}
+
+fn read_since(memory: &Memory, mut keys: Vec<Vec<u8>>, since: Timestamp) -> Result<Vec<Run>> {
     // Run ids begin with the time in milliseconds.
     keys.retain(|key| read_key(key).is_some_and(|(_, id)| id.millis() >= since.0));
     let mut rows = Vec::with_capacity(keys.len());

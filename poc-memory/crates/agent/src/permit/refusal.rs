@@ -24,7 +24,7 @@ pub enum RefusalReason {
     Unsupported,
     /// It already has the requested effect; not a failure.
     AlreadyPresent,
-    /// A person rejected the same proposal, or rejected or undid the same link of another agent, and the notes have not
+    /// A person rejected the same proposal, or rejected or undid the same link of any agent, and the notes have not
     /// changed since; not a failure.
     RejectedBefore,
     /// It was left to a person; only in rows of releases that did not store proposals. Not a failure.
@@ -107,8 +107,8 @@ impl RefusalReason {
             }
             RefusalReason::AlreadyPresent => "it is already done or already proposed; not a failure",
             RefusalReason::RejectedBefore => {
-                "you rejected the same proposal, or rejected or undid the same link of another agent, and the notes have \
-                 not changed since; not a failure"
+                "you rejected the same proposal, or rejected or undid the same link of any agent, and the notes have not \
+                 changed since; not a failure"
             }
             RefusalReason::Proposed => {
                 "left for a person to decide, in runs of releases that stored no proposals; not a failure"

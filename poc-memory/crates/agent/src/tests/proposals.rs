@@ -143,6 +143,40 @@ fn a_rejected_proposal_is_not_made_again_until_its_notes_change() {
 }
 
 #[test]
+fn a_rejected_proposal_is_not_applied_without_asking_either() {
+    let (world, definition) = proposer();
+    let forced = |definition: &Definition| {
+        let options = RunOptions { force: true, ..RunOptions::default() };
+        let model = ScriptedModel::replying(reply());
+        run_with(&world.memory, definition, &model, Trigger::Manual, &options).unwrap()
+    };
+    let run = forced(&definition);
+    reject(&world.memory, run.id, &[], "no").unwrap();
+    world.clock.advance(Span::HOUR);
+    let mut applying = Definition { mode: Mode::Apply, ..definition };
+    applying.limits.supersede_apply = true;
+    let again = forced(&applying);
+    let reasons: Vec<_> = again.actions.iter().map(|action| action.refusal_code.as_deref()).collect();
+    assert_eq!((again.status, reasons), (Status::Noop, vec![Some("rejected-before"); 4]));
+}
+
+/// Somebody who wants to keep one of two notes rejects its replacement, not that of the other one.
+#[test]
+fn a_rejected_replacement_may_be_proposed_in_the_other_direction() {
+    let (world, definition) = proposer();
+    let propose = |node: &str, by: &str| {
+        let options = RunOptions { force: true, ..RunOptions::default() };
+        let replace = json!({"reason": "twice", "node": node, "by": by, "key": "", "title": "", "body": ""});
+        let model = ScriptedModel::replying(json!({"notes": "", "supersede": [replace]}));
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap()
+    };
+    let run = propose("N1", "N2");
+    reject(&world.memory, run.id, &[], "").unwrap();
+    assert_eq!(propose("N1", "N2").actions[0].refusal_code.as_deref(), Some("rejected-before"));
+    assert_eq!(states(&propose("N2", "N1")), [ActionState::Proposed]);
+}
+
+#[test]
 fn a_rejected_decrease_of_a_weight_is_not_proposed_again_with_another_amount() {
     let (world, definition) = proposer();
     let propose = || {

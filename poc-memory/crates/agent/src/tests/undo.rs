@@ -138,7 +138,7 @@ fn a_link_to_a_deleted_note_is_not_applied_again_until_the_note_is_restored() {
 }
 
 #[test]
-fn an_undone_run_weakens_later_links_and_refuses_none() {
+fn an_undone_run_weakens_later_links_and_refuses_none_of_them_after_their_notes_changed() {
     let world = World::new();
     for number in 0..6 {
         world.note(&format!("crash-{number}"), &format!("The engine lost a key because of INC-{number}12."));
@@ -158,7 +158,12 @@ fn an_undone_run_weakens_later_links_and_refuses_none() {
     assert_eq!(outcomes(&first)[0], "link `crash-0` to `fix-0` at 0.4: applied");
     undo(&world.memory, &first, &[]).unwrap();
     // The strength falls from run to run as often as all links are undone, but no link is refused.
-    for strength in [0.2, 0.12] {
+    for (round, strength) in [(1, 0.2), (2, 0.12)] {
+        world.clock.advance(Span::HOUR);
+        for number in 0..6 {
+            let body = format!("The engine lost a key because of INC-{number}12, {round} times.");
+            world.edit(&format!("crash-{number}"), &body);
+        }
         let next = run();
         assert_eq!(next.status, Status::Ok, "{:?}", outcomes(&next));
         let expected =
@@ -195,6 +200,44 @@ fn a_link_that_was_undone_is_not_made_by_another_agent_until_its_notes_change() 
     world.edit("note-1", "Note 1 of the b-tree, its siblings and its pages.");
     let again = link(&world, &other, "note-1", "note-0");
     assert!(again.actions[0].is_applied(), "{:?}", outcomes(&again));
+}
+
+#[test]
+fn a_link_that_was_undone_is_not_made_again_in_either_direction_until_its_notes_change() {
+    let (world, mut definition) = world(2);
+    definition.execution.replay = false;
+    let first = link(&world, &definition, "note-0", "note-1");
+    undo(&world.memory, &first, &[]).unwrap();
+    for (from, to) in [("note-0", "note-1"), ("note-1", "note-0")] {
+        let refused = link(&world, &definition, from, to);
+        assert_eq!(refused.status, Status::Noop);
+        assert_eq!(outcomes(&refused), [format!("link `{from}` to `{to}` at 0.45: rejected-before")]);
+    }
+    world.clock.advance(Span::HOUR);
+    world.edit("note-0", "Note 0 of the b-tree, its siblings and its pages.");
+    assert!(link(&world, &definition, "note-1", "note-0").actions[0].is_applied());
+}
+
+#[test]
+fn a_link_that_was_rejected_is_not_applied_without_asking_in_either_direction() {
+    let (world, mut definition) = world(2);
+    definition.execution.replay = false;
+    let proposing = Definition { mode: Mode::Propose, ..definition.clone() };
+    let first = link(&world, &proposing, "note-0", "note-1");
+    let both = |expected: &str| {
+        for (from, to) in [("note-0", "note-1"), ("note-1", "note-0")] {
+            let refused = link(&world, &definition, from, to);
+            assert_eq!(outcomes(&refused), [format!("link `{from}` to `{to}` at 0.5: {expected}")]);
+        }
+    };
+    // The same link waits for a decision, at first and after its approval was undone.
+    both("already-present");
+    approve(&world.memory, first.id, &[]).unwrap();
+    let row = ledger::find(&world.memory, &first.id.to_string()).unwrap();
+    undo(&world.memory, &row, &[]).unwrap();
+    both("already-present");
+    reject(&world.memory, first.id, &[], "").unwrap();
+    both("rejected-before");
 }
 
 #[test]
