@@ -15,8 +15,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Recall notes for a text: heavy notes near it in meaning, and notes linked to those because they were
-/// written or recalled together. Recalling teaches the memory: recalled notes gain weight, and notes recalled
-/// together are linked. A daemon stores this within ten minutes.
+/// written or recalled together. Recalling teaches the memory: recalled notes that share a word with the text or are
+/// near it in meaning gain weight, and such notes recalled together are linked. A daemon stores this within ten
+/// minutes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recall {
@@ -52,6 +53,10 @@ pub(crate) struct RecallOutput {
     /// Whether the memory learns from this recall. It is stored within ten minutes, and lost if the process is killed
     /// before.
     learned: bool,
+    /// Whether no note matches: the nearest ones share no word with the text and are not near it in meaning. The memory
+    /// learns nothing from them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    no_match: bool,
     /// Why learning failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -130,6 +135,7 @@ impl Op for Recall {
                 self.oversample,
                 ("recall.oversample", config.oversample),
             )?,
+            text,
             vector: &memory.embedder.embed_one(text)?,
         };
         let now = memory.now();
@@ -167,8 +173,9 @@ impl Op for Recall {
             })
         };
         let results = recalled.hits.into_iter().map(remembered).collect::<Result<_>>()?;
-        let learned = (!self.no_learn).then(|| recall::record(memory, ctx.actor.name(), &recalled.update));
-        Ok(answer(results, learned, status))
+        let learns = !self.no_learn && !recalled.no_match;
+        let learned = learns.then(|| recall::record(memory, ctx.actor.name(), &recalled.update));
+        Ok(RecallOutput { no_match: recalled.no_match, ..answer(results, learned, status) })
     }
 
     fn show(output: &RecallOutput, terminal: &Terminal) -> StyledText {
@@ -182,6 +189,9 @@ impl Op for Recall {
         text.push_table(terminal, &columns, &rows, |row| {
             Some((Emphasis::Faint, output.results.get(row)?.note.detail(terminal)))
         });
+        if output.no_match {
+            text.push("no note matches: these share no word with the text and are not near it in meaning\n");
+        }
         if let Some(warning) = &output.warning {
             text.push(format!("warning: {warning}\n"));
         }
@@ -199,6 +209,7 @@ fn answer(
     RecallOutput {
         results,
         learned: matches!(learned, Some(Ok(()))),
+        no_match: false,
         warning: failed.map(|error| format!("the memory has not learned from this: {}", error.line())),
         as_of: status.as_of,
         lag: status.lag,

@@ -47,6 +47,20 @@ fn recall_without_learning_has_the_same_results_and_changes_nothing() {
 }
 
 #[test]
+fn a_recall_that_nothing_matches_says_so_and_teaches_nothing() {
+    let memory = filled();
+    let seq = memory.store.view().seq;
+    let answer = json(&memory, "recall 'xyzzy qwrt'");
+    assert_eq!((&answer["learned"], &answer["no_match"]), (&value!(false), &value!(true)), "{answer}");
+    let text = text_output(&memory, "recall 'xyzzy qwrt' --no-learn");
+    let line = "no note matches: these share no word with the text and are not near it in meaning\n";
+    assert!(text.contains("btree") && text.ends_with(line), "{text}");
+    memory.flush().unwrap();
+    assert_eq!(memory.store.view().seq, seq);
+    assert!(json(&memory, "recall 'who split a page?'").get("no_match").is_none());
+}
+
+#[test]
 fn a_hit_has_the_factors_of_its_score() {
     let memory = filled();
     json(&memory, &format!("write {MESSAGE} --metadata '{{\"session\": \"42\"}}'"));

@@ -85,7 +85,7 @@ impl QuestionedMemory {
         let answer = |text: &str| {
             let vector = memory.embedder.embed_one(text).unwrap();
             let (hops, oversample) = (settings.hops, settings.oversample);
-            let options = RecallOptions { vector: &vector, k: TOP, hops, oversample };
+            let options = RecallOptions { text, vector: &vector, k: TOP, hops, oversample };
             let found = recall(memory, &view, &options, memory.now()).unwrap();
             found.hits.into_iter().map(|hit| (hit.id, hit.score)).collect()
         };

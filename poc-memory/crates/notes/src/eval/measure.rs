@@ -215,8 +215,8 @@ fn find(memory: &Memory, text: &str, op: QuestionOp) -> Result<Vec<NodeId>> {
     let wanted = memory.config.retrieve.top_k.max(DEPTH);
     if op == QuestionOp::Recall {
         let (vector, config) = (memory.embedder.embed_one(text)?, &memory.config.recall);
-        let options =
-            RecallOptions { vector: &vector, k: wanted, hops: config.hops, oversample: config.oversample };
+        let (hops, oversample) = (config.hops, config.oversample);
+        let options = RecallOptions { text, vector: &vector, k: wanted, hops, oversample };
         let recalled = recall::recall(memory, &view, &options, now)?;
         return Ok(recalled.hits.into_iter().map(|hit| hit.id).collect());
     }

@@ -28,7 +28,9 @@ use std::collections::BTreeSet;
 /// The parameters of a recall.
 #[derive(Clone, Copy, Debug)]
 pub struct RecallOptions<'a> {
-    /// The embedded query text.
+    /// The query text.
+    pub text: &'a str,
+    /// Its vector, by the embedder of the store.
     pub vector: &'a [f32],
     /// Number of hits wanted, and of starts.
     pub k: usize,
@@ -60,6 +62,8 @@ pub struct RecallHit {
 pub struct RecallResult {
     /// At most `k` hits, best first; equal scores are ordered by id.
     pub hits: Vec<RecallHit>,
+    /// Whether there are hits but none of their starts matches the text, so that there is nothing to learn.
+    pub no_match: bool,
     /// The update that [`record`] takes.
     pub update: RecallUpdate,
 }
@@ -75,9 +79,11 @@ pub struct RecallResult {
 ///    with the highest score counts, then the shorter one.
 /// 4. The best `k` of all by `similarity^α · path_factor · weight^β` are the hits.
 ///
-/// The result includes the update to learn: the hits among the starts count as used, the best
-/// `co_retrieval_notes` starts count as retrieved together, and the edges that led to the hits count as
-/// followed.
+/// The result includes the update to learn. Of the starts, only those that match the text count: they share a word with
+/// it, or are as near in meaning as candidates for a link (`candidate` under `[cosines]`). The nearest notes of any text
+/// are starts, also if no note is about it. The hits among the matching starts count as used, the best
+/// `co_retrieval_notes` of these starts count as retrieved together, and the edges that led from them to the hits count
+/// as followed.
 pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timestamp) -> Result<RecallResult> {
     let config = &memory.config;
     let exponents = RecallExponents {
@@ -133,17 +139,29 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     hits.truncate(options.k);
     let hits: Vec<RecallHit> =
         hits.into_iter().map(|(hit, at)| RecallHit { path: expansion.path(at), ..hit }).collect();
-    let update = update_of(&starts, &hits, config);
-    Ok(RecallResult { hits, update })
+    let matching = matching(memory, options.text, starts)?;
+    let no_match = matching.is_empty() && !hits.is_empty();
+    let update = update_of(&matching, &hits, config);
+    Ok(RecallResult { hits, no_match, update })
 }
 
-/// What to learn from a recall with these starts and hits.
-fn update_of(starts: &[Start], hits: &[RecallHit], config: &Config) -> RecallUpdate {
+/// The starts that share a word with the text or are near it in meaning.
+fn matching(memory: &Memory, text: &str, mut starts: Vec<Start>) -> Result<Vec<Start>> {
+    let near = similarity(memory.config.cosines()?.candidate);
+    let words = memory.text.scores(text);
+    starts.retain(|start| start.similarity >= near || words.of(start.id) > 0.0);
+    Ok(starts)
+}
+
+/// What to learn from a recall with these matching starts and hits.
+fn update_of(matching: &[Start], hits: &[RecallHit], config: &Config) -> RecallUpdate {
+    let ids: BTreeSet<NodeId> = matching.iter().map(|start| start.id).collect();
+    let learns = |hit: &&RecallHit| ids.contains(&hit.path.first().map_or(hit.id, |step| step.from));
     let followed: BTreeSet<(NodeId, NodeId)> =
-        hits.iter().flat_map(|hit| hit.path.iter().map(|step| (step.from, step.to))).collect();
-    let together = starts.get(..config.recall.co_retrieval_notes).unwrap_or(starts);
+        hits.iter().filter(learns).flat_map(|hit| hit.path.iter().map(|step| (step.from, step.to))).collect();
+    let together = matching.get(..config.recall.co_retrieval_notes).unwrap_or(matching);
     RecallUpdate {
-        used: hits.iter().filter(|hit| hit.path.is_empty()).map(|hit| hit.id).collect(),
+        used: hits.iter().filter(learns).filter(|hit| hit.path.is_empty()).map(|hit| hit.id).collect(),
         pairs: pairs(together, config.recall.co_retrieval_base),
         followed: followed.into_iter().collect(),
     }

@@ -43,8 +43,20 @@ fn edge(memory: &TestMemory, from: u64, to: u64, kind: EdgeKind, strength: f64, 
     Edge { touched, ..testing::edge(from, to, kind, strength) }
 }
 
+/// A recall whose text shares a word with every note.
 fn ask(memory: &TestMemory, parts: &[i8], k: usize, hops: usize, oversample: usize) -> RecallResult {
-    let options = RecallOptions { vector: &vector(memory, parts), k, hops, oversample };
+    ask_for(memory, "title", parts, k, hops, oversample)
+}
+
+fn ask_for(
+    memory: &TestMemory,
+    text: &str,
+    parts: &[i8],
+    k: usize,
+    hops: usize,
+    oversample: usize,
+) -> RecallResult {
+    let options = RecallOptions { text, vector: &vector(memory, parts), k, hops, oversample };
     recall(memory, &memory.store.view(), &options, memory.now()).unwrap()
 }
 
@@ -146,9 +158,28 @@ fn the_gain_of_an_edge_follows_from_the_smaller_similarity() {
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 3), None);
     for _ in 0..500 {
         let update = RecallUpdate { pairs: vec![pair(1, 2, 0.25)], ..RecallUpdate::default() };
-        write_down(&memory, &RecallResult { hits: Vec::new(), update });
+        write_down(&memory, &RecallResult { update, ..RecallResult::default() });
     }
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 2), Some(100.0), "the cap");
+}
+
+#[test]
+fn nothing_is_learned_from_notes_that_do_not_match_the_text() {
+    let memory = row();
+    let used = |recalled: &RecallResult| recalled.update.used.clone();
+    // The nearest notes of any text are hits. Only the first one is near this text.
+    let near = ask_for(&memory, "xyzzy", &[1, 0], 3, 2, 300);
+    assert_eq!((used(&near), near.no_match, near.hits.len()), (vec![id(1)], false, 3));
+    assert_eq!(near.update.pairs, []);
+    let far = ask_for(&memory, "xyzzy", &[0, 0, 0, 0, 1], 3, 2, 300);
+    assert_eq!((far.hits.len(), far.no_match), (3, true));
+    assert_eq!(far.update, RecallUpdate::default());
+    // A note that shares a word with the text counts, however far its vector is.
+    put_node(&memory, &Node { title: "Zebras".into(), ..testing::node(5) }, &[0, 1], 1.0, 0);
+    let shared = ask_for(&memory, "xyzzy zebras", &[0, 0, 0, 0, 1], 5, 0, 300);
+    assert_eq!((used(&shared), shared.no_match, shared.hits.len()), (vec![id(5)], false, 5));
+    // Without notes, there is nothing to match.
+    assert!(!ask_for(&TestMemory::new(), "xyzzy", &[1], 3, 2, 300).no_match);
 }
 
 #[test]
