@@ -13,6 +13,7 @@
 
 mod filler_words;
 mod generic_term;
+mod honorifics;
 mod link;
 mod near_duplicate;
 mod own_text;

@@ -1,11 +1,13 @@
 //! Names that two notes have in common, as reasons to relate them.
 
 use super::generic_term::{is_generic, is_option_in};
+use super::honorifics::is_honorific;
 use super::own_text::{Segment, distinct, segments};
 use crate::rare_words::{self, RARE_NOTES};
 use poc_config::ScoreFusionConfig;
 use poc_graph::Node;
-use poc_index::TextIndex;
+use poc_graph::time::calendar_names::is_day_or_month;
+use poc_index::{MentionIndex, TextIndex};
 use poc_rank::lookalike::is_identifier;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -33,8 +35,8 @@ pub(super) struct SharedName {
 }
 
 /// The shared names of a pair of notes among the `names` that both contain, outside of what they repeat word by word.
-/// Parts of identifiers among them are no names of their own, and neither are options that both notes only use. Names
-/// made of the terms in `known` are left out.
+/// Parts of identifiers among them are no names of their own, and neither are options that both notes only use, honorifics
+/// without a name, and words that are parts of different names. Names made of the terms in `known` are left out.
 pub(super) fn between(
     text: &TextIndex,
     one: &Node,
@@ -43,11 +45,12 @@ pub(super) fn between(
     known: &BTreeSet<String>,
 ) -> Vec<SharedName> {
     let (first, second) = (segments(&one.body), segments(&other.body));
-    let terms_of = |own: Vec<Segment<'_>>| -> Vec<Vec<String>> {
+    let own_segments = distinct(first, &[second.as_slice()]);
+    let their_segments = distinct(second, &[segments(&one.body).as_slice()]);
+    let terms_of = |own: &[Segment<'_>]| -> Vec<Vec<String>> {
         own.iter().map(|segment| text.tokens(segment.text)).collect()
     };
-    let own = terms_of(distinct(first, &[second.as_slice()]));
-    let theirs = terms_of(distinct(second, &[segments(&one.body).as_slice()]));
+    let (own, theirs) = (terms_of(&own_segments), terms_of(&their_segments));
     let contains = |all: &[Vec<String>], term: &String| all.iter().any(|segment| segment.contains(term));
     let term_of = |name: &String| text.tokens(name).into_iter().next();
     let named = names.iter().filter_map(|name| Some((name, term_of(name)?)));
@@ -77,7 +80,49 @@ pub(super) fn between(
         });
     }
     join_adjacent(&mut shared, &own, &theirs);
+    shared.retain(|name| {
+        let beside = |segments: &[Segment<'_>], terms: &[Vec<String>]| {
+            words_beside(text, segments, terms, &name.terms)
+        };
+        let differ = || {
+            let (own, theirs) = (beside(&own_segments, &own), beside(&their_segments, &theirs));
+            own.zip(theirs).is_some_and(|(own, theirs)| own.is_disjoint(&theirs))
+        };
+        name.is_specific || !is_honorific(&name.name) && !differ()
+    });
     shared
+}
+
+/// The words directly before and after a name that form a longer name with it, folded: `shop` for `museum` in `the Museum
+/// Shop`. `None` if the name occurs alone, in one place or in all. `terms` has the terms of each segment.
+fn words_beside(
+    text: &TextIndex,
+    segments: &[Segment<'_>],
+    terms: &[Vec<String>],
+    name: &BTreeSet<String>,
+) -> Option<BTreeSet<String>> {
+    let is_name = |word: &str| text.tokens(word).first().is_some_and(|term| name.contains(term));
+    let mut all = BTreeSet::new();
+    for (segment, _) in
+        segments.iter().zip(terms).filter(|(_, terms)| terms.iter().any(|term| name.contains(term)))
+    {
+        let words: Vec<&str> = segment.text.split_whitespace().collect();
+        for (at, word) in words.iter().enumerate().filter(|(_, word)| is_name(word)) {
+            let is_joined = |one: &str, next: &str| {
+                one.ends_with(char::is_alphanumeric) && next.starts_with(char::is_uppercase)
+            };
+            // The first word of a sentence has a capital even if it is no name.
+            let before = at.checked_sub(1).filter(|before| *before > 0).and_then(|before| words.get(before));
+            let before =
+                before.filter(|before| before.starts_with(char::is_uppercase) && is_joined(before, word));
+            let after = words.get(at + 1).filter(|after| is_joined(word, after));
+            let beside = before.into_iter().chain(after).flat_map(|word| MentionIndex::folded_words(word));
+            let mut names = beside.filter(|word| !is_honorific(word) && !is_day_or_month(word)).peekable();
+            names.peek()?;
+            all.extend(names);
+        }
+    }
+    (!all.is_empty()).then_some(all)
 }
 
 /// Joins names that follow each other in both notes, such as first and last name.

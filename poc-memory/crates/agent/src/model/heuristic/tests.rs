@@ -84,6 +84,46 @@ fn boilerplate_in_both_notes_is_no_reason_for_a_link() {
 }
 
 #[test]
+fn a_title_of_a_person_is_no_name_and_belongs_to_one() {
+    let links = |one: &str, other: &str, names: &[&str]| sharing(one, other, names).links();
+    for title in ["Mrs", "Mr", "Dr", "Frau", "Señora"] {
+        let name = title.to_lowercase().replace('ñ', "n");
+        let (one, other) = (format!("Ann met {title} Novak."), format!("For {title} Kubo, Ann was ill."));
+        assert!(links(&one, &other, &[&name, "ann"]).is_empty(), "{title}");
+    }
+    assert_eq!(
+        links("We met Mrs Novak.", "The list for Mrs Novak is done.", &["mrs", "novak"]),
+        ["both mention `mrs novak` | N1 | N2 | 0.4"]
+    );
+    // A title does not make another name of it.
+    assert_eq!(
+        links("Then Mrs Novak met Lin.", "When Lin came, Dr Novak left.", &["novak", "lin"]),
+        ["both mention `novak`, `lin` | N1 | N2 | 0.4"]
+    );
+}
+
+#[test]
+fn a_word_in_different_names_is_no_reason_for_a_link() {
+    let links = |one: &str, other: &str| sharing(one, other, &["lin", "museum"]).links();
+    let cold = "Then Lin said the Museum Hall is cold.";
+    assert!(links("We asked Lin about the Museum Shop.", cold).is_empty());
+    assert!(links("We asked Lin. Museum Shop and Natural History Museum are closed.", cold).is_empty());
+    // The same word beside it, also if it is not among the names.
+    let both = ["both mention `lin`, `museum` | N1 | N2 | 0.4"];
+    assert_eq!(links("We asked Lin about the Museum Hall.", cold), both);
+    // The word alone is a name, also beside the first word of a sentence, a day, or a sign.
+    for alone in [
+        "We asked Lin about the Museum.",
+        "Lin works there. Our Museum is closed.",
+        "Lin went to the Museum Monday.",
+        "Lin likes the Museum, Shop or not.",
+        "Lin likes the Museum Shop. The Museum is closed.",
+    ] {
+        assert_eq!(links(alone, cold), both, "{alone}");
+    }
+}
+
+#[test]
 fn common_names_are_no_reason_for_a_link() {
     const WHERE: [&str; 12] = [
         "yard", "hall", "garden", "attic", "lift", "kitchen", "library", "tower", "cellar", "shop", "tram",
