@@ -49,13 +49,13 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
                 None
             }
         };
-        let blocked = entry.blocked(&memory.config, &state.models, memory.now());
-        let status = entry.status(paused.as_ref(), blocked.is_some());
+        let obstacle = entry.obstacle(&memory.config, &state.models, memory.now());
+        let status = entry.status(paused.as_ref(), obstacle.as_ref());
         *found.agents.entry(status.name().to_owned()).or_default() += 1;
-        // A suspended provider is listed as its own problem.
-        if let Some(blocked) =
-            blocked.filter(|why| status == AgentStatus::Blocked && !suspended.contains(why))
-        {
+        // A suspended provider is listed as its own problem. An agent that needs a language model is none: a memory works
+        // without one.
+        let blocked = obstacle.filter(|_| status == AgentStatus::Blocked).map(|obstacle| obstacle.why);
+        if let Some(blocked) = blocked.filter(|why| !suspended.contains(why)) {
             found.problems.push(format!("agent `{name}` is blocked: {blocked}"));
         }
         if let Some(paused) = paused {

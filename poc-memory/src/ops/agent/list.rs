@@ -194,12 +194,12 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
     let backlog = |definition| tenant_rotation::backlog_of_scan(memory, definition);
     let stale = definition.map(backlog).transpose()?.flatten();
     let model = definition.map(|definition| definition.execution.model.clone());
-    let blocked = entry.blocked(&memory.config, &ctx.host.models(), now);
+    let obstacle = entry.obstacle(&memory.config, &ctx.host.models(), now);
     let first = entry.errors.first().map(FileDiagnostic::line);
     Ok(AgentRow {
         name: name.to_owned(),
         description: definition.map_or_else(String::new, |definition| definition.description.clone()),
-        state: entry.status(paused.as_ref(), blocked.is_some()),
+        state: entry.status(paused.as_ref(), obstacle.as_ref()),
         schedule: definition.map(|definition| definition.execution.schedule.to_string()),
         next,
         running: ledger::current_run(memory, name, &state)?.map(|run| run.started),
@@ -210,7 +210,7 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
         stale,
         usd_today: spent_today(memory, definition, &state).cost,
         usd_total: state.totals().cost,
-        error: first.or(blocked),
+        error: first.or(obstacle.map(|obstacle| obstacle.why)),
         model,
         errors: entry.errors.clone(),
     })

@@ -66,7 +66,7 @@ fn a_paused_agent_leaves_rows_and_resumes_by_itself() {
     let rest = Pause { since, until: Some(until), note: "moving house".into() };
     pause(&world.memory, "tester", &rest, world.memory.cause("manual", "agent pause")).unwrap();
     let paused = entry.paused(&ledger::state(&world.memory, "tester").unwrap(), since).unwrap();
-    assert_eq!(entry.status(Some(&paused), false), AgentStatus::Paused);
+    assert_eq!(entry.status(Some(&paused), None), AgentStatus::Paused);
     insta::assert_snapshot!(paused.line("tester"), @"paused since 2026-11-21 10:00Z until 2026-11-21 13:00Z: moving house");
     // The forecast of the next run respects the pause.
     let next_run = scheduler::next_run(&world.memory, &catalog, Tz::UTC).unwrap();
