@@ -130,6 +130,7 @@ impl Op for Calibrate {
             rows.push(mean.row("mean", false));
         }
         text.push_str(&table(&rows));
+        text.push_str(if mean.known.is_some() { LEGEND } else { LEGEND_OF_TITLES });
         text.push_str(match mean.elsewhere {
             Some(elsewhere) if elsewhere.strong > calibrate::FALSE_STRONG_RATE => {
                 "more than one in ten foreign questions would be STRONG: no threshold separates them from the others\n"
@@ -144,6 +145,14 @@ impl Op for Calibrate {
 }
 
 const HEAD: [&str; 5] = ["", "answerable", "of these right", "notes removed", "foreign"];
+
+/// What the columns of the table are.
+const LEGEND: &str = "shares of questions: answerable ones, those of them whose STRONG answer is right, the same ones with \
+                      their notes removed, and foreign ones; the others are MISS\n";
+
+/// The same without folders.
+const LEGEND_OF_TITLES: &str = "titles: the title of each note, asked while the note is hidden; a good threshold makes few of \
+                                them STRONG, and the others are MISS\n";
 
 impl CalibrationResult {
     /// The means of the answers under a gate.
@@ -179,5 +188,41 @@ impl CalibrationResult {
         };
         let right = self.known.and_then(|known| known.right).map_or("-".to_owned(), percent);
         vec![name.to_owned(), cell(self.known), right, cell(self.unknown), cell(self.elsewhere)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(asked: CalibrationResult, mean: CalibrationResult) -> String {
+        let (embedder, section) = ("static".to_owned(), "query.gates.static".to_owned());
+        let output =
+            CalibrateOutput { embedder, section, strong: 2.01, weak: 2.005, asked: vec![asked], mean };
+        Calibrate::show(&output, &Terminal::default())
+    }
+
+    #[test]
+    fn the_rows_of_the_table_are_explained() {
+        let rate = |strong| Some(PassRate { questions: 24, strong, weak: 0.25, right: None });
+        let titles = || CalibrationResult { unknown: rate(0.05), ..CalibrationResult::default() };
+        insta::assert_snapshot!(shown(titles(), titles()), @r"
+        [query.gates.static]
+        strong = 2.010
+        weak = 2.005
+
+                answerable  of these right  notes removed                  foreign
+        titles  -           -               24: 5.0 % STRONG, 25.0 % WEAK  -
+        titles: the title of each note, asked while the note is hidden; a good threshold makes few of them STRONG, and the others are MISS
+        ");
+        let folder = || CalibrationResult {
+            set: Some("own".into()),
+            known: rate(0.9),
+            unknown: rate(0.1),
+            elsewhere: rate(0.0),
+        };
+        let text = shown(folder(), folder());
+        assert!(text.lines().any(|line| line.starts_with("own  24: 90.0 % STRONG")), "{text}");
+        assert!(text.ends_with(LEGEND), "{text}");
     }
 }

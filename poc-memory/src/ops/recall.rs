@@ -4,7 +4,7 @@ use super::argument::{self, TextArgument};
 use super::hit::{NoteRow, is_zero, missing_note, truncated};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::{one_line, plural};
+use super::text::{edge_kind, one_line, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId};
@@ -220,7 +220,9 @@ fn answer(
 fn row(hit: &RecallRow) -> Vec<String> {
     let through = match hit.path.last() {
         None => String::new(),
-        Some(step) => format!("{}, by {}", plural(hit.breakdown.depth as u64, "hop"), step.kind),
+        Some(step) => {
+            format!("{}, by {}", plural(hit.breakdown.depth as u64, "hop"), edge_kind(step.kind.name()))
+        }
     };
     vec![format!("{:>7.4}", hit.score), hit.note.key.clone(), one_line(&hit.note.title), through]
 }

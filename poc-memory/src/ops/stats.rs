@@ -7,7 +7,7 @@ mod tenant_memory;
 use super::growth;
 use super::hit::is_zero;
 use super::shared_log::SharedLogOutput;
-use super::text::{second, size};
+use super::text::{edge_kind, second, size};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_agent::Definition;
 use poc_agent::selection::backlog_of_scan;
@@ -176,7 +176,8 @@ impl Op for StatsRequest {
         if let Some(grown) = &output.growth {
             line("growth", growth::line(grown));
         }
-        line("edges", format!("{}{}", output.edges, by(&output.by_edge_kind)));
+        let kinds = output.by_edge_kind.iter().map(|(kind, count)| (edge_kind(kind), *count)).collect();
+        line("edges", format!("{}{}", output.edges, by(&kinds)));
         line("graph", output.graph.to_string());
         let tenants = output.by_tenant.as_ref();
         if let Some(tenants) = tenants.filter(|tenants| tenants.len() + output.more > 1) {

@@ -73,6 +73,11 @@ pub(in crate::ops) fn column_widths(rows: &[Vec<String>]) -> Vec<usize> {
     (0..count).map(width).collect()
 }
 
+/// The name of a kind of edges in texts, spelled as in the settings: `co-retrieval`. In JSON, it is `co_retrieval`.
+pub(crate) fn edge_kind(name: &str) -> String {
+    name.replace('_', "-")
+}
+
 /// Rows with aligned columns.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let widths = column_widths(rows);

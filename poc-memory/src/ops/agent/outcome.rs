@@ -240,14 +240,14 @@ impl AgentRunOutput {
             let _ =
                 writeln!(text, "  ? {}. {}{state}: {}", action.number, action.action, one_line(&action.why));
         }
-        if !self.dry_run && self.proposed.iter().any(|action| action.state == ProposalState::Proposed) {
-            let _ = writeln!(text, "  decide: `poc-memory agent review {}`", self.run);
-        }
         for action in &self.refused {
             let _ = writeln!(text, "  - {}: {} ({})", action.action, action.reason, action.detail);
         }
         if self.left_out > 0 {
             let _ = writeln!(text, "  - and {} more that were refused", self.left_out);
+        }
+        if !self.dry_run && self.proposed.iter().any(|action| action.state == ProposalState::Proposed) {
+            let _ = writeln!(text, "  decide: `poc-memory agent review {}`", self.run);
         }
         if let Some(why) = &self.unrecorded {
             let _ = writeln!(text, "  not recorded: {why}");
