@@ -75,6 +75,12 @@ pub(crate) struct AgentNight {
     actions: Vec<NightAction>,
     /// Number of actions that wait for a decision.
     proposed: usize,
+    /// Number of proposals that a person rejected.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    rejected: usize,
+    /// Number of proposals whose notes had changed when they were to be applied.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    stale: usize,
     /// Number of actions that were refused by a check, such as the permit.
     refused: usize,
     /// Input and output tokens of its calls, as far as reported.
@@ -325,7 +331,8 @@ impl AgentNight {
                     undone: action.is_undone(),
                     undo: action.seq.filter(|_| action.is_undone()),
                 }),
-                ActionState::Rejected | ActionState::Outdated => {}
+                ActionState::Rejected => self.rejected += 1,
+                ActionState::Outdated => self.stale += 1,
             }
         }
         if matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted | Status::Reverted) {
@@ -339,10 +346,24 @@ impl AgentNight {
         }
     }
 
+    /// The number of proposals and, if some are decided, how; nothing if there are none. Approved ones are changes.
+    fn proposals(&self) -> Option<String> {
+        let all = self.proposed + self.rejected + self.stale;
+        let of = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+        let decided = [of(self.rejected, "rejected"), of(self.stale, "too late")];
+        let parts: Vec<String> =
+            [of(self.proposed, "waiting")].into_iter().chain(decided).flatten().collect();
+        match all {
+            0 => None,
+            _ if all == self.proposed => Some(format!("{all} proposed")),
+            _ => Some(format!("{all} proposed ({})", parts.join(", "))),
+        }
+    }
+
     /// Whether there is nothing to report but that the agent needs a language model.
     fn only_needs_language_model(&self) -> bool {
         self.needs_language_model
-            && self.visited + self.proposed + self.refused == 0
+            && self.visited + self.proposed + self.rejected + self.stale + self.refused == 0
             && self.actions.is_empty()
             && self.failures.is_empty()
             && self.skipped.is_empty()
@@ -360,9 +381,7 @@ impl AgentNight {
                 self.tenants.iter().map(|(name, visited)| format!("{visited} of {name}")).collect();
             parts.push(tenants.join(", "));
         }
-        if self.proposed > 0 {
-            parts.push(format!("{} proposed", self.proposed));
-        }
+        parts.extend(self.proposals());
         if self.refused > 0 {
             parts.push(format!("{} refused", self.refused));
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use poc_agent::Catalog;
-use poc_agent::ledger::Run;
+use poc_agent::ledger::{ActionState, Run};
 use poc_agent::run::{RunOptions, Trigger, run};
 use serde_json::json;
 
@@ -156,6 +156,30 @@ fn an_undo_of_replays_says_that_there_is_no_way_back() {
     an undo of replays cannot be reverted: the notes keep their earlier intervals
     ");
     assert_eq!(show(json!([7]), json!([])), "undone: replay of 3 notes\n`poc-memory undo 7` reverts this\n");
+}
+
+#[test]
+fn rejected_proposals_are_counted_as_proposed() {
+    let memory = with_notes();
+    for (title, body) in [
+        ("Tower closed", "The tower of the church stays closed until INC-5822 is settled."),
+        ("Stones", "The mason asks who pays for the stones that INC-5822 broke."),
+    ] {
+        json(&memory, &format!("insert --type episodic --title '{title}' --body '{body}'"));
+    }
+    let ran = run_agent(&memory, "linker", RunOptions { propose: true, ..options() });
+    let proposed = ran.actions.iter().filter(|action| action.state == ActionState::Proposed).count();
+    assert!(proposed > 1, "{ran:#?}");
+    let line = || {
+        let text = text_output(&memory, "night");
+        text.lines().find(|line| line.starts_with("linker: 1 run")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(line(), format!("linker: 1 run visited 5 notes, {proposed} proposed"));
+    json(&memory, &format!("'agent reject' {} --only 1", ran.id));
+    let linker = json(&memory, "night")["agents"]["linker"].clone();
+    assert_eq!((&linker["proposed"], &linker["rejected"]), (&json!(proposed - 1), &json!(1)));
+    let counts = format!("{proposed} proposed ({} waiting, 1 rejected)", proposed - 1);
+    assert_eq!(line(), format!("linker: 1 run visited 5 notes, {counts}"));
 }
 
 #[test]
