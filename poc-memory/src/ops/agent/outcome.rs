@@ -296,3 +296,34 @@ fn refused(row: &ActionRecord) -> Option<RefusedAction> {
         detail: row.detail.clone().unwrap_or_default(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_notes::testing::TestMemory;
+    use poc_store::WriteRange;
+
+    #[test]
+    fn the_command_to_decide_follows_all_actions() {
+        let memory = TestMemory::new();
+        let action = |state, refusal_code: Option<&str>| ActionRecord {
+            kind: None,
+            summary: "link `a` to `b` at 0.4".into(),
+            why: "both mention it".into(),
+            state,
+            refusal_code: refusal_code.map(str::to_owned),
+            detail: None,
+            seq: None,
+            writes: WriteRange::default(),
+            changes: Vec::new(),
+        };
+        let actions =
+            vec![action(ActionState::Proposed, None), action(ActionState::Refused, Some("already-present"))];
+        let running = Run::new_running(&memory, "linker", None);
+        let run = Run { status: Status::Proposed, actions, ..running };
+        let text = AgentRunOutput::of(&memory, &run).unwrap().summary();
+        let begins = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
+        let lines: Vec<String> = text.lines().skip(1).map(begins).collect();
+        assert_eq!(lines, ["?", "-", "decide:", "run"], "{text}");
+    }
+}

@@ -2,13 +2,27 @@
 
 use super::files::SEED;
 use super::world::{World, report};
-use crate::{Catalog, CatalogEntry, CatalogScan, EntryState, GRACE, embedded};
+use crate::model::ModelRegistry;
+use crate::{AgentStatus, Catalog, CatalogEntry, CatalogScan, EntryState, GRACE, embedded};
 use poc_config::SavedPipeline;
 use poc_graph::time::Span;
 use poc_search::query::Names;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+#[test]
+fn an_agent_that_needs_a_language_model_and_has_none_does_not_count_as_ok() {
+    let world = World::new();
+    let (catalog, models) = (Catalog::load(&world.memory).unwrap(), ModelRegistry::default());
+    let obstacle =
+        |name: &str| catalog.agents[name].obstacle(&world.memory.config, &models, world.memory.now());
+    let facts = obstacle("facts").unwrap();
+    assert_eq!(facts.status, AgentStatus::NoModel);
+    assert!(facts.why.starts_with("only a language model can extract facts"), "{facts:?}");
+    assert_eq!(catalog.agents["facts"].status(None, Some(&facts)).name(), "no-model");
+    assert_eq!(obstacle("linker"), None);
+}
 
 #[test]
 fn a_broken_file_runs_as_its_last_good_version_even_after_a_restart() {
