@@ -193,6 +193,7 @@ impl Conversation {
             aliases: Vec::new(),
             links: Vec::new(),
             session: Some(self.session()),
+            has_title: false,
             ignored: Vec::new(),
             warnings: Vec::new(),
             frame: None,

@@ -83,6 +83,8 @@ pub(super) struct ForeignNote {
     pub links: Vec<NoteLink>,
     /// The session that it belongs to.
     pub session: Option<String>,
+    /// Whether a field has given its title.
+    pub has_title: bool,
     /// Unknown fields.
     pub ignored: Vec<String>,
     /// Fields with a value that was left out, with the reason.
@@ -94,6 +96,40 @@ pub(super) struct ForeignNote {
 /// Our own name of a field with any of its names.
 pub(super) fn field_of(name: &str) -> Option<&'static str> {
     FIELDS.iter().find(|field| field.names.contains(&name)).and_then(|field| field.names.first()).copied()
+}
+
+/// If an object has a title and no text, but fields that are unknown: a text that lists all its fields, one a line. The
+/// unknown ones are removed, except links.
+pub(super) fn take_listed_text(fields: &mut Map<String, Value>) -> Option<String> {
+    let is_given =
+        |field: Option<&str>| fields.iter().any(|(name, value)| field_of(name) == field && !value.is_null());
+    if !is_given(Some("title")) || is_given(Some("body")) || !is_given(None) {
+        return None;
+    }
+    let line = |(name, value): (&String, &Value)| {
+        let value = listed_value(value);
+        (!value.trim().is_empty()).then(|| format!("{name}: {}", value.trim()))
+    };
+    let lines: Vec<String> = fields.iter().filter_map(line).collect();
+    fields.retain(|name, value| field_of(name).is_some() || is_link(name, value));
+    Some(lines.join("\n"))
+}
+
+/// Whether a property is a link or a list of links.
+pub(super) fn is_link(name: &str, value: &Value) -> bool {
+    !references::in_property(name, value).is_empty()
+}
+
+/// The value of a field as text.
+fn listed_value(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if !items.iter().any(|item| item.is_array() || item.is_object()) => {
+            items.iter().map(listed_value).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
 }
 
 impl ForeignNote {
@@ -114,6 +150,7 @@ impl ForeignNote {
             aliases: Vec::new(),
             links: Vec::new(),
             session: None,
+            has_title: false,
             ignored: Vec::new(),
             warnings: Vec::new(),
             frame: None,
@@ -132,7 +169,8 @@ impl ForeignNote {
                 note.warnings.push(error);
             }
         }
-        if note.draft.title.is_none() && title_of(note.draft.body.as_deref().unwrap_or_default()).is_none() {
+        note.has_title = note.draft.title.is_some();
+        if !note.has_title && title_of(note.draft.body.as_deref().unwrap_or_default()).is_none() {
             return Err(Error::invalid("the note has no text").hint("give it a title, a body or both"));
         }
         let ForeignNote { draft, names, aliases, links, session, .. } = &mut note;

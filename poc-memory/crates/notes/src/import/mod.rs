@@ -13,6 +13,7 @@ mod foreign;
 mod format;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod imported_notes;
 mod link_candidates;
 mod location;
 mod note_link;
@@ -20,6 +21,7 @@ mod options;
 mod outdated;
 pub(crate) mod references;
 mod restore;
+mod rows;
 mod run;
 mod sessions;
 mod skipped;
@@ -138,6 +140,7 @@ impl<'a> Import<'a> {
             files: HashSet::new(),
             unread_folders: Vec::new(),
             below: PathBuf::new(),
+            imported_notes: None,
             ids: HashMap::new(),
             locations: HashMap::new(),
             turns: HashMap::new(),

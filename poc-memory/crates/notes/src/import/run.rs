@@ -1,6 +1,7 @@
 //! The state of a running import.
 
 use super::ParsedNote;
+use super::imported_notes::ImportedNotes;
 use super::location::SourceLocation;
 use super::note_link::NoteLink;
 use super::options::ImportOptions;
@@ -116,6 +117,8 @@ pub(super) struct Import<'a> {
     pub(super) unread_folders: Vec<PathBuf>,
     /// The path of the source below a folder that was imported before; empty if there is none.
     pub(super) below: PathBuf,
+    /// The notes of earlier imports of the source, once a file with rows is read.
+    pub(super) imported_notes: Option<ImportedNotes>,
     /// Keys of notes that are no longer part of their session.
     pub(super) detached: Vec<String>,
     /// Maps ids of the source to node ids, for nodes that got another id.

@@ -2,8 +2,9 @@
 
 use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
-use crate::import::foreign::{ForeignNote, field_of};
+use crate::import::foreign::{ForeignNote, field_of, take_listed_text};
 use crate::import::options::ImportOptions;
+use crate::import::rows::RowCallback;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile, not_utf8};
 use crate::interchange::SCHEMA_VERSION;
@@ -46,38 +47,47 @@ impl Format for JsonLines {
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
-        if file.sample()?.first() == Some('[') {
-            return json::each_value(file, "note", import, &mut |import, place, value| {
-                let note = read_value(value, import.options, import.provenance());
-                import.add_note(place, 0, note)
-            });
+        import.add_rows(file, false, &|import, each| each_note(file, import, each))
+    }
+}
+
+/// Calls `each` with the notes of a file.
+fn each_note<'i>(
+    file: &SourceFile<'_>,
+    import: &mut Import<'i>,
+    each: &mut RowCallback<'_, 'i>,
+) -> Result<()> {
+    if file.sample()?.first() == Some('[') {
+        return json::each_value(file, "note", import, &mut |import, place, value| {
+            let note = read_value(value, import.options, import.provenance());
+            each(import, place, 0, note)
+        });
+    }
+    let (mut input, max_bytes) = (file.open()?, import.max_note_bytes());
+    let mut number = 0;
+    loop {
+        number += 1;
+        let mut line = Vec::new();
+        // A read error ends the import of the file, because it would recur at every line.
+        let unreadable = |error| file.unreadable(&error);
+        if input.by_ref().take(max_bytes).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            return Ok(());
         }
-        let (mut input, max_bytes) = (file.open()?, import.max_note_bytes());
-        let mut number = 0;
-        loop {
-            number += 1;
-            let mut line = Vec::new();
-            // A read error ends the import of the file, because it would recur at every line.
-            let unreadable = |error| file.unreadable(&error);
-            if input.by_ref().take(max_bytes).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
-                return Ok(());
-            }
-            let place = file.line(number);
-            let bytes = line.len();
-            if bytes as u64 == max_bytes && line.last() != Some(&b'\n') {
-                input.skip_until(b'\n').map_err(unreadable)?;
-                let error = Error::invalid(format!("the line has more than {max_bytes} bytes"))
-                    .hint("split the note into several, one idea each");
-                import.add_note(place, 0, Err(error))?;
-                continue;
-            }
-            let note = match String::from_utf8(line) {
-                Ok(text) if text.trim().is_empty() => continue,
-                Ok(text) => read_line(&text, import.options, import.provenance()),
-                Err(error) => Err(not_utf8(error.utf8_error())),
-            };
-            import.add_note(place, bytes, note)?;
+        let place = file.line(number);
+        let bytes = line.len();
+        if bytes as u64 == max_bytes && line.last() != Some(&b'\n') {
+            input.skip_until(b'\n').map_err(unreadable)?;
+            let error = Error::invalid(format!("the line has more than {max_bytes} bytes"))
+                .hint("split the note into several, one idea each");
+            each(import, place, 0, Err(error))?;
+            continue;
         }
+        let note = match String::from_utf8(line) {
+            Ok(text) if text.trim().is_empty() => continue,
+            Ok(text) => read_line(&text, import.options, import.provenance()),
+            Err(error) => Err(not_utf8(error.utf8_error())),
+        };
+        each(import, place, bytes, note)?;
     }
 }
 
@@ -97,7 +107,7 @@ pub(in crate::import) fn read_line(
 }
 
 fn read_value(value: Value, options: &ImportOptions, provenance: &str) -> Result<ParsedNote> {
-    let Value::Object(fields) = value else {
+    let Value::Object(mut fields) = value else {
         return Err(Error::invalid("it is JSON but not an object")
             .hint("write one note per line: {\"title\": …, \"body\": …}"));
     };
@@ -110,7 +120,8 @@ fn read_value(value: Value, options: &ImportOptions, provenance: &str) -> Result
                 if field == "." { wrong } else { wrong.field(field) }
             });
     }
-    let note = ForeignNote::read(fields, None, None, options, provenance)?;
+    let listed = take_listed_text(&mut fields);
+    let note = ForeignNote::read(fields, listed.as_deref(), None, options, provenance)?;
     Ok(ParsedNote::Foreign(Box::new(note)))
 }
 

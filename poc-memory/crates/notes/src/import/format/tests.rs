@@ -1,9 +1,10 @@
 //! Tests of each format: the import has the content of the file, a second import changes nothing, and invalid
 //! parts are reported while the others are imported.
 
+use crate::Draft;
 use crate::import::{ImportOptions, ImportReport, ImportSource, import};
 use crate::testing::{TestMemory, draft};
-use poc_graph::{EdgeKind, Node};
+use poc_graph::{EdgeKind, Node, Trust};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::fs;
@@ -595,9 +596,121 @@ fn names_and_subjects_are_the_titles_of_rows_without_a_title() {
     check("Town,Name\nUlm,Eve\nBonn,\n", "Eve|town: Bonn");
     check("Subject,Amount\nRent,3\nTea,4\n", "Rent|Tea");
     check("name,body\nEve,Likes tea.\n,Milk is good.\n", "Eve|Milk is good.");
-    assert_eq!(titles("title,name\nRent,Eve\n"), ("Rent".to_owned(), vec!["name".to_owned()]));
+    check("title,name\nRent,Eve\n", "Rent");
     let both = titles("subject,name,text\nRent,Eve,Paid.\n");
     assert_eq!(both, ("Eve".to_owned(), vec!["subject".to_owned()]));
+}
+
+#[test]
+fn unknown_columns_and_fields_beside_a_title_are_the_text() {
+    let check = |name: &str, format: &str, content: &str, expected: &str| {
+        let memory = TestMemory::new();
+        let report = twice(&memory, &put(&memory, name, content), format);
+        let [note]: [Node; 1] = notes(&memory).try_into().unwrap();
+        assert_eq!((note.title.as_str(), note.body.as_str()), ("Eve", expected), "{content}");
+        assert!(report.ignored.is_empty(), "{content}");
+    };
+    check("t.csv", "csv", "title,town\nEve,Ulm\n", "title: Eve\ntown: Ulm");
+    check("t.csv", "csv", "title,tags\nEve,friend\n", "");
+    let line = r#"{"title": "Eve", "town": "Ulm", "pets": ["cat", "dog"], "age": 7, "car": null}"#;
+    check("t.jsonl", "json-lines", line, "title: Eve\ntown: Ulm\npets: cat, dog\nage: 7");
+    check("t.jsonl", "json-lines", r#"{"title": "Eve", "tags": ["friend"]}"#, "");
+}
+
+#[test]
+fn a_changed_row_updates_the_note_of_its_id_or_title() {
+    let check = |name: &str, before: &str, after: &str, expected: [u64; 3]| {
+        let memory = TestMemory::new();
+        let format = if name.ends_with("csv") { "csv" } else { "json-lines" };
+        twice(&memory, &put(&memory, name, before), format);
+        let report = twice(&memory, &put(&memory, name, after), format);
+        assert_eq!([report.inserted, report.updated, report.duplicates], expected, "{after}");
+        memory
+    };
+    let memory = check("r.csv", "name,phone\nBob,1\nEve,7\n", "name,phone\nEve,7\nBob,3\n", [0, 1, 1]);
+    assert_eq!(memory.find("bob").unwrap().body, "name: Bob\nphone: 3");
+    let memory = check("r.csv", "id,name\nX1,Ann\n", "id,name\nX1,Anna\n", [0, 1, 0]);
+    assert_eq!(memory.find("X1").unwrap().title, "Anna");
+    check("r.csv", "key,town\nx,Ulm\n", "key,town\nx,Bonn\n", [0, 1, 0]);
+    check("r.csv", "title,body\nTea,Black.\n", "title,body\nTea,Green.\n", [0, 1, 0]);
+    let (before, after) = (r#"{"title": "Tea", "body": "Black."}"#, r#"{"title": "Tea", "body": "Green."}"#);
+    check("r.jsonl", before, after, [0, 1, 0]);
+    check("r.json", &format!("[{before}]"), &format!("[{after}]"), [0, 1, 0]);
+    // Nothing shows which of the rents has changed.
+    check("r.csv", "name,paid\nRent,1\nRent,2\n", "name,paid\nRent,1\nRent,3\n", [1, 0, 1]);
+    check("r.csv", "name,paid\nRent,1\n", "name,paid\nRent,2\nRent,1\n", [1, 0, 1]);
+}
+
+#[test]
+fn an_id_in_a_table_of_anything_does_not_lead_to_a_note_of_another_table() {
+    let memory = TestMemory::new();
+    twice(&memory, &put(&memory, "people.csv", "id,name\n1,Ann\n"), "csv");
+    let things = put(&memory, "things.csv", "id,name\n1,Chair\n");
+    assert_eq!(twice(&memory, &things, "csv").inserted, 1);
+    fs::write(&things, "id,name\n1,Stool\n").unwrap();
+    assert_eq!(twice(&memory, &things, "csv").updated, 1);
+    assert_eq!(
+        (memory.find("1").unwrap().title, memory.find("chair").unwrap().title),
+        ("Ann".into(), "Stool".into())
+    );
+}
+
+#[test]
+fn tables_of_one_folder_with_the_same_title_do_not_replace_each_other() {
+    let memory = TestMemory::new();
+    put(&memory, "a.csv", "name,phone\nBob,1\n");
+    put(&memory, "b.csv", "name,phone\nBob,2\n");
+    let folder = memory.folder().join("in");
+    assert_eq!(twice(&memory, &folder, "csv").inserted, 2);
+    fs::remove_file(folder.join("b.csv")).unwrap();
+    put(&memory, "a.csv", "name,phone\nBob,3\n");
+    assert_eq!(twice(&memory, &folder, "csv").inserted, 1);
+}
+
+#[test]
+fn a_row_whose_note_was_changed_in_the_memory_is_not_stored_again() {
+    let memory = TestMemory::new();
+    let path = put(&memory, "r.csv", "name,phone\nBob,1\n");
+    take(&memory, &path);
+    memory.insert(Draft { key: Some("bob".into()), update: true, ..draft("Bob has moved.") }).unwrap();
+    let again = take(&memory, &path);
+    assert_eq!((again.inserted, again.updated, again.warnings.len()), (0, 0, 1));
+    assert_eq!(memory.find("bob").unwrap().body, "Bob has moved.");
+}
+
+#[test]
+fn a_row_that_an_earlier_release_imported_without_its_id_or_text_is_updated() {
+    let check = |name: &str, title: &str, body: &str, rows: [&str; 2], expected: &str| {
+        let memory = TestMemory::new();
+        let provenance = format!("import:{name}");
+        let earlier = Draft {
+            title: Some(title.into()),
+            body: Some(body.into()),
+            ..Draft::new(provenance, Trust::External)
+        };
+        let id = memory.insert(earlier).unwrap().id;
+        for row in rows {
+            let report = take(&memory, &put(&memory, name, row));
+            assert_eq!((report.inserted, report.updated, report.failed.len()), (0, 1, 0), "{row}");
+            let seq = memory.store.view().seq;
+            take(&memory, &memory.folder().join("in").join(name));
+            assert_eq!(memory.store.view().seq, seq, "{row}");
+        }
+        let note = memory.store.node(id).unwrap().unwrap();
+        assert_eq!(note.body, expected);
+        note
+    };
+    let ann = check(
+        "q.csv",
+        "Ann",
+        "id: X1\nname: Ann\nphone: 1",
+        ["id,name,phone\nX1,Ann,1\n", "id,name,phone\nX1,Anna,3\n"],
+        "id: X1\nname: Anna\nphone: 3",
+    );
+    assert_eq!((ann.key.as_str(), ann.other_names), ("ann", vec!["X1".to_owned()]));
+    check("t.csv", "Eve", "", ["title,town\nEve,Ulm\n", "title,town\nEve,Bonn\n"], "title: Eve\ntown: Bonn");
+    let rows = [r#"{"title": "Zoe", "town": "Ulm"}"#, r#"{"title": "Zoe", "town": "Bonn"}"#];
+    check("z.jsonl", "Zoe", "", rows, "title: Zoe\ntown: Bonn");
 }
 
 #[test]
