@@ -192,8 +192,8 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
             vec!["forget", "--message-id", "{message}"],
         ),
         ("POST /v1/forget", Some(json!({"before": "0s"})), vec!["forget", "--before", "0s"]),
-        ("DELETE /v1/nodes/old", None, vec!["delete", "old"]),
-        ("DELETE /v1/nodes/old", None, vec!["delete", "old"]),
+        ("DELETE /v1/nodes/older", None, vec!["delete", "older"]),
+        ("DELETE /v1/nodes/older", None, vec!["delete", "older"]),
     ]
 }
 

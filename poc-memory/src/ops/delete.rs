@@ -74,7 +74,7 @@ impl Op for Delete {
         let mut begun = None;
         if self.erase {
             erasure::require_person(ctx)?;
-            if let Some(node) = resolve::exact(&ctx.memory.store, &self.node)? {
+            if let Some(node) = resolve::exact_key(&ctx.memory.store, &self.node)? {
                 let mut texts = ErasedTexts::default();
                 texts.add_note(&node);
                 texts.add_history(ctx.memory, node.id)?;
@@ -86,7 +86,7 @@ impl Op for Delete {
         let target = begun.as_ref().map(Erasure::target);
         let deleted = ctx.memory.store.transact(cause, |tx| {
             // Only the exact name counts, so that a near match never deletes another note.
-            let node = resolve::exact(tx, &self.node)?
+            let node = resolve::exact_key(tx, &self.node)?
                 .ok_or_else(|| resolve::unknown(&self.node, tx.view()).field("node"))?;
             ctx.require_visible(&node, "node")?;
             resolve::check_version(&node, self.if_version)?;

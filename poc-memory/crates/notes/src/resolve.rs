@@ -54,7 +54,7 @@ fn ambiguous(name: &str, notes: &[Ix], view: &View) -> Error {
     Error::invalid(format!("`{name}` is ambiguous: several notes match")).hint(hint)
 }
 
-/// The node with exactly this id or key, in any state.
+/// The node with exactly this id, key or former key, in any state.
 pub fn exact<R: Records + ?Sized>(records: &R, name: &str) -> Result<Option<Node>> {
     if let Ok(id) = name.parse::<NodeId>()
         && let Some(node) = records.node(id)?
@@ -62,6 +62,13 @@ pub fn exact<R: Records + ?Sized>(records: &R, name: &str) -> Result<Option<Node
         return Ok(Some(node));
     }
     records.find_key(&normal_key(name))?.map_or(Ok(None), |id| records.node(id))
+}
+
+/// The node with exactly this id or key, in any state. Former keys do not count.
+pub fn exact_key<R: Records + ?Sized>(records: &R, name: &str) -> Result<Option<Node>> {
+    let has_name =
+        |node: &Node| node.key == *normal_key(name) || name.parse::<NodeId>().is_ok_and(|id| id == node.id);
+    Ok(exact(records, name)?.filter(has_name))
 }
 
 /// Like [`find`] in a transaction, for the value of a request's field.

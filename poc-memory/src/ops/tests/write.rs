@@ -106,8 +106,9 @@ fn a_link_to_a_retired_note_says_so() {
 fn a_deletion_takes_only_the_exact_key() {
     let memory = filled();
     json(&memory, "insert --key work/quay -t 'The harbour'");
+    json(&memory, "rename journal log");
     let seq = memory.store.view().seq;
-    for (name, key) in [("BTREE", "btree"), ("quay", "work/quay")] {
+    for (name, key) in [("BTREE", "btree"), ("quay", "work/quay"), ("journal", "log")] {
         let expected = format!(
             "not_found: `node`: `{name}` is not the exact key or id of a note\n\
              `poc-memory delete {key}` deletes the note with this name"
