@@ -74,18 +74,24 @@ impl Store {
         let base = self.shared.log.base_seq();
         for (key, creation) in self.records().raw_range(Table::Changes, id.as_bytes())? {
             let seq = keys::read_change(&key)?;
-            if creation.is_empty() && seq <= base {
-                continue;
-            }
+            let mut created = None;
             if !creation.is_empty() {
                 let creation = Creation::decode(&creation)?;
                 let kind = LoggedChangeKind::Created(creation.version);
-                changes.push(LoggedChange { seq, cause: creation.cause(), kind });
-                continue;
+                created = Some(LoggedChange { seq, cause: creation.cause(), kind });
             }
-            let Some(payload) = self.shared.log.read_payload(seq)? else { continue };
+            // A later creation may be the undo of a deletion, and only the log has what it undoes.
+            let reads_log = seq > base && (created.is_none() || !changes.is_empty());
+            let payload = if reads_log { self.shared.log.read_payload(seq)? } else { None };
+            let Some(payload) = payload else {
+                changes.extend(created);
+                continue;
+            };
             let found = LoggedTransaction::decode_write(&payload, self.tenant, Table::Nodes, id.as_bytes())?;
-            let Some((cause, write)) = found else { continue };
+            let Some((cause, write)) = found else {
+                changes.extend(created);
+                continue;
+            };
             let node = |bytes: &[u8]| Node::decode(bytes).map(Box::new);
             let kind = match (write.before.as_deref(), write.after.as_deref()) {
                 (Some(before), Some(after)) => {

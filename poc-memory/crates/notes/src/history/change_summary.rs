@@ -8,45 +8,62 @@ use poc_graph::plural;
 use poc_store::{Cause, Table, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Records by their keys in the store: whether each existed before and after a call.
+type Existence = FxHashMap<Vec<u8>, (bool, bool)>;
+
 /// The nodes that a call changed, for a one-line summary.
 #[derive(Default)]
 pub(crate) struct ChangeSummary {
-    /// The keys of the changed nodes; a key that several transactions wrote occurs several times.
+    /// The keys of the nodes whose records the call wrote; a key that several transactions wrote occurs several times.
     keys: Vec<String>,
-    /// The nodes whose records the call wrote, by their keys in the store: whether each existed before and after.
-    notes: FxHashMap<Vec<u8>, (bool, bool)>,
-    /// Whether the call wrote edges.
-    has_edges: bool,
+    /// The keys of the nodes whose edges, weight or visits were written by transactions that wrote no record of a node.
+    linked: Vec<String>,
+    /// The nodes whose records the call wrote.
+    notes: Existence,
+    /// The edges that the call wrote.
+    edges: Existence,
 }
 
 impl ChangeSummary {
     /// Adds writes of a transaction of the call, before they are undone.
     pub(crate) fn add(&mut self, memory: &Memory, writes: &[Write]) -> Result<()> {
-        self.keys.extend(TouchedNodes::of(writes)?.keys(memory)?);
-        for write in writes.iter().filter(|write| write.table == Table::Nodes) {
+        match TouchedNodes::of(writes)? {
+            TouchedNodes::Written { keys, .. } => self.keys.extend(keys),
+            linked => self.linked.extend(linked.keys(memory)?),
+        }
+        for write in writes {
+            let records = match write.table {
+                Table::Nodes => &mut self.notes,
+                Table::Edges => &mut self.edges,
+                _ => continue,
+            };
             let (before, after) = (write.before.is_some(), write.after.is_some());
-            let existed = self.notes.entry(write.key.clone()).or_insert((before, after));
+            let existed = records.entry(write.key.clone()).or_insert((before, after));
             existed.1 = after;
         }
-        self.has_edges |= writes.iter().any(|write| write.table == Table::Edges);
         Ok(())
     }
 
     /// Prepends the summary of an earlier transaction.
     pub(crate) fn prepend(&mut self, earlier: ChangeSummary) {
-        let later = std::mem::replace(&mut self.keys, earlier.keys);
-        self.keys.extend(later);
-        for (key, (before, after)) in earlier.notes {
-            let existed = self.notes.entry(key).or_insert((before, after));
-            existed.0 = before;
+        for (keys, earlier) in [(&mut self.keys, earlier.keys), (&mut self.linked, earlier.linked)] {
+            let later = std::mem::replace(keys, earlier);
+            keys.extend(later);
         }
-        self.has_edges |= earlier.has_edges;
+        for (records, earlier) in [(&mut self.notes, earlier.notes), (&mut self.edges, earlier.edges)] {
+            for (key, (before, after)) in earlier {
+                let existed = records.entry(key).or_insert((before, after));
+                existed.0 = before;
+            }
+        }
     }
 
-    /// The summary after an undo of the whole call, with the number of notes that were deleted, reverted and restored.
-    /// `cause` is that of the first transaction.
+    /// The summary after an undo of the whole call, with the number of notes that were deleted, reverted and restored,
+    /// or of links if the call wrote no note. `cause` is that of the first transaction.
     pub(crate) fn undone_text(self, cause: &Cause) -> String {
-        let count = |wanted| self.notes.values().filter(|existed| **existed == wanted).count() as u64;
+        let (records, noun) =
+            if self.notes.is_empty() { (&self.edges, "link") } else { (&self.notes, "note") };
+        let count = |wanted| records.values().filter(|existed| **existed == wanted).count() as u64;
         let counts = [
             ("deleted", count((false, true))),
             ("reverted", count((true, true))),
@@ -54,24 +71,26 @@ impl ChangeSummary {
         ];
         let found = counts.iter().filter(|(_, count)| *count > 0);
         let results: Vec<String> =
-            found.map(|(verb, count)| format!("{verb} {}", plural(*count, "note"))).collect();
+            found.map(|(verb, count)| format!("{verb} {}", plural(*count, noun))).collect();
         let results = if results.is_empty() { String::new() } else { format!("; {}", results.join(", ")) };
         self.text(cause) + &results
     }
 
     /// The summary; `cause` is that of the first transaction.
-    pub(crate) fn text(mut self, cause: &Cause) -> String {
+    pub(crate) fn text(self, cause: &Cause) -> String {
+        // An import also links its notes to others, which it does not change.
+        let mut keys = if self.keys.is_empty() { self.linked } else { self.keys };
         let mut seen = FxHashSet::default();
-        self.keys.retain(|key| seen.insert(key.clone()));
-        let of = match self.keys.as_slice() {
+        keys.retain(|key| seen.insert(key.clone()));
+        let of = match keys.as_slice() {
             [] => String::new(),
             [one] => format!(" of `{one}`"),
             [one, another] => format!(" of `{one}` and `{another}`"),
             [one, rest @ ..] => format!(" of `{one}` and {} more", rest.len()),
         };
         // The last parts of an import create only links.
-        let only =
-            if cause.op != "link" && self.has_edges && self.notes.is_empty() { " (links only)" } else { "" };
+        let has_only_links = !self.edges.is_empty() && self.notes.is_empty();
+        let only = if cause.op != "link" && has_only_links { " (links only)" } else { "" };
         let at = local_second(cause.at);
         format!("{}{only}{of} by {}, {at}", cause.op, cause.actor)
     }
