@@ -8,7 +8,7 @@ use poc_agent::agent_changes::agent_changes;
 use poc_agent::ledger;
 use poc_graph::error::Result;
 use poc_graph::time::{PastTime, Timestamp};
-use poc_graph::{RunId, cancellation};
+use poc_graph::{Node, RunId, cancellation};
 use poc_notes::answer_status::{self, AsOf};
 use poc_notes::history::{self, ChangeKind, RecentChange};
 use poc_notes::{Memory, resolve};
@@ -22,6 +22,9 @@ const SHOWN_NOTES: usize = 3;
 
 /// The minimum width of the column of notes. If the other columns leave less, the notes are on lines of their own.
 const MIN_NOTES_WIDTH: usize = 30;
+
+/// Maximum number of characters of a question in the text.
+const QUESTION_CHARS: usize = 60;
 
 /// List the latest changes of notes, newest first, with the numbers that `undo` takes. What questions leave behind
 /// (counted uses, and weights and links that `recall` learned) is listed only with `all`.
@@ -97,6 +100,10 @@ struct ChangeRow {
     /// several of them. Empty if it wrote only edges, weights or visits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     did: Vec<String>,
+    /// If it wrote only edges, weights or visits: what it did to edges, that is, `created`, `changed` or `deleted`, or
+    /// several of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    did_edges: Vec<String>,
     /// Whether all of the change was undone later.
     undone: bool,
 }
@@ -106,6 +113,14 @@ pub(super) fn nothing_changed(since: Option<Timestamp>) -> String {
     match since {
         Some(since) => format!("nothing has changed since the history begins, {}", second(since)),
         None => "nothing has changed yet".to_owned(),
+    }
+}
+
+/// A question in quotes, with at most [`QUESTION_CHARS`] characters of it.
+fn shortened(question: &str) -> String {
+    match question.char_indices().nth(QUESTION_CHARS) {
+        Some((end, _)) => format!("“{}…”", question.get(..end).unwrap_or(question)),
+        None => format!("“{question}”"),
     }
 }
 
@@ -132,7 +147,8 @@ fn latest_of_agent(
 
 /// A change, with the agent of the run that it belongs to.
 fn row(memory: &Memory, change: RecentChange, agent: Option<String>) -> Result<ChangeRow> {
-    let RecentChange { seq, cause, nodes, count, renamed, kinds, undone } = change;
+    let RecentChange { seq, cause, nodes, count, renamed, kinds, edge_kinds, undone } = change;
+    let names = |kinds: Vec<ChangeKind>| kinds.into_iter().map(|kind| kind.name().to_owned()).collect();
     let mut titles = BTreeMap::new();
     for key in nodes.iter().take(SHOWN_NOTES) {
         if let Some(node) = resolve::exact(&memory.store, key)? {
@@ -142,7 +158,8 @@ fn row(memory: &Memory, change: RecentChange, agent: Option<String>) -> Result<C
     Ok(ChangeRow {
         seq,
         at: cause.at,
-        did: kinds.into_iter().map(|kind| kind.name().to_owned()).collect(),
+        did: names(kinds),
+        did_edges: names(edge_kinds),
         undone,
         agent,
         actor: cause.actor,
@@ -199,6 +216,11 @@ impl Op for Changes {
         let row = |change: &ChangeRow| {
             let name = |key: &String| match change.renamed.get(key) {
                 Some(former) => format!("{former} → {key}"),
+                // The key of a confirmed question says nothing.
+                None if Node::is_question_key(key) => match change.titles.get(key) {
+                    Some(question) => shortened(question),
+                    None => key.clone(),
+                },
                 None => key.clone(),
             };
             let mut nodes = change.nodes.iter().take(SHOWN_NOTES).map(name).collect::<Vec<_>>().join(", ");
@@ -213,6 +235,7 @@ impl Op for Changes {
             // The usual change creates notes.
             let did = match change.did.as_slice() {
                 [did] if did != ChangeKind::Created.name() => Some(did.as_str()),
+                [] if change.did_edges == [ChangeKind::Deleted.name()] => Some("only links deleted"),
                 _ => None,
             };
             let marks: Vec<&str> = did.into_iter().chain(change.undone.then_some("undone")).collect();

@@ -315,7 +315,10 @@ impl Op for Undo {
         }
         let mut next_steps = String::new();
         if let Some(earlier) = output.earlier {
-            let _ = writeln!(next_steps, "`poc-memory undo {earlier}` undoes the change before");
+            let _ = writeln!(
+                next_steps,
+                "`poc-memory undo {earlier}` undoes the change before, unless later changes build on it, too"
+            );
         }
         for files in &output.vaults {
             let _ = writeln!(next_steps, "{}", files.text());

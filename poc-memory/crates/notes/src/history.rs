@@ -73,13 +73,14 @@ impl ChangeKind {
         }
     }
 
-    /// What a write does to a node; `None` if it is not the record of a node.
-    fn of(write: &Write) -> Option<ChangeKind> {
-        match (write.table, &write.before, &write.after) {
-            (Table::Nodes, None, Some(_)) => Some(ChangeKind::Created),
-            (Table::Nodes, Some(_), Some(_)) => Some(ChangeKind::Changed),
-            (Table::Nodes, Some(_), None) => Some(ChangeKind::Deleted),
-            _ => None,
+    /// What a write does to a record of a table; `None` if it is not a record of this table.
+    fn of(write: &Write, table: Table) -> Option<ChangeKind> {
+        match (&write.before, &write.after) {
+            _ if write.table != table => None,
+            (None, Some(_)) => Some(ChangeKind::Created),
+            (Some(_), Some(_)) => Some(ChangeKind::Changed),
+            (Some(_), None) => Some(ChangeKind::Deleted),
+            (None, None) => None,
         }
     }
 }

@@ -315,6 +315,57 @@ fn changes_say_which_of_them_are_undone() {
 }
 
 #[test]
+fn the_history_says_that_a_deletion_was_undone() {
+    let memory = filled();
+    json(&memory, "delete btree");
+    json(&memory, "undo");
+    let history = json(&memory, "history btree")["changes"].clone();
+    let changes = history.as_array().unwrap().iter();
+    let undone: Vec<(&str, bool)> = changes
+        .map(|change| (change["did"].as_str().unwrap(), change["undone"].as_bool().unwrap_or_default()))
+        .collect();
+    assert_eq!(undone, [("created", false), ("deleted", true), ("created", false)]);
+}
+
+#[test]
+fn changes_and_undos_of_links_say_whether_the_link_was_deleted() {
+    let memory = filled();
+    json(&memory, "link btree journal --kind contradicts");
+    json(&memory, "link btree journal --kind contradicts --remove");
+    let restored = json(&memory, "undo")["undone"][0].as_str().unwrap().to_owned();
+    assert!(restored.ends_with("; restored 1 link"), "{restored}");
+    let deleted = json(&memory, "undo")["undone"][0].as_str().unwrap().to_owned();
+    assert!(deleted.ends_with("; deleted 1 link"), "{deleted}");
+    insta::assert_snapshot!(text_output(&memory, "changes --limit 4"), @r"
+    7  2026-11-21 09:00:00Z  manual  undo  btree, journal (only links deleted)
+    6  2026-11-21 09:00:00Z  manual  undo  btree, journal
+    5  2026-11-21 09:00:00Z  manual  link  btree, journal (only links deleted, undone)
+    4  2026-11-21 09:00:00Z  manual  link  btree, journal (undone)
+    ");
+    let edges = json(&memory, "changes --limit 2")["changes"].clone();
+    assert_eq!((&edges[0]["did_edges"], &edges[1]["did_edges"]), (&json!(["deleted"]), &json!(["created"])));
+}
+
+#[test]
+fn an_undone_import_is_named_by_its_notes_and_not_by_those_that_it_links_to() {
+    let memory = filled();
+    let folder = poc_graph::testing::folder();
+    let file = folder.path().join("notes.jsonl");
+    std::fs::write(&file, r#"{"key": "quay", "body": "See [[btree]] and [[journal]]."}"#).unwrap();
+    json(&memory, &format!("import '{}'", file.display()));
+    let undone = json(&memory, "undo")["undone"][0].as_str().unwrap().to_owned();
+    assert!(undone.starts_with("import of `quay` by ") && undone.ends_with("; deleted 1 note"), "{undone}");
+}
+
+#[test]
+fn changes_show_a_confirmed_question_by_its_text() {
+    let memory = filled();
+    json(&memory, "reinforce btree --for 'what happens when a page is full?'");
+    let text = text_output(&memory, "changes --limit 1");
+    assert!(text.trim_end().ends_with("  “what happens when a page is full?”"), "{text}");
+}
+
+#[test]
 fn the_error_for_a_change_that_is_already_undone_names_the_undo() {
     let memory = filled();
     import_in_parts(&memory, 450);
@@ -473,7 +524,10 @@ fn undo_without_a_number_names_the_change_before_one_that_cannot_be_undone() {
         assert_eq!(answer["earlier"], json!(before));
     }
     let text = text_output(&memory, "undo");
-    assert!(text.ends_with(&format!("`poc-memory undo {before}` undoes the change before\n")), "{text}");
+    let hint = format!(
+        "`poc-memory undo {before}` undoes the change before, unless later changes build on it, too\n"
+    );
+    assert!(text.ends_with(&hint), "{text}");
     json(&memory, &format!("undo {before}"));
     assert_eq!(json(&memory, "undo")["earlier"], json!(before - 1));
 }

@@ -30,6 +30,8 @@ pub struct RecentChange {
     pub renamed: BTreeMap<String, String>,
     /// What it did to the nodes whose records it wrote, each kind once.
     pub kinds: Vec<ChangeKind>,
+    /// If it wrote no node record: what it did to edges, each kind once.
+    pub edge_kinds: Vec<ChangeKind>,
     /// Whether later changes undid all of it.
     pub undone: bool,
 }
@@ -91,6 +93,7 @@ pub fn latest_among(
                 count: 0,
                 renamed: BTreeMap::new(),
                 kinds: Vec::new(),
+                edge_kinds: Vec::new(),
                 undone: true,
             };
             found.push((change, CallNodes::default()));
@@ -98,6 +101,7 @@ pub fn latest_among(
         if let Some((change, of_call)) = found.get_mut(index) {
             of_call.add(nodes);
             add_kinds(&mut change.kinds, summary.kinds.iter().copied());
+            add_kinds(&mut change.edge_kinds, summary.edge_kinds.iter().copied());
             change.undone &= is_undone;
         }
     }
@@ -107,6 +111,9 @@ pub fn latest_among(
         change.nodes = nodes.keys(memory)?;
         change.renamed = nodes.renamed;
         change.renamed.retain(|key, _| change.nodes.contains(key));
+        if !change.kinds.is_empty() {
+            change.edge_kinds.clear();
+        }
         Ok(change)
     };
     found.into_iter().map(with_nodes).collect()

@@ -14,7 +14,10 @@ pub(super) struct TransactionSummary {
     pub(super) cause: Cause,
     /// Its nodes; `None` if it changed no note, or if it is small and not listed.
     pub(super) nodes: Option<TouchedNodes>,
+    /// What it did to nodes.
     pub(super) kinds: Vec<ChangeKind>,
+    /// What it did to edges.
+    pub(super) edge_kinds: Vec<ChangeKind>,
 }
 
 /// Adds the kinds that a list does not have yet.
@@ -55,9 +58,13 @@ pub(super) fn summary(
     let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= MIN_LARGE_NODES;
     let is_relevant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
     let nodes = if is_relevant { Some(TouchedNodes::of(&txn.writes)?) } else { None };
-    let mut kinds = Vec::new();
-    add_kinds(&mut kinds, txn.writes.iter().filter_map(ChangeKind::of));
-    let summary = Arc::new(TransactionSummary { cause: txn.cause, nodes, kinds });
+    let kinds_of = |table| {
+        let mut kinds = Vec::new();
+        add_kinds(&mut kinds, txn.writes.iter().filter_map(|write| ChangeKind::of(write, table)));
+        kinds
+    };
+    let (kinds, edge_kinds) = (kinds_of(Table::Nodes), kinds_of(Table::Edges));
+    let summary = Arc::new(TransactionSummary { cause: txn.cause, nodes, kinds, edge_kinds });
     if is_large {
         let mut known = memory.large_transactions.lock();
         while known.0.len() >= MAX_CACHED {
