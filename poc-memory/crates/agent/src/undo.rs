@@ -60,11 +60,18 @@ pub(super) fn undo_by_agent(memory: &Memory, run: &Run) -> Result<UndoReport> {
 
 fn undo_as(memory: &Memory, run: &Run, only: &[u16], call: UndoCall<'_>) -> Result<UndoReport> {
     let replayed = run.has_replayed();
+    let already_undone = || Error::conflict(format!("the run `{}` is already undone", run.id));
     if !replayed && run.applied_actions().next().is_none() {
+        if run.actions.iter().any(waits_again) {
+            return Err(already_undone().hint(format!(
+                "its approved proposals wait for a decision again: `poc-memory agent review {}`",
+                run.id
+            )));
+        }
         return Err(Error::conflict(format!("the run `{}` changed nothing that can be undone", run.id)));
     }
     if !replayed && run.applied_actions().all(|action| action.is_undone()) {
-        return Err(Error::conflict(format!("the run `{}` is already undone", run.id)));
+        return Err(already_undone());
     }
     require_undoable(run, only)?;
     let is_selected = |at: usize, action: &ActionRecord| {
@@ -228,6 +235,11 @@ fn is_undone_by(action: &ActionRecord, seq: u64) -> bool {
 /// Whether a transaction has applied or undone an action: it may be an approved proposal that waits again.
 fn is_changed(action: &ActionRecord) -> bool {
     action.is_applied() || action.state == ActionState::Proposed
+}
+
+/// Whether an action is an approved proposal that was undone.
+fn waits_again(action: &ActionRecord) -> bool {
+    action.state == ActionState::Proposed && action.seq.is_some()
 }
 
 /// Whether something was undone.

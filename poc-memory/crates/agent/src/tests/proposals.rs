@@ -233,6 +233,11 @@ fn an_approved_proposal_that_is_undone_waits_again() {
     assert!(undone.items.iter().all(|item| item.refused.is_none()), "{undone:?}");
     assert_eq!((world.graph(), proposals(&world.memory, None).unwrap()), (before.clone(), waiting.clone()));
     assert_eq!(row(&world, &run).status, Status::Proposed);
+    let again = undo(&world.memory, &row(&world, &run), &[]).unwrap_err();
+    assert_eq!(
+        (again.code, again.message),
+        (Code::Conflict, format!("the run `{}` is already undone", run.id))
+    );
     // The undo can be undone, and the proposals can be decided again.
     undo_change(&world.memory, undone.seq.unwrap()).unwrap();
     assert_eq!((world.graph(), states(&row(&world, &run))), (after, states(&applied)));
