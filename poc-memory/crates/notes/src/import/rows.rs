@@ -24,7 +24,7 @@ impl<'i> Import<'i> {
         read: &RowReader<'_, 'i>,
     ) -> Result<()> {
         let mut imported = self.take_imported_notes(file)?;
-        let mut names = None;
+        let mut names: Option<RowNames> = None;
         let added = read(self, &mut |import, place, bytes, mut note| {
             if let Ok(ParsedNote::Foreign(note)) = &mut note
                 && let Some(earlier) = imported.find(import.memory, note, is_listed_table)?
