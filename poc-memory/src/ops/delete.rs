@@ -166,7 +166,8 @@ impl Delete {
             return ctx.with_titled_note(unknown, &self.node);
         }
         let message = format!("`{}` is not the exact key or id of a note", self.node);
-        Error { message, ..unknown }.hint(format!("{} deletes the note with this name", commands.join(" or ")))
+        Error { message, ..unknown }
+            .hint(format!("{} deletes the note with this name", commands.join(" or ")))
     }
 }
 
