@@ -74,7 +74,7 @@ pub(crate) struct QueryOutput {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
     /// The names in the question if the matching note contains none of them, the numbers if it contains none of those,
-    /// pairs of words (`mail worker`) of which the note joins one with another word (`invoice worker`), weekdays,
+    /// pairs of words (`mail worker`) of which the note joins one with another word (`invoice worker`), days, weekdays,
     /// months and times of day if the note only has others, and words in whose place the note has others (`hotel` where
     /// it has `the password of the office`), case-folded. They prevent the verdict STRONG, because the note may be
     /// about another person, place, number, time or thing. Absent for a miss.

@@ -1,10 +1,12 @@
 //! Instants, durations in their text form, and clocks that are passed as arguments.
 
+mod calendar_day;
 pub mod calendar_names;
 mod date_text;
 mod future_time;
 mod past_time;
 
+pub use calendar_day::CalendarDay;
 pub use future_time::FutureTime;
 pub use past_time::PastTime;
 

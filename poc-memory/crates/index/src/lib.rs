@@ -20,6 +20,8 @@ pub use mentions::MentionIndex;
 pub use passages::passages;
 pub use per_tenant::{Index, PerTenant, TenantIndex};
 pub use reader::{MentionReader, TextReader, VectorReader};
-pub use text::{DifferingSubjects, JoinedScores, QueryTerms, TextField, TextHit, TextIndex, TextScores};
+pub use text::{
+    ComparedNote, DifferingSubjects, JoinedScores, QueryTerms, TextField, TextHit, TextIndex, TextScores,
+};
 pub use text::{is_name, names, without_possessive};
 pub use vectors::{CosineScores, NoteCosines, VectorHit, VectorIndex};

@@ -58,8 +58,8 @@ pub struct GateResult {
     /// something unknown. Always empty with a gate over titles.
     pub unknown_names: Vec<String>,
     /// The names in the query if the best note contains none of them, the numbers if it contains none of those, and the
-    /// compounds (`mail worker`) for which it has another one (`invoice worker`), the weekdays, months and times of day
-    /// for which it has others, the owner (`hotel` in `the password of the hotel`) if it has the same thing with
+    /// compounds (`mail worker`) for which it has another one (`invoice worker`), the days, weekdays, months and times of
+    /// day for which it has others, the owner (`hotel` in `the password of the hotel`) if it has the same thing with
     /// another one, and the words in whose place one of its sentences has others, case-folded. They suggest that the
     /// note is about another person, place, number, time or thing. Always empty with a gate over titles.
     pub missing_subjects: Vec<String>,
@@ -79,10 +79,12 @@ pub enum GateReason {
     Likelihood,
     /// A name of the query is in no note: STRONG became WEAK.
     UnknownName,
-    /// The note has none of the names of the query, none of its numbers, another compound, another weekday, month or
-    /// time of day, another owner of the same thing, or another word in the same place of a sentence: STRONG became
+    /// The note has none of the names of the query, none of its numbers, another compound, another day, weekday, month
+    /// or time of day, another owner of the same thing, or another word in the same place of a sentence: STRONG became
     /// WEAK.
     OtherSubject,
+    /// The note has all words of the query, and one of them is rare: MISS became WEAK.
+    AllWords,
     /// The spelling path of the gate `two-path`.
     Spelling,
     /// The meaning path of the gate `two-path`.
@@ -106,6 +108,7 @@ impl GateReason {
             GateReason::Likelihood => "likelihood",
             GateReason::UnknownName => "unknown-name",
             GateReason::OtherSubject => "other-subject",
+            GateReason::AllWords => "all-words",
             GateReason::Spelling => "spelling",
             GateReason::Meaning => "meaning",
             GateReason::CrossEncoder => "cross-encoder",

@@ -5,17 +5,18 @@
 use super::tokens::without_possessive;
 use super::words::{MAX_WORDS, Word};
 use poc_graph::time::calendar_names::{MONTHS, WEEKDAYS, is_day_or_month, position};
+use std::ops::Range;
 
 /// The times of day that are compared. Others overlap with them (`night`, `noon`).
 const TIMES_OF_DAY: [&str; 3] = ["morning", "afternoon", "evening"];
 
 /// Words after which a day of the question bounds a time or is not the one that is asked for (`since March`, `moved from
 /// Friday`, `earlier than Friday`).
-const BOUNDS: [&str; 12] =
+pub(super) const BOUNDS: [&str; 12] =
     ["before", "after", "since", "until", "till", "by", "from", "to", "between", "than", "past", "through"];
 
 /// Words that exclude a day from a question.
-const EXCLUSIONS: [&str; 5] = ["except", "besides", "unless", "instead", "rather"];
+pub(super) const EXCLUSIONS: [&str; 5] = ["except", "besides", "unless", "instead", "rather"];
 
 /// Words of a note that may mean any weekday.
 const ANY_WEEKDAY: [&str; 14] = [
@@ -40,6 +41,9 @@ const ANY_MONTH: [&str; 12] = [
     "month", "months", "monthly", "year", "years", "yearly", "spring", "summer", "autumn", "fall", "winter",
     "season",
 ];
+
+/// Of these, the words that do not mean any month in a sentence with a date (`twice a year, next on 3 March 2027`).
+const YEARS: [&str; 3] = ["year", "years", "yearly"];
 
 /// Words of a note that may mean any time of day.
 const ANY_TIME_OF_DAY: [&str; 23] = [
@@ -83,11 +87,14 @@ const BEFORE_MONTHS: [&str; 5] = ["in", "of", "last", "next", "every"];
 
 /// The maximum number of days or months that a text names. A text with more is a schedule or a history, which may leave
 /// out or imply the others.
-const MAX_NAMED: usize = 2;
+pub(super) const MAX_NAMED: usize = 2;
 
 /// The number of content words of the question, if it has as many, in a sentence that names another day or month. With
 /// fewer, the sentence is about something else.
 const MIN_SHARED: usize = 2;
+
+/// The maximum number of words from a time of the clock to the time of day that it belongs to (`7 pm in the evening`).
+const MAX_AFTER_CLOCK: usize = 4;
 
 /// The minimum length of an abbreviation, such as `tue` and `sept`.
 const MIN_ABBREVIATION: usize = 3;
@@ -114,11 +121,52 @@ static CALENDARS: [Calendar; 3] = [
     Calendar { unit: Unit::TimeOfDay, names: &TIMES_OF_DAY, any: &ANY_TIME_OF_DAY },
 ];
 
-/// The weekdays of a question if a text names other weekdays and none of these, and likewise the months and the times
-/// of day. A sentence that names another one must share words with the question. `changed` has the weekday and the
-/// month in which the text was written, which it rarely contains. They do not count for repeated days (`Fridays`).
+/// The words of a note.
+#[derive(Clone, Copy)]
+pub(super) struct NoteWords<'a> {
+    /// The words of the title, the body, the names and the attributes, in this order.
+    pub(super) all: &'a [Word],
+    /// The number of words in the title.
+    pub(super) title: usize,
+    /// The number of words in title and body.
+    pub(super) content: usize,
+}
+
+impl<'a> NoteWords<'a> {
+    fn content(&self) -> &'a [Word] {
+        self.all.get(..self.content).unwrap_or_default()
+    }
+
+    /// Whether a sentence that `is_dated` accepts has, together with the title, at least `min` of the words of a question,
+    /// and one of them itself. If there are fewer, it must have all. A title is completed by the body.
+    pub(super) fn any_about(
+        &self,
+        question: &[&Word],
+        min: usize,
+        is_dated: &dyn Fn(&[Word]) -> bool,
+    ) -> bool {
+        let has = |words: &[Word], wanted: &Word| words.iter().any(|word| word.term == wanted.term);
+        let min = min.min(question.len());
+        let mut end = 0;
+        self.all.chunk_by(|_, next| !next.begins_sentence).any(|sentence| {
+            let begin = end;
+            end += sentence.len();
+            let context = if begin < self.title { self.content } else { self.title };
+            let context = self.all.get(..context).unwrap_or_default();
+            is_dated(sentence) && {
+                let is_shared = |word: &&&Word| has(sentence, word) || has(context, word);
+                let shared = question.iter().filter(is_shared).count();
+                shared >= min && (min == 0 || question.iter().any(|word| has(sentence, word)))
+            }
+        })
+    }
+}
+
+/// The weekdays of a question if a note names other weekdays and none of these, and likewise the months and the times
+/// of day. A sentence that names another one must share words with the question. `changed` has the weekdays and the
+/// months in which the note was written, which it rarely contains. They do not count for repeated days (`Fridays`).
 /// Folded.
-pub(super) fn differing(question: &[Word], text: &[Word], changed: &[Word]) -> Vec<String> {
+pub(super) fn differing(question: &[Word], text: &NoteWords<'_>, changed: &[Word]) -> Vec<String> {
     let excludes = |word: &Word| EXCLUSIONS.contains(&word.folded.as_str());
     if question.len() > MAX_WORDS || question.iter().any(excludes) {
         return Vec::new();
@@ -139,9 +187,8 @@ pub(super) fn differing(question: &[Word], text: &[Word], changed: &[Word]) -> V
         .collect();
     let mut differing = Vec::new();
     for (calendar, asked) in asked {
-        let is_about_question =
-            |sentence: &[Word]| !calendar.found(sentence).is_empty() && is_about(sentence, question);
-        let is_other = text.chunk_by(|_, next| !next.begins_sentence).any(is_about_question);
+        let is_dated = |sentence: &[Word]| !calendar.found(sentence).is_empty();
+        let is_other = text.any_about(&content_words(question), MIN_SHARED, &is_dated);
         if is_other && calendar.differs(&asked, text, changed) {
             differing.extend(asked.into_iter().map(|(_, spelling)| spelling));
         }
@@ -181,11 +228,16 @@ impl Calendar {
         words.iter().enumerate().filter_map(of_word).collect()
     }
 
-    /// Whether a text names other days than the given ones and none of these.
-    fn differs(&self, asked: &[(usize, String)], text: &[Word], changed: &[Word]) -> bool {
+    /// Whether a note names other days than the given ones and none of these.
+    fn differs(&self, asked: &[(usize, String)], note: &NoteWords<'_>, changed: &[Word]) -> bool {
+        let text = note.all;
         let found = self.found(text);
         let count = named(text, &found).len();
-        let is_any = |word: &Word| self.any.contains(&word.folded.as_str());
+        let is_any = |sentence: &[Word]| {
+            let is_dated = self.unit == Unit::Month && has_date(sentence);
+            let mut words = sentence.iter().map(|word| word.folded.as_str());
+            words.any(|word| self.any.contains(&word) && !(is_dated && YEARS.contains(&word)))
+        };
         // In `Monday to Friday` and in `Monday – Friday`, the days between are meant, too. A list without `and` looks
         // the same.
         let is_range = |pair: &[(usize, usize)]| match pair {
@@ -202,16 +254,18 @@ impl Calendar {
             }
             _ => false,
         };
+        let only_repeats = found.iter().all(|(at, _)| is_repeated(text, *at));
         let has = |(number, spelling): &(usize, String)| {
-            let is_repeated = spelling.ends_with('s');
+            let is_repeated = only_repeats || spelling.ends_with('s');
             text.iter().any(|word| self.is_name(*number, word) || self.is_number(*number, word))
                 || !is_repeated && changed.iter().any(|word| self.is_name(*number, word))
         };
         (1..=MAX_NAMED).contains(&count)
-            && !text.iter().any(is_any)
+            && !text.chunk_by(|_, next| !next.begins_sentence).any(is_any)
             && !found.windows(2).any(is_range)
             && match self.unit {
-                Unit::Weekday => !has_date(text),
+                // A date in a name is that of the note, whose weekday is known.
+                Unit::Weekday => !has_date(note.content()),
                 Unit::Month => true,
                 Unit::TimeOfDay => !has_clock_time(text),
             }
@@ -234,19 +288,23 @@ impl Calendar {
     }
 }
 
-/// Whether a sentence has enough content words of a question.
-fn is_about(sentence: &[Word], question: &[Word]) -> bool {
+/// Whether the day at a place is repeated (`Tuesdays`, `every October`).
+fn is_repeated(words: &[Word], at: usize) -> bool {
+    words.get(at).is_some_and(|word| without_possessive(&word.folded).ends_with('s'))
+        || before(words, at).is_some_and(|word| matches!(word.folded.as_str(), "every" | "each"))
+}
+
+/// The content words of a question without days, months and times of day.
+pub(super) fn content_words(question: &[Word]) -> Vec<&Word> {
     let is_date = |word: &Word| {
         let name = without_possessive(&word.folded);
         is_day_or_month(name) || position(&TIMES_OF_DAY, name).is_some()
     };
-    let wanted = question.iter().filter(|word| word.is_part() && !is_date(word));
-    let shared = wanted.clone().filter(|word| sentence.iter().any(|other| other.term == word.term));
-    shared.count() >= MIN_SHARED.min(wanted.count())
+    question.iter().filter(|word| word.is_part() && !is_date(word)).collect()
 }
 
 /// Whether a text contains a date (`2026-05-01`, `May 1`, `3 Sept`), which may be any weekday.
-fn has_date(text: &[Word]) -> bool {
+pub(super) fn has_date(text: &[Word]) -> bool {
     let is_month = |word: &Word| {
         word.folded.len() >= MIN_ABBREVIATION && MONTHS.iter().any(|name| name.starts_with(&word.folded))
     };
@@ -291,24 +349,55 @@ fn is_time_of_day(words: &[Word], at: usize) -> bool {
         })
 }
 
-/// Whether a text contains a time of the clock (`7 pm`, `7pm`, `19:00`, `at 7`), which is also a time of day.
+/// Whether a text contains a time of the clock (`7 pm`, `7pm`, `19:00`, `at 7`), which is also a time of day. In `at 7 in
+/// the morning`, both are one time.
 fn has_clock_time(text: &[Word]) -> bool {
-    let is_number =
-        |word: &str| (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
     let is_half = |word: &str| matches!(word, "am" | "pm" | "a.m" | "p.m");
     let has_half = |word: &Word| {
         let number = ["am", "pm"].iter().find_map(|half| word.folded.strip_suffix(half));
-        number.is_some_and(is_number)
+        number.is_some_and(is_hour)
     };
     let is_time = |pair: &[Word]| match pair {
         [first, second] => {
-            is_number(&first.folded)
-                && (is_half(&second.folded) || is_number(&second.folded) && !second.adjoins)
-                || is_number(&second.folded) && matches!(first.folded.as_str(), "at" | "around" | "about")
+            is_hour(&first.folded)
+                && (is_half(&second.folded) || is_hour(&second.folded) && !second.adjoins)
+                || is_hour(&second.folded) && matches!(first.folded.as_str(), "at" | "around" | "about")
         }
         _ => false,
     };
-    text.iter().any(has_half) || text.windows(2).any(is_time)
+    (0..text.len()).any(|at| {
+        let is_word = text.get(at).is_some_and(has_half);
+        let is_pair = text.get(at..at + 2).is_some_and(is_time);
+        let end = at + 1 + usize::from(is_pair);
+        (is_word || is_pair) && !is_beside_time_of_day(text, at..end)
+    })
+}
+
+fn is_hour(word: &str) -> bool {
+    (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a time of the clock belongs to a time of day right after it (`7 pm in the evening`) or before it (`every
+/// morning at 7`).
+fn is_beside_time_of_day(words: &[Word], clock: Range<usize>) -> bool {
+    let is_time_of_day =
+        |word: &Word| position(&TIMES_OF_DAY, without_possessive(&word.folded)).is_some();
+    // The minutes of `at 7:30`.
+    let has_minutes =
+        words.get(clock.end).is_some_and(|word| !word.adjoins && is_hour(&word.folded));
+    let end = clock.end + usize::from(has_minutes);
+    let after = words.get(end..).unwrap_or_default();
+    let adjoining = after.iter().take(MAX_AFTER_CLOCK).take_while(|word| word.adjoins);
+    let mut following = adjoining.take_while(|word| word.folded != "and");
+    let preceding = clock.start.checked_sub(2).and_then(|begin| words.get(begin..=clock.start));
+    let is_before = match preceding {
+        Some([earlier, before, first]) => {
+            let joins = before.adjoins && before.folded != "and";
+            first.adjoins && (is_time_of_day(before) || joins && is_time_of_day(earlier))
+        }
+        _ => false,
+    };
+    is_before || following.any(is_time_of_day)
 }
 
 /// The word before a place.
@@ -323,7 +412,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn compare(question: &str, text: &str, changed: &str) -> Vec<String> {
-        differing(&english_words(question), &english_words(text), &english_words(changed))
+        compare_note(question, "", text, "", changed)
+    }
+
+    fn compare_note(question: &str, title: &str, body: &str, names: &str, changed: &str) -> Vec<String> {
+        let mut all = english_words(title);
+        let title = all.len();
+        all.extend(english_words(body));
+        let content = all.len();
+        all.extend(english_words(names));
+        let note = NoteWords { all: &all, title, content };
+        differing(&english_words(question), &note, &english_words(changed))
     }
 
     fn check_changed(question: &str, text: &str, changed: &str, expected: &[&str]) {
@@ -405,6 +504,47 @@ mod tests {
     }
 
     #[test]
+    fn the_day_on_which_a_text_was_written_is_no_other_repeated_day() {
+        let check = |question: &str, text: &str, expected: &[&str]| {
+            assert_eq!(compare(question, text, "Monday October"), expected, "{question} | {text}");
+        };
+        check("is the bakery closed on Monday?", "The bakery is closed on Tuesdays.", &["monday"]);
+        check("is the bakery closed on Mondays?", "The bakery is closed on Tuesdays.", &["mondays"]);
+        check("is the piano tuned in October?", "The piano is tuned every March.", &["october"]);
+        check("was the bakery closed on Monday?", "The bakery was closed on Tuesday.", &[]);
+        check("is the bakery closed on Tuesday?", "The bakery is closed on Tuesdays.", &[]);
+    }
+
+    #[test]
+    fn a_title_and_a_sentence_belong_together() {
+        let check = |question: &str, title: &str, body: &str, expected: &[&str]| {
+            let found = compare_note(question, title, body, "", "");
+            assert_eq!(found, expected, "{question} | {title} | {body}");
+        };
+        check("is the piano tuned in March?", "Piano", "Tuned every October by Mr. Silva.", &["march"]);
+        check("is the piano tuned in March?", "Piano in October", "It was tuned by Mr. Silva.", &["march"]);
+        let drill = "All leave by the stairs. Drill twice a year, next on 3 March 2027.";
+        check("when is the fire drill in September?", "Fire drill", drill, &["september"]);
+        check("when is the fire drill in March?", "Fire drill", drill, &[]);
+        // A sentence about something else, and one that may mean any month.
+        check("is the piano tuned in March?", "Piano tuned", "Ann is born in October.", &[]);
+        check("is the rent due in May?", "Rent", "Due every month, next on 3 March 2027.", &[]);
+    }
+
+    #[test]
+    fn a_date_in_a_name_is_that_of_the_note() {
+        let check = |question: &str, body: &str, expected: &[&str]| {
+            let found = compare_note(question, "", body, "plain-2026-11-03", "2026-11-03 Tuesday November");
+            assert_eq!(found, expected, "{question} | {body}");
+        };
+        let note = "Ann sweeps the long hall on Saturday.";
+        check("who sweeps the long hall on Thursday?", note, &["thursday"]);
+        check("who sweeps the long hall on Saturday?", note, &[]);
+        check("who sweeps the long hall on Tuesday?", note, &[]);
+        check("who sweeps the long hall on Thursday?", &format!("2026-11-05: {note}"), &[]);
+    }
+
+    #[test]
     fn long_prompts_are_not_compared() {
         let prompt = |count| format!("{} where do the visitors park on Fridays?", "please ".repeat(count));
         check(&prompt(1), PARKING, &["fridays"]);
@@ -418,6 +558,16 @@ mod tests {
         check("Rex in the evening", note, &["evening"]);
         check("what does Rex get on Friday evenings?", note, &["evenings"]);
         check("what does Rex get in the morning?", "Every evening, Rex gets a bone.", &["morning"]);
+        // The time of the clock is the same time.
+        let evening = "does the bakery open in the evening?";
+        for text in [
+            "The bakery opens at 7 in the morning.",
+            "The bakery opens at 7:30 in the morning.",
+            "The bakery opens every morning at 7 am.",
+        ] {
+            check(evening, text, &["evening"]);
+        }
+        check(evening, "The bakery opens at 7 in the morning and at 6.", &[]);
         for (question, text) in [
             ("what does Rex get in the morning?", note),
             ("what does Rex get?", note),

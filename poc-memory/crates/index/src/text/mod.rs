@@ -1,7 +1,9 @@
 //! The text index: BM25 over titles and bodies, in memory.
 
+mod compared_note;
 mod compounds;
 mod dates;
+mod days;
 mod digest;
 pub(super) mod fold;
 mod frames;
@@ -20,6 +22,7 @@ mod words;
 use crate::error::IndexError;
 use crate::per_tenant::Index;
 use crate::snapshotted::SnapshottedIndex;
+pub use compared_note::ComparedNote;
 pub use hit::{TextField, TextHit};
 pub use joined::JoinedScores;
 use poc_graph::error::Result;

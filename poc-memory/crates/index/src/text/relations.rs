@@ -15,6 +15,9 @@ use rustc_hash::FxHashSet;
 /// of `Melanie`.
 const MIN_CONTAINED: usize = 3;
 
+/// A place that has no article (`at home`) and is compared with places that have one.
+const BARE_PLACE: &str = "home";
+
 /// What joins a thing and its owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RelationKind {
@@ -196,7 +199,9 @@ fn of_preposition(words: &[Word], at: usize, kind: RelationKind) -> Option<Relat
         from += 1;
     }
     let owner = parts(words.get(from..)?);
-    (!owner.is_empty()).then_some(Relation { kind, thing, owner, has_determiner })
+    let is_bare_place = owner.first()?.folded == BARE_PLACE && kind == RelationKind::Place;
+    has_determiner |= is_bare_place;
+    Some(Relation { kind, thing, owner, has_determiner })
 }
 
 /// The relation whose genitive is at a place.
@@ -290,6 +295,10 @@ mod tests {
             Some("cellar"),
         );
         check("what is the title of the book Ann reads?", "The title of the song is Dune.", Some("book"));
+        let at_home = "The wifi password at home is tulip4.";
+        check("wifi password at the studio", at_home, Some("studio"));
+        check("what is the wifi password at home?", WIFI, Some("home"));
+        check("what is the wifi password at the apartment?", at_home, None);
         check("what is the rent of the mail room?", "The office's rent is 900.", Some("mail room"));
         check("when is my father's birthday?", "My mother's birthday is in June.", Some("father"));
     }

@@ -1,8 +1,10 @@
 //! The terms of a query and their scores for all notes.
 
+use super::compared_note::ComparedNote;
 use super::hit::TextHit;
 use super::joined::JoinedScores;
 use super::postings::{Parameters, Postings, Scores, TextScope};
+use super::stop_words::is_stop_word;
 use super::subjects::{self, DifferingSubjects};
 use super::tokens::{Name, Tokenizer, names_in_url};
 use crate::snapshotted::ReadGuard;
@@ -16,6 +18,9 @@ use std::borrow::Cow;
 /// The maximum number of URLs in a query that are replaced by the names in them. Each replacement reads the whole
 /// query.
 const MAX_URLS: usize = 8;
+
+/// A term is rare if it occurs in at most one of this many notes.
+const RARE_SHARE: usize = 50;
 
 /// The terms and names of a query. It holds a read lock on the index: keep it only briefly, and do not read the index
 /// in any other way while it exists.
@@ -94,10 +99,17 @@ impl<'a> QueryTerms<'a> {
         !self.terms.is_empty() && self.terms.iter().all(|term| other.contains(term))
     }
 
-    /// Compares the subject of a question with that of a text. `dates` has the weekdays and months in which the text
-    /// was written, which count as contained. Only in English.
-    pub fn differing_subjects(&self, question: &str, text: &str, dates: &str) -> DifferingSubjects {
-        subjects::differing(self.tokenizer, question, text, dates)
+    /// Compares the subject of a question with that of a note. Only in English.
+    pub fn differing_subjects(&self, question: &str, note: &ComparedNote<'_>) -> DifferingSubjects {
+        subjects::differing(self.tokenizer, question, note)
+    }
+
+    /// Whether a term of the query that is no stop word occurs in few notes: in at most one of 50 or, in a small index,
+    /// in at most two.
+    pub fn has_rare_term(&self) -> bool {
+        let max = (self.postings.len() / RARE_SHARE).max(2);
+        let is_rare = |term: &String| (1..=max).contains(&self.postings.frequency(term));
+        self.terms.iter().any(|term| !is_stop_word(term) && is_rare(term))
     }
 
     /// The share, 0–1, of the query's terms, weighted by IDF, that a note contains ([`poc_rank::coverage`]) in its

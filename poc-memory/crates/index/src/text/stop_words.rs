@@ -1,12 +1,13 @@
-//! English stop words, which queries ignore: question words, pronouns, auxiliaries, articles and the most common
-//! prepositions. The list is deliberately short, because words such as `not`, `new` or `over` may matter.
+//! English stop words, which queries ignore: question words, pronouns, auxiliaries, articles, the most common
+//! prepositions, and `happen`, because `what happened at` asks like `what about`. The list is deliberately short, because
+//! words such as `not`, `new` or `over` may matter.
 
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
 
 const WORDS: &str = "\
-a about am an and any are as at be been being both but by can could did do does doing for from had has \
-have having he her hers him his how i if in into is it its itself me my mine of on or our ours \
+a about am an and any are as at be been being both but by can could did do does doing for from had happen happened \
+happening happens has have having he her hers him his how i if in into is it its itself me my mine of on or our ours \
 shall she should some such than that the their theirs them then there these they this those to us was we \
 were what when where which while who whom whose why will with would you your yours";
 
@@ -25,7 +26,7 @@ mod tests {
 
     #[test]
     fn contractions_are_stop_words_and_content_words_are_not() {
-        for word in ["what", "what's", "i've", "didn't", "they'll", "the"] {
+        for word in ["what", "what's", "i've", "didn't", "they'll", "the", "happened"] {
             assert!(is_stop_word(word), "{word}");
         }
         for word in ["harbour", "not", "caroline's", "ben's", "ann's", "o'brien", "iran", "den"] {

@@ -31,7 +31,7 @@ const VERB: &str = "\
 say says said tell tells told ask asks think thinks thought know knows knew known want wants mean means meant give \
 gives gave given buy buys bought pay pays paid send sends sent bring brings brought keep keeps kept put puts see sees \
 saw seen find finds found choose chooses chose chosen decide decides suggest suggests recommend recommends prescribe \
-prescribes become becomes became happen happens eat eats ate eaten write writes wrote written read reads wear wears \
+prescribes become becomes became eat eats ate eaten write writes wrote written read reads wear wears \
 wore sell sells sold build builds built teach teaches taught come comes came seem seems begin begins began arrive \
 arrives went";
 

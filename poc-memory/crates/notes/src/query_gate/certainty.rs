@@ -4,9 +4,9 @@ use super::{GateQuery, GateReason, GateResult};
 use crate::{Memory, rerank};
 use poc_config::{GateConfig, GateKind};
 use poc_graph::error::{Error, Result};
-use poc_graph::time::Timestamp;
+use poc_graph::time::{CalendarDay, Timestamp};
 use poc_graph::{Node, NodeId, View};
-use poc_index::{MentionIndex, QueryTerms};
+use poc_index::{ComparedNote, MentionIndex, QueryTerms};
 use poc_rank::gate::{CertaintySignals, GateSignals, Verdict};
 use poc_rank::histogram::Histogram;
 use poc_search::retrieve::{RetrievalHit, key};
@@ -42,6 +42,9 @@ pub(super) fn judge_hits(memory: &Memory, query: &GateQuery<'_>) -> Result<GateR
     })
 }
 
+/// The coverage of all words. Their weights are added up, so that it may be slightly less than 1.
+const ALL_WORDS: f64 = 1.0 - 1e-9;
+
 /// How well a query and its hits agree.
 #[derive(Clone, Debug)]
 pub struct Certainty {
@@ -58,12 +61,14 @@ pub struct Certainty {
     pub unknown_names: Vec<String>,
     /// The names in the query if `best` has none of them in its text, key, keywords, author, source and
     /// dates; likewise the numbers. Then the compounds in the query (`mail worker`) for which `best` has another one
-    /// (`invoice worker`), the weekdays, months and times of day for which it has others, the owner (`hotel` in `the
-    /// password of the hotel`) if it has the same thing with another one, and the words in whose place one of its
+    /// (`invoice worker`), the days, weekdays, months and times of day for which it has others, the owner (`hotel` in
+    /// `the password of the hotel`) if it has the same thing with another one, and the words in whose place one of its
     /// sentences has others.
     pub missing_subjects: Vec<String>,
     /// Whether the query consists of keys only and `best` has one of them.
     pub by_key: bool,
+    /// Whether `best` has all words of the query, of which one is rare. The cosine of one word and a long note is low.
+    pub has_all_words: bool,
 }
 
 impl Certainty {
@@ -78,6 +83,7 @@ impl Certainty {
             _ if self.by_key => (Verdict::Strong, GateReason::Key),
             Verdict::Strong if !self.unknown_names.is_empty() => (Verdict::Weak, GateReason::UnknownName),
             Verdict::Strong if !self.missing_subjects.is_empty() => (Verdict::Weak, GateReason::OtherSubject),
+            Verdict::Miss if self.has_all_words => (Verdict::Weak, GateReason::AllWords),
             verdict => (verdict, of_value),
         }
     }
@@ -100,8 +106,13 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     let keys: Vec<&str> = key_owners.iter().map(|owner| owner.spelling).collect();
     // Keys in the query count as covered: a note rarely contains its own key.
     let spelling = keys.join(" ");
+    // Likewise, a note of a day rarely contains the day.
+    let of_day = |hit: &RetrievalHit| {
+        let mut days = key_owners.iter().filter(|owner| owner.is_day);
+        days.find(|owner| view.id(owner.note) == Some(hit.id)).map_or("", |owner| owner.spelling)
+    };
     let covered_by = |hit: &RetrievalHit| {
-        words.coverage(hit.id, if hit.by_key { &spelling } else { "" }, exclusions.except)
+        words.coverage(hit.id, if hit.by_key { &spelling } else { of_day(hit) }, exclusions.except)
     };
     let covered: Vec<(&RetrievalHit, f64)> = pool.map(|hit| (hit, covered_by(hit))).collect();
     let coverage = covered.iter().fold(0.0, |max: f64, (_, coverage)| max.max(*coverage));
@@ -130,6 +141,9 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     let by_words = || first.filter(|first| agrees(first)).or_else(max).map(|(hit, _)| *hit);
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
+    // With a cross-encoder, only its likelihood counts.
+    let is_complete = |(hit, coverage): &(&RetrievalHit, f64)| Some(hit.id) == best && *coverage >= ALL_WORDS;
+    let has_all_words = likelihood.is_none() && words.has_rare_term() && covered.iter().any(is_complete);
     // A key with spaces may contain words that look like unknown names.
     let unknown_names = if by_key {
         Vec::new()
@@ -138,27 +152,35 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     };
     let best_note = best.filter(|_| !by_key).map(|id| memory.store.node(id)).transpose()?.flatten();
     let missing_subjects = best_note.map(|note| missing_subjects(text, &words, &note)).unwrap_or_default();
-    Ok(Certainty { signals, best, found: found.hits, unknown_names, missing_subjects, by_key })
+    let found = found.hits;
+    Ok(Certainty { signals, best, found, unknown_names, missing_subjects, by_key, has_all_words })
 }
 
 /// The names of a query if a note contains none of them, likewise the numbers, then what else the subjects of the query
 /// and of the note differ in ([`QueryTerms::differing_subjects`]). A note often answers a part of a question, so one
 /// name is enough. A note rarely contains its own author and date, so these count as contained: the author, the source,
-/// and year, month and day of the creation and the last change.
+/// and year, month and day of the creation, of the last change and of the days in the names of the note.
 fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<String> {
-    let mut known = note.text();
-    let names = [&note.key].into_iter().chain(&note.aliases).chain(&note.other_names).chain(&note.keywords);
-    for name in names.chain(note.author.as_ref()).chain(note.source.as_ref()) {
-        known.push('\n');
-        known.push_str(name);
-    }
+    let lines = |names: &[&String]| names.iter().map(|name| format!("\n{name}")).collect::<String>();
+    let names: Vec<&String> =
+        [&note.key].into_iter().chain(&note.aliases).chain(&note.other_names).collect();
+    let attributes: Vec<&String> =
+        note.keywords.iter().chain(note.author.as_ref()).chain(note.source.as_ref()).collect();
+    let (names, attributes) = (lines(&names), lines(&attributes));
+    let named_days = CalendarDay::in_text(&names).into_iter().filter_map(|(_, day)| day.start());
     let mut dates = String::new();
-    for at in [note.created, note.modified].into_iter().filter_map(Timestamp::utc) {
-        dates.push_str(&at.format("\n%Y %m %d %-m %-d %A %B").to_string());
+    for at in [note.created, note.modified].into_iter().chain(named_days).filter_map(Timestamp::utc) {
+        dates.push_str(&at.format("\n%Y-%m-%d %-m %-d %A %B").to_string());
     }
-    let differing = words.differing_subjects(text, &known, &dates);
-    known.push_str(&dates);
-    let known_words = MentionIndex::folded_words(&known);
+    let compared = ComparedNote {
+        title: note.own_title().unwrap_or_default(),
+        body: &note.body,
+        names: &names,
+        attributes: &attributes,
+        dates: &dates,
+    };
+    let differing = words.differing_subjects(text, &compared);
+    let known_words = MentionIndex::folded_words(&[note.text(), names, attributes, dates].concat());
     let has_digit = |word: &String| word.chars().any(|c| c.is_ascii_digit());
     let (mut numbers, mut names): (Vec<String>, Vec<String>) =
         MentionIndex::names_and_numbers(text).into_iter().partition(has_digit);
@@ -238,6 +260,7 @@ mod tests {
             weak in 0.0..3.0f64,
             has_best in any::<bool>(),
             by_key in any::<bool>(),
+            has_all_words in any::<bool>(),
         ) {
             let without = Certainty {
                 signals: CertaintySignals::of(coverage, cosine, 2.0),
@@ -246,6 +269,7 @@ mod tests {
                 unknown_names: Vec::new(),
                 missing_subjects: Vec::new(),
                 by_key,
+                has_all_words,
             };
             let with = Certainty { missing_subjects: vec!["ferry".to_owned()], ..without.clone() };
             let gate = GateConfig { strong, weak };

@@ -1,11 +1,15 @@
 //! Finds the notes that a text names by their key.
 
+use poc_graph::time::CalendarDay;
 use poc_graph::{Ix, KEY_MAX_BYTES, NodeId, View, normal_key};
 use poc_index::{is_name, names, without_possessive};
 use rustc_hash::FxHashSet;
 
 /// The minimum number of characters of an id that name a note.
 const MIN_ID_CHARS: usize = 8;
+
+/// The maximum number of days in a text whose notes are looked up. A text with more is a list or a report.
+const MAX_DAYS: usize = 3;
 
 /// A note that a text names by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +20,9 @@ pub struct KeyMatch<'a> {
     pub spelling: &'a str,
     /// Whether the key is the whole text.
     pub is_whole_text: bool,
+    /// Whether the text names the day that ends the key (`daily/2026-11-05`). A text that asks for something else, too,
+    /// may be about another note.
+    pub is_day: bool,
 }
 
 /// Returns the notes accepted by `is_visible` whose key is the whole text, and those whose key occurs in the text and
@@ -23,11 +30,13 @@ pub struct KeyMatch<'a> {
 /// so does another name ([`View::other_names`]) that is no key. Other keys count only as the whole text: keys are
 /// derived from titles, and many texts contain words such as `follow-up` or `YouTube`. A key may be spelled with other
 /// capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at the end of a URL.
+///
+/// A note of a day (`daily/2026-11-05`) is also named by the day, however it is written ([`CalendarDay::in_text`]).
 pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -> bool) -> Vec<KeyMatch<'a>> {
     let is_allowed = |note: Ix, _: &str| view.id(note).is_some_and(is_visible);
     let all = owners_of_any_name(view, text, &is_allowed).into_iter();
     let mut found: Vec<KeyMatch<'a>> =
-        all.map(|note| KeyMatch { note, spelling: text, is_whole_text: true }).collect();
+        all.map(|note| KeyMatch { note, spelling: text, is_whole_text: true, is_day: false }).collect();
     let mut seen: FxHashSet<Ix> = found.iter().map(|owner| owner.note).collect();
     let is_named = |note: Ix, tried: &str| {
         let is_meant = |name: &str| is_name(name) && name.to_lowercase() == tried.to_lowercase();
@@ -36,11 +45,35 @@ pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -
     for spelling in names(text) {
         for note in owners_of_any_name(view, spelling, &is_named) {
             if seen.insert(note) {
-                found.push(KeyMatch { note, spelling, is_whole_text: false });
+                found.push(KeyMatch { note, spelling, is_whole_text: false, is_day: false });
             }
         }
     }
+    let of_days = notes_of_days(view, text).into_iter();
+    found.extend(of_days.filter(|matched| is_allowed(matched.note, "") && seen.insert(matched.note)));
     found
+}
+
+/// The live notes of the days that a text names: one of their names ends with the day.
+fn notes_of_days<'a>(view: &View, text: &'a str) -> Vec<KeyMatch<'a>> {
+    let days = CalendarDay::in_text(text);
+    let mut distinct: Vec<CalendarDay> = Vec::new();
+    for (_, day) in &days {
+        if !distinct.contains(day) {
+            distinct.push(*day);
+        }
+    }
+    if !(1..=MAX_DAYS).contains(&distinct.len()) {
+        return Vec::new();
+    }
+    let whole = text.trim_matches(is_surrounding);
+    let matched = |note: Ix| {
+        let mut named = view.names(note).chain(view.other_names(note)).filter_map(CalendarDay::of_name);
+        let (range, _) = named.find_map(|named| days.iter().find(|(_, day)| day.may_be(named)))?;
+        let spelling = text.get(range.clone())?;
+        Some(KeyMatch { note, spelling, is_whole_text: spelling == whole, is_day: true })
+    };
+    (0..view.slots()).filter(|&note| view.is_live(note)).filter_map(matched).collect()
 }
 
 /// The notes that a name may refer to, in ascending order; several if the name is ambiguous. The first of these rules

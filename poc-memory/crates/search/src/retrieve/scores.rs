@@ -42,7 +42,11 @@ pub(super) fn find(
         true => propagate(retriever, &question, text, propagation, wanted, &mut candidates)?,
         false => PropagationSources::default(),
     };
-    put_named_keys_first(&question, &by_key, propagation, weights.identifier_weight, &mut candidates);
+    // A question that only names a day asks for the note of the day. Others may be about a note that mentions it.
+    let days: Vec<&str> = by_key.iter().filter(|named| named.is_day).map(|named| named.spelling).collect();
+    let is_of_days = !days.is_empty() && question.words.terms().all_terms_in(&days.join(" "));
+    let first: Vec<KeyMatch<'_>> = by_key.into_iter().filter(|named| is_of_days || !named.is_day).collect();
+    put_named_keys_first(&question, &first, propagation, weights.identifier_weight, &mut candidates);
     let mut best = TopK::new(wanted);
     for candidate in candidates.all.iter().filter(|candidate| !candidate.is_represented) {
         best.offer(Ranked { score: candidate.score(propagation), id: candidate.id, payload: candidate });
