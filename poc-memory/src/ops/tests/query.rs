@@ -148,6 +148,40 @@ fn query_is_not_certain_about_the_same_thing_of_another_owner_or_at_another_time
 }
 
 #[test]
+fn query_and_search_find_the_note_of_a_day() {
+    let memory = TestMemory::new();
+    json(&memory, "insert --key daily/2026-11-05 -b 'Yuki shows the sensor dashboard.'");
+    json(&memory, "insert --key roof -b 'Minutes of 2026-10-05: the roof leaks.'");
+    json(&memory, "insert --key soup -b 'Ann cooks soup with lentils.'");
+    for day in ["2026-11-05", "5 November 2026", "November 5"] {
+        let found = json(&memory, &format!("retrieve '{day}'"));
+        assert_eq!(found["results"][0]["key"], "daily/2026-11-05", "{day}");
+        assert_answered(&memory, &format!("what happened on {day}?"), "daily/2026-11-05");
+    }
+    // The note counts as containing its day, and another note is about another day.
+    assert_answered(&memory, "Yuki shows the sensor dashboard on 5 November 2026", "daily/2026-11-05");
+    assert_answered(&memory, "what do the minutes of 5 October 2026 say: the roof leaks?", "roof");
+    let other = "what do the minutes of 10 November 2026 say: the roof leaks?";
+    assert_other_subject(&memory, other, "10 november 2026");
+}
+
+#[test]
+fn a_note_with_all_words_of_a_question_is_no_miss() {
+    let text = "[query.gates.hash]\nstrong = 4.0\nweak = 3.5\n";
+    let memory =
+        TestMemory::with(Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap());
+    json(&memory, "insert --key day -b 'Dentist at 9, a crown on the lower left, 410 euros.'");
+    json(&memory, "insert --key soup -b 'Ann cooks soup with lentils.'");
+    let known = json(&memory, "query dentist");
+    let found = (&known["hit"], &known["key"], &known["decided_by"]);
+    assert_eq!(found, (&"WEAK".into(), &"day".into(), &"all-words".into()), "{known}");
+    assert_eq!(json(&memory, "query 'what happened at the dentist?'")["hit"], "WEAK");
+    for question in ["dentist and lentils", "dentist invoices", "at a"] {
+        assert_eq!(json(&memory, &format!("query '{question}'"))["hit"], "MISS", "{question}");
+    }
+}
+
+#[test]
 fn a_miss_names_no_words_that_a_note_lacks() {
     let memory = filled();
     let unknown = json(&memory, "query 'who was the king of Lilliput in 1726?'");

@@ -165,7 +165,7 @@ impl Binder<'_> {
             let message = format!("`{}` needs {}", self.def.word, param.value_type.description());
             return self.report(argument.mark.clone(), message);
         };
-        if matches!(param.value_type, ParamType::Duration | ParamType::CompareDuration)
+        if param.value_type.takes_duration()
             && self.report_other_notation(param, argument)
         {
             return;

@@ -199,7 +199,7 @@ impl ArgumentPosition<'_> {
             ParamType::Name if self.def.hints.keeps_visited.is_some() => {
                 self.agents.iter().map(|agent| value(agent, "an agent")).collect()
             }
-            ParamType::CompareDuration => ["<24h", "<7d", "<30d", ">365d"]
+            ParamType::CompareDuration | ParamType::CompareInstant => ["<24h", "<7d", "<30d", ">365d"]
                 .iter()
                 .map(|text| {
                     completion(text, "value", if text.starts_with('<') { "less than" } else { "more than" })

@@ -24,8 +24,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("sort-by", "sort"),
     ("kind", "type"),
     ("timestamp", "age"),
-    ("modified", "age"),
-    ("updated", "age"),
+    ("updated", "modified"),
     ("since", "age"),
     ("text", "match"),
     ("words", "match"),
@@ -61,14 +60,19 @@ pub(super) fn of_unknown_word(raw: &RawStage) -> Option<String> {
     let def = stage::find(synonym(&raw.word)?)?;
     let words = raw.value.as_ref().map(|value| value.words.as_slice()).unwrap_or_default();
     let Some(last) = words.last() else { return Some(format!("write `{}`", def.signature())) };
-    let is_age = |param: &Param| matches!(param.value_type, ParamType::CompareDuration);
-    let text = match def.colon_param().is_some_and(is_age) {
-        true => {
+    let is_time = |param: &&Param| param.value_type.is_comparison() && param.value_type.takes_duration();
+    let text = match def.colon_param().filter(is_time) {
+        Some(param) => {
             let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-            let age = duration(&text).map_or_else(|| "<7d".to_owned(), |age| signed(&age, true));
-            raw.with(raw.word_span.start..last.span.end, &format!("{}:{age}", def.word))
+            let is_day = param.value_type.parse(&text).is_ok();
+            let value = match duration(&text) {
+                Some(age) => signed(&age, true),
+                None if is_day => text,
+                None => "<7d".to_owned(),
+            };
+            raw.with(raw.word_span.start..last.span.end, &format!("{}:{value}", def.word))
         }
-        false => raw.with(raw.word_span.clone(), def.word),
+        None => raw.with(raw.word_span.clone(), def.word),
     };
     Some(format!("write `{text}`"))
 }
@@ -81,7 +85,7 @@ pub(super) fn with_colon(raw: &RawStage, def: &StageDef, param: &Param) -> Optio
     let value = if comparison { texts.as_str() } else { texts.trim_start_matches(['=', ' ']) };
     let has_space_param = def.params.iter().any(|param| param.position == ParamPosition::Space);
     let value = match param.value_type {
-        ParamType::Duration | ParamType::CompareDuration => {
+        value_type if value_type.takes_duration() => {
             duration(value).map_or_else(|| value.to_owned(), |short| signed(&short, comparison))
         }
         ParamType::CompareNumber => value.replace(' ', ""),

@@ -48,14 +48,17 @@ pub enum Unit {
     Number,
     /// A number that filters compare in hundredths.
     Hundredths,
-    /// An instant. A filter compares the time elapsed since then; a sort compares the instant itself.
+    /// The time elapsed since an instant.
+    Age,
+    /// An instant. A filter compares the time elapsed since then with a duration, or its day with a day; a sort compares
+    /// the instant itself.
     Instant,
 }
 
 impl Unit {
     /// Whether filters on this unit take a duration.
     pub fn is_time(self) -> bool {
-        self == Unit::Instant
+        matches!(self, Unit::Age | Unit::Instant)
     }
 
     /// The step to which filters round values before they compare; `None` for exact comparison.
@@ -63,6 +66,11 @@ impl Unit {
         (self == Unit::Hundredths).then_some(0.01)
     }
 }
+
+/// How filters by an instant compare.
+const DAYS: &str = "A duration is compared with the time since then, and a day, in UTC, with the day of the \
+                    instant: `created:<7d` is less than 7 days ago, `created:2026-11-21` is on that day, and \
+                    `created:<2026-11-21` is before it.";
 
 /// All fields, in the order of the help.
 pub const FIELDS: &[Field] = &[
@@ -115,7 +123,7 @@ pub const FIELDS: &[Field] = &[
     },
     Field {
         word: "age",
-        unit: Unit::Instant,
+        unit: Unit::Age,
         doc: "The time since the last change",
         more: "Ages are exact to the millisecond, so `age:7d` matches almost nothing; write `age:<7d` or `age:>=7d`.",
         filter: Some(Example { pipeline: "age:<2d", output: &["lsm-tree", "day#2026-11-21"] }),
@@ -140,10 +148,23 @@ pub const FIELDS: &[Field] = &[
         },
     },
     Field {
+        word: "modified",
+        unit: Unit::Instant,
+        doc: "When the note was last changed",
+        more: DAYS,
+        filter: Some(Example { pipeline: "modified:2026-11-21", output: &["day#2026-11-21"] }),
+        sort: None,
+        is_text_len: false,
+        read: |ctx, _| {
+            let mut instants = ctx.sources.view.modifications();
+            Box::new(move |item: ScoredNode| millis(instants.of(item.ix, Timestamp(0))))
+        },
+    },
+    Field {
         word: "created",
         unit: Unit::Instant,
         doc: "The time since the note was first stored; a sort uses the instant itself",
-        more: "",
+        more: DAYS,
         filter: Some(Example { pipeline: "created:<=1d", output: &["day#2026-11-21"] }),
         sort: Some("created"),
         is_text_len: false,

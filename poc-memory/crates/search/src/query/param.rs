@@ -5,7 +5,7 @@ use super::field;
 use super::glob::Glob;
 use super::value::{FieldComparison, Quantity, Relation, SortDirection, Value};
 use poc_graph::similar;
-use poc_graph::time::Span;
+use poc_graph::time::{Span, Timestamp};
 use poc_graph::{State, normal_key};
 use std::fmt::Write;
 
@@ -77,6 +77,8 @@ pub enum ParamType {
     CompareNumber,
     /// A comparison with a duration.
     CompareDuration,
+    /// A comparison with a duration or a day.
+    CompareInstant,
 }
 
 impl ParamType {
@@ -84,14 +86,19 @@ impl ParamType {
     pub(super) fn separator(self) -> Option<&'static str> {
         match self {
             ParamType::Text => Some(" "),
-            ParamType::CompareNumber | ParamType::CompareDuration => Some(""),
+            ParamType::CompareNumber | ParamType::CompareDuration | ParamType::CompareInstant => Some(""),
             _ => None,
         }
     }
 
     /// Whether the value is compared with a field.
     pub(super) fn is_comparison(self) -> bool {
-        matches!(self, ParamType::CompareNumber | ParamType::CompareDuration)
+        matches!(self, ParamType::CompareNumber | ParamType::CompareDuration | ParamType::CompareInstant)
+    }
+
+    /// Whether the value may be a duration.
+    pub(super) fn takes_duration(self) -> bool {
+        matches!(self, ParamType::Duration | ParamType::CompareDuration | ParamType::CompareInstant)
     }
 
     /// A description for messages and help, such as `a whole number from 1`.
@@ -114,6 +121,9 @@ impl ParamType {
             ParamType::Duration => "a duration such as `7d`, `24h`, `30m`".into(),
             ParamType::CompareNumber => "a number from 0, as in `>0.5`, `<=100` or `7`".into(),
             ParamType::CompareDuration => "a duration, as in `>7d` or `<=24h`".into(),
+            ParamType::CompareInstant => {
+                "a duration, as in `>7d` or `<=24h`, or a day, as in `2026-11-21` or `>=2026-11-21`".into()
+            }
         }
     }
 
@@ -149,7 +159,8 @@ impl ParamType {
             }
             ParamType::Duration => plain(Span::parse(text).ok().map(Value::Span)),
             ParamType::CompareNumber => compare(text, |text| number(text).map(Quantity::Number)),
-            ParamType::CompareDuration => compare(text, |text| Span::parse(text).ok().map(Quantity::Span)),
+            ParamType::CompareDuration => compare(text, duration),
+            ParamType::CompareInstant => compare(text, |text| duration(text).or_else(|| day(text))),
         }
     }
 }
@@ -158,6 +169,15 @@ impl ParamType {
 fn number(text: &str) -> Option<f64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     text.parse::<f64>().ok().filter(|number| digits && number.is_finite())
+}
+
+fn duration(text: &str) -> Option<Quantity> {
+    Span::parse(text).ok().map(Quantity::Span)
+}
+
+/// Parses a date without a time.
+fn day(text: &str) -> Option<Quantity> {
+    Timestamp::parse(text).ok().filter(|_| !text.contains(':')).map(Quantity::Day)
 }
 
 fn compare(text: &str, quantity: impl Fn(&str) -> Option<Quantity>) -> Result<Value, Option<String>> {

@@ -6,12 +6,13 @@ use super::ast::{Pipeline, StageCall};
 use super::context::QueryContext;
 use super::explain::{Explanation, StageReport};
 use super::pass::{Meter, Pass};
-use super::scan::{ComparisonFilter, Filter, StateSet};
+use super::scan::{ComparisonFilter, DayReader, FieldReader, Filter, StateSet};
 use super::set::{InterferencePair, ResultSet, ScoredNode};
 use super::sources::Sources;
 use super::stage::definition::{StageImplementation, StageKind};
 use super::stage_error::StageError;
 use super::top;
+use super::value::Quantity;
 use poc_graph::error::Result;
 use poc_graph::{Ix, cancellation};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -154,8 +155,11 @@ fn filter<'a>(call: &'a StageCall, ctx: &'a QueryContext<'a>) -> Result<Option<B
         StageImplementation::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
         StageImplementation::FieldComparison(field) => {
             let compare = call.arguments.compare("CMP")?;
-            let (until, step) = (field.unit.is_time().then_some(ctx.sources.now), field.unit.step());
+            let is_day = matches!(compare.quantity, Quantity::Day(_));
+            let is_elapsed = field.unit.is_time() && !is_day;
+            let (until, step) = (is_elapsed.then_some(ctx.sources.now), field.unit.step());
             let field = (field.read)(ctx, "");
+            let field: Box<dyn FieldReader + 'a> = if is_day { Box::new(DayReader(field)) } else { field };
             let (relation, bound) = (compare.relation, compare.quantity.amount());
             Some(Box::new(ComparisonFilter { field, relation, bound, until, step, values: Vec::new() }))
         }

@@ -160,13 +160,14 @@ fn note_age(call: &StageCall) -> Option<Span> {
     let StageImplementation::FieldComparison(_) = call.def.implementation else { return None };
     match call.arguments.compare("CMP").ok()?.quantity {
         Quantity::Span(age) => Some(age),
-        Quantity::Number(_) => None,
+        Quantity::Number(_) | Quantity::Day(_) => None,
     }
 }
 
 /// Like [`Pipeline::depends_on_clock`], for one stage.
 fn depends_on_clock(call: &StageCall) -> bool {
-    let is_constant = |unit: Unit| matches!(unit, Unit::Characters | Unit::Neighbors | Unit::Instant);
+    let is_constant =
+        |unit: Unit| matches!(unit, Unit::Characters | Unit::Neighbors | Unit::Age | Unit::Instant);
     call.def.hints.cost == Cost::Derived
         || match call.def.implementation {
             StageImplementation::Scan(_) | StageImplementation::Filter(_) | StageImplementation::Cut(_) => {

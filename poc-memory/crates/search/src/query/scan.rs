@@ -4,7 +4,7 @@
 //! the loop over the block, so the cost per node is that of a hand-written loop.
 
 use super::set::ScoredNode;
-use super::value::{Relation, SortDirection};
+use super::value::{Relation, SortDirection, day_number};
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, State, View, Visibility};
 use std::cell::Cell;
@@ -42,15 +42,27 @@ impl<F: FnMut(ScoredNode) -> f64> FieldReader for F {
     }
 }
 
+/// Reads the days, as numbers, of a field that is an instant.
+pub(super) struct DayReader<'a>(pub(super) Box<dyn FieldReader + 'a>);
+
+impl FieldReader for DayReader<'_> {
+    fn read(&mut self, items: &[ScoredNode], values: &mut Vec<f64>) {
+        let begin = values.len();
+        self.0.read(items, values);
+        let read = values.get_mut(begin..).unwrap_or_default();
+        read.iter_mut().for_each(|instant| *instant = day_number(*instant));
+    }
+}
+
 /// A filter that compares a field with a bound.
 pub(super) struct ComparisonFilter<'a> {
     /// The field.
     pub(super) field: Box<dyn FieldReader + 'a>,
     /// The operator.
     pub(super) relation: Relation,
-    /// The bound: a number, or a duration in milliseconds for a field that is an instant.
+    /// The bound: a number, or a duration in milliseconds or the number of a day for a field that is an instant.
     pub(super) bound: f64,
-    /// For a field that is an instant: the time of the run, up to which the elapsed time is counted.
+    /// For a field that is an instant and a duration: the time of the run, up to which the elapsed time is counted.
     pub(super) until: Option<Timestamp>,
     /// The step to whose multiples values and bound are rounded before they are compared.
     pub(super) step: Option<f64>,

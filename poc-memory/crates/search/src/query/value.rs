@@ -2,7 +2,7 @@
 
 use super::glob::Glob;
 use poc_graph::State;
-use poc_graph::time::Span;
+use poc_graph::time::{Span, Timestamp};
 use std::fmt;
 
 /// A checked value of a parameter.
@@ -98,6 +98,8 @@ pub(super) enum Quantity {
     Number(f64),
     /// A duration.
     Span(Span),
+    /// A day in UTC, by its first instant.
+    Day(Timestamp),
 }
 
 /// A comparison operator.
@@ -127,11 +129,12 @@ impl Relation {
 }
 
 impl Quantity {
-    /// The number itself, or the duration in milliseconds.
+    /// The number itself, the duration in milliseconds, or the number of the day since 1970.
     pub(super) fn amount(self) -> f64 {
         match self {
             Quantity::Number(number) => number,
             Quantity::Span(span) => span.0 as f64,
+            Quantity::Day(start) => day_number(start.0 as f64),
         }
     }
 }
@@ -145,8 +148,14 @@ impl fmt::Display for FieldComparison {
         match self.quantity {
             Quantity::Number(number) => write!(f, "{number}"),
             Quantity::Span(span) => f.write_str(&in_days(span)),
+            Quantity::Day(start) => f.write_str(start.to_string().split('T').next().unwrap_or_default()),
         }
     }
+}
+
+/// The number of the day in UTC of an instant in milliseconds since 1970.
+pub(super) fn day_number(millis: f64) -> f64 {
+    (millis / Span::DAY.0 as f64).floor()
 }
 
 /// A duration in pipeline syntax. Whole weeks are written as days.

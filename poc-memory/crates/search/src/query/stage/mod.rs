@@ -33,7 +33,7 @@ mod visited;
 pub use definition::{StageDef, StageKind};
 pub use generated_key::{is_generated, is_id};
 
-use super::field::{FIELDS, Field};
+use super::field::{FIELDS, Field, Unit};
 use super::param::{Param, ParamPosition, ParamType, Presence};
 use super::value::FieldComparison;
 use definition::{Hints, StageImplementation};
@@ -77,9 +77,14 @@ fn comparison(field: &'static Field) -> Option<StageDef> {
     }
     const NUMBER: &[Param] = &[compared(ParamType::CompareNumber)];
     const DURATION: &[Param] = &[compared(ParamType::CompareDuration)];
+    const INSTANT: &[Param] = &[compared(ParamType::CompareInstant)];
     Some(StageDef {
         word: field.word,
-        params: if field.unit.is_time() { DURATION } else { NUMBER },
+        params: match field.unit {
+            Unit::Age => DURATION,
+            Unit::Instant => INSTANT,
+            Unit::Characters | Unit::Neighbors | Unit::Number | Unit::Hundredths => NUMBER,
+        },
         doc: field.doc,
         more: "",
         example: field.filter?,

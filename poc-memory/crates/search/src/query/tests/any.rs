@@ -33,6 +33,7 @@ fn value(param: &'static Param) -> BoxedStrategy<String> {
         ParamType::Duration => words(&["7d", "24h", "90", "2w", "45s"]),
         ParamType::CompareNumber => words(&[">0.5", ">=1", "<3", "<=2", "2", "=1"]),
         ParamType::CompareDuration => words(&[">7d", ">=3h", "<2w", "<=86400", "90"]),
+        ParamType::CompareInstant => words(&[">7d", "<=86400", "90", "2026-11-21", "<=2026-11-21"]),
     }
 }
 

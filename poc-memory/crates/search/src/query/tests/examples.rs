@@ -63,6 +63,7 @@ fn every_stage_has_a_signature() {
     transform  diverse[,lambda=0.7][,pool=1000]
     filter     weight:CMP
     filter     age:CMP
+    filter     modified:CMP
     filter     created:CMP
     filter     degree:CMP
     filter     content-len:CMP

@@ -194,7 +194,7 @@ impl Graph {
             }
             Test::Number(field, sign, bound) => compare(self.number(field, at, outliers), sign, *bound),
             Test::Time(field, sign, seconds) => {
-                let at = if *field == "age" { record.node.modified } else { record.node.created };
+                let at = if *field == "created" { record.node.created } else { record.node.modified };
                 compare((NOW.0 - at.0) as f64 / 1000.0, sign, *seconds as f64)
             }
         }
@@ -333,7 +333,7 @@ fn test() -> impl Strategy<Value = Test> {
         1 => Just(Test::LinkedTo(0)),
         2 => (proptest::sample::select(vec!["weight", "degree", "content-len", "key-len"]), sign(), 0u8..5)
             .prop_map(|(field, sign, bound)| Test::Number(field, sign, f64::from(bound) / 2.0)),
-        2 => (proptest::sample::select(vec!["age", "created"]), sign(), 0i64..1000)
+        2 => (proptest::sample::select(vec!["age", "modified", "created"]), sign(), 0i64..1000)
             .prop_map(|(field, sign, seconds)| Test::Time(field, sign, seconds * 1000)),
     ]
 }

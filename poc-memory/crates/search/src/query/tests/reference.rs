@@ -298,7 +298,8 @@ fn unit(field: &Field) -> &'static str {
         (Unit::Neighbors, _) => "notes",
         (Unit::Number, _) => "a number",
         (Unit::Hundredths, _) => "a number; a filter compares in hundredths",
-        (Unit::Instant, true) => "an instant; a filter compares the time since then",
+        (Unit::Age, _) => "a duration",
+        (Unit::Instant, true) => "an instant; a filter compares the time since then, or the day",
         (Unit::Instant, false) => "an instant",
     }
 }

@@ -16,6 +16,19 @@ fn put(world: &mut World, number: u64, change: impl Fn(&mut Node)) {
 }
 
 #[test]
+fn a_day_is_compared_with_the_day_of_an_instant() {
+    let world = notes();
+    let count = |pipeline: &str| world.keys(pipeline).len();
+    assert_eq!(world.keys("created:2026-11-21"), ["day#2026-11-21"]);
+    assert_eq!(world.keys("modified:>2026-11-21"), ["lsm-tree"]);
+    assert_eq!(world.keys("modified:>=2026-11-21"), ["lsm-tree", "day#2026-11-21"]);
+    assert_eq!(count("created:>2026-11-21"), 0);
+    assert_eq!(count("created:<2026-11-21") + 1, count("all"));
+    assert_eq!(count("created:<=2026-11-21"), count("all"));
+    assert_eq!(count("!created:2026-11-21") + 1, count("all"));
+}
+
+#[test]
 fn explain_reports_every_stage() {
     let world = notes();
     let (_, explanation) = world

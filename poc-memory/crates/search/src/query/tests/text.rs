@@ -32,6 +32,7 @@ fn pipelines_have_a_canonical_text() {
     );
     check("similar:how trees split,k=5", "similar:\"how trees split\",k=5");
     check("visited:linker,336h|not-visited:x", "all | visited:linker,14d | not-visited:x");
+    check("created:=2026-11-21 | modified:>= 2026-11-09", "all | created:2026-11-21 | modified:>=2026-11-09");
     check("age:>2w | created:<45s | visited:a,90", "all | age:>14d | created:<45s | visited:a,90s");
     check(
         "!visited:a,2w | !degree:>3 | !linked-to:'a b'",
