@@ -160,7 +160,7 @@ fn query_and_search_find_the_note_of_a_day() {
     }
     // The note counts as containing its day, and another note is about another day.
     assert_answered(&memory, "Yuki shows the sensor dashboard on 5 November 2026", "daily/2026-11-05");
-    assert_answered(&memory, "what do the minutes of 5 October 2026 say: the roof leaks?", "roof");
+    assert_answered(&memory, "which minutes of 2026-10-05 say that the roof leaks?", "roof");
     let other = "what do the minutes of 10 November 2026 say: the roof leaks?";
     assert_other_subject(&memory, other, "10 november 2026");
 }
@@ -168,8 +168,7 @@ fn query_and_search_find_the_note_of_a_day() {
 #[test]
 fn a_note_with_all_words_of_a_question_is_no_miss() {
     let text = "[query.gates.hash]\nstrong = 4.0\nweak = 3.5\n";
-    let memory =
-        TestMemory::with(Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap());
+    let memory = TestMemory::with(Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap());
     json(&memory, "insert --key day -b 'Dentist at 9, a crown on the lower left, 410 euros.'");
     json(&memory, "insert --key soup -b 'Ann cooks soup with lentils.'");
     let known = json(&memory, "query dentist");

@@ -359,8 +359,7 @@ fn has_clock_time(text: &[Word]) -> bool {
     };
     let is_time = |pair: &[Word]| match pair {
         [first, second] => {
-            is_hour(&first.folded)
-                && (is_half(&second.folded) || is_hour(&second.folded) && !second.adjoins)
+            is_hour(&first.folded) && (is_half(&second.folded) || is_hour(&second.folded) && !second.adjoins)
                 || is_hour(&second.folded) && matches!(first.folded.as_str(), "at" | "around" | "about")
         }
         _ => false,
@@ -380,11 +379,9 @@ fn is_hour(word: &str) -> bool {
 /// Whether a time of the clock belongs to a time of day right after it (`7 pm in the evening`) or before it (`every
 /// morning at 7`).
 fn is_beside_time_of_day(words: &[Word], clock: Range<usize>) -> bool {
-    let is_time_of_day =
-        |word: &Word| position(&TIMES_OF_DAY, without_possessive(&word.folded)).is_some();
+    let is_time_of_day = |word: &Word| position(&TIMES_OF_DAY, without_possessive(&word.folded)).is_some();
     // The minutes of `at 7:30`.
-    let has_minutes =
-        words.get(clock.end).is_some_and(|word| !word.adjoins && is_hour(&word.folded));
+    let has_minutes = words.get(clock.end).is_some_and(|word| !word.adjoins && is_hour(&word.folded));
     let end = clock.end + usize::from(has_minutes);
     let after = words.get(end..).unwrap_or_default();
     let adjoining = after.iter().take(MAX_AFTER_CLOCK).take_while(|word| word.adjoins);

@@ -162,8 +162,7 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
 /// and year, month and day of the creation, of the last change and of the days in the names of the note.
 fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<String> {
     let lines = |names: &[&String]| names.iter().map(|name| format!("\n{name}")).collect::<String>();
-    let names: Vec<&String> =
-        [&note.key].into_iter().chain(&note.aliases).chain(&note.other_names).collect();
+    let names: Vec<&String> = [&note.key].into_iter().chain(&note.aliases).chain(&note.other_names).collect();
     let attributes: Vec<&String> =
         note.keywords.iter().chain(note.author.as_ref()).chain(note.source.as_ref()).collect();
     let (names, attributes) = (lines(&names), lines(&attributes));

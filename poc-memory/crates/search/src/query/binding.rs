@@ -165,9 +165,7 @@ impl Binder<'_> {
             let message = format!("`{}` needs {}", self.def.word, param.value_type.description());
             return self.report(argument.mark.clone(), message);
         };
-        if param.value_type.takes_duration()
-            && self.report_other_notation(param, argument)
-        {
+        if param.value_type.takes_duration() && self.report_other_notation(param, argument) {
             return;
         }
         match param.value_type.separator() {
