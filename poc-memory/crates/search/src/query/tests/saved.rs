@@ -70,6 +70,7 @@ fn a_pipeline_says_how_time_changes_its_result() {
         ("all | type:episodic | not-visited:linker,7d | limit:20", false),
         ("all | content-len:>100 | sort:created asc | state:expired", false),
         ("all | created:>1h | age:<7d", false),
+        ("all | created:2026-11-21 | modified:<2026-11-21", false),
         ("all | weight:>0.5", true),
         ("all | sort:weight", true),
         ("@due", true),
