@@ -108,6 +108,7 @@ impl VaultSyncs {
                 let problems = report
                     .refused
                     .iter()
+                    .chain(&report.warnings)
                     .map(|problem| format!("`{}`: {}", problem.file, problem.error.line()));
                 let problems = problems.collect();
                 (report, problems)

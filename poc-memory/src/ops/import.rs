@@ -226,6 +226,18 @@ impl Op for Import {
             .hint(format!("`poc-memory vault sync {}` synchronises it now", quoted(&vault.name)))
             .field("from"));
         }
+        if let ImportSource::Path(path) = &source
+            && let Some(vault) = vault::bound_below(ctx.memory, path)?
+        {
+            return Err(Error::conflict(format!(
+                "`{}` contains the vault `{}` (`{}`), whose notes follow its files",
+                path.display(),
+                vault.name,
+                vault.folder.display()
+            ))
+            .hint("import the other folders and files in it one by one")
+            .field("from"));
+        }
         let options = ImportOptions {
             node_type: self.node_type,
             keywords: self.keywords,

@@ -11,7 +11,7 @@ use body::BodyArgument;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Node, NodeId, is_project_label, normal_key};
-use poc_notes::Draft;
+use poc_notes::{Draft, vault};
 use poc_store::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,7 +126,8 @@ pub(crate) struct InsertOutput {
     /// Number of new edges to similar notes; absent for a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     semantic_edges: Option<usize>,
-    /// Secrets that were found in the text, by kind. What a model writes has placeholders in their place.
+    /// Secrets that were found in the text, by kind; what a model writes has placeholders in their place. Or the file of
+    /// a vault whose next change replaces the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
     /// For a batch: one entry per note, in order.
@@ -162,6 +163,9 @@ impl Op for InsertRequest {
         let warning = self.check_secrets(ctx);
         let draft = || self.clone().draft(ctx);
         let Commit { seq, value: done } = poc_notes::insert::commit(ctx.memory, draft, cause)?;
+        let of_file = if done.updated { self.file_warning(ctx, done.id)? } else { None };
+        let warnings: Vec<String> = warning.into_iter().chain(of_file).collect();
+        let warning = (!warnings.is_empty()).then(|| warnings.join("; "));
         Ok(InsertOutput {
             seq: (!done.duplicate).then_some(seq),
             id: Some(done.id),
@@ -220,6 +224,21 @@ impl InsertRequest {
             self.key.iter_mut().for_each(|key| check.text(key));
         }
         check.warning()
+    }
+
+    /// The warning that a file of a vault will replace the text of an updated note.
+    fn file_warning(&self, ctx: &Ctx<'_>, id: NodeId) -> Result<Option<String>> {
+        let node = match self.title.is_some() || self.body.0.is_some() {
+            true => ctx.memory.store.node(id)?,
+            false => None,
+        };
+        let file = node.map(|node| vault::file_of_note(ctx.memory, &node)).transpose()?.flatten();
+        Ok(file.map(|(vault, path)| {
+            format!(
+                "the note follows the file `{path}` of the vault `{}`; the next change of that file replaces this text",
+                vault.name
+            )
+        }))
     }
 
     /// Checks that an update of a stored note changes it, and that an update that would store a new note is not meant

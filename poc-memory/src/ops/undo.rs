@@ -70,7 +70,7 @@ pub(crate) struct UndoOutput {
     /// undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     earlier: Option<u64>,
-    /// The vaults whose files still have what was undone, if a sync of a vault was undone.
+    /// The vaults whose files still have what was undone, or whose notes the undo deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     vaults: Vec<UndoneFiles>,
     /// The minimum time for which these changes can be undone: `all` if there is no limit, otherwise a duration.
@@ -214,8 +214,8 @@ struct UndoOutcome {
     final_runs: Vec<RunId>,
     skipped: Vec<SkippedChange>,
     earlier: Option<u64>,
-    /// Whether a sync of a vault was undone.
-    undid_vault_sync: bool,
+    /// Whether files of vaults may differ from their notes because of the undo.
+    differs_from_files: bool,
 }
 
 /// Undoes a change or a run.
@@ -231,9 +231,9 @@ fn undo_one(ctx: &Ctx<'_>, what: &str) -> Result<UndoOutcome> {
             (None, Some(run.id), poc_agent::undo::undo_run(ctx.memory, &run)?)
         }
     };
-    let UndoReport { seq, items, final_run, undid_vault_sync } = report;
+    let UndoReport { seq, items, final_run, differs_from_files } = report;
     let (made, final_runs) = (seq.into_iter().collect(), final_run.into_iter().collect());
-    Ok(UndoOutcome { change, run, made, items, final_runs, undid_vault_sync, ..UndoOutcome::default() })
+    Ok(UndoOutcome { change, run, made, items, final_runs, differs_from_files, ..UndoOutcome::default() })
 }
 
 /// Undoes the runs since a time, or only those of one agent.
@@ -247,6 +247,7 @@ fn undo_since(ctx: &Ctx<'_>, since: Timestamp, agent: Option<&str>) -> Result<Un
         outcome.final_runs.extend(report.final_run);
         outcome.made.extend(report.seq);
         outcome.items.extend(report.items);
+        outcome.differs_from_files |= report.differs_from_files;
     }
     Ok(outcome)
 }
@@ -277,7 +278,7 @@ impl Op for Undo {
                     .field("what"));
             }
         };
-        let vaults = if outcome.undid_vault_sync { undone_files(ctx)? } else { Vec::new() };
+        let vaults = if outcome.differs_from_files { undone_files(ctx)? } else { Vec::new() };
         let (undone, refused) = undo::split_by_outcome(outcome.items);
         Ok(UndoOutput {
             change: outcome.change,

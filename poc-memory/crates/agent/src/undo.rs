@@ -8,6 +8,7 @@ use poc_graph::{Activity, NodeId, RunId, Visit, cancellation, plural, provenance
 use poc_notes::Memory;
 use poc_notes::history;
 use poc_notes::undo::{UNDO_OP, UndoItem, UndoReport, restore};
+use poc_notes::vault;
 use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write, WriteRange};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,8 +138,13 @@ fn undo_selected(
     })?;
     let (items, is_final) = committed.value;
     let final_run = Some(run.id).filter(|_| is_final && any_done(&items));
+    let undo = memory.store.transaction(committed.seq)?.filter(|_| any_done(&items));
+    let differs_from_files = match &undo {
+        Some(undo) => vault::deletes_notes_of_files(memory, &undo.writes)?,
+        None => false,
+    };
     let seq = Some(committed.seq).filter(|_| !is_final);
-    Ok(UndoReport { seq, items, final_run, undid_vault_sync: false })
+    Ok(UndoReport { seq, items, final_run, differs_from_files })
 }
 
 /// Whether the undo of a run, given by the number of its transaction, cannot be undone, because no action is in the
@@ -273,7 +279,7 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
     let done = any_done(&committed.value);
     let undo_of = |item: UndoItem| UndoItem { summary: format!("undo of {}", item.summary), ..item };
     let items = committed.value.into_iter().map(undo_of).collect();
-    Ok(UndoReport { seq: done.then_some(committed.seq), items, final_run: None, undid_vault_sync: false })
+    Ok(UndoReport { seq: done.then_some(committed.seq), items, final_run: None, differs_from_files: false })
 }
 
 /// Restores the records of each selected action to what they were before it, starting with the latest action, because

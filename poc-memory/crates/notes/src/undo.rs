@@ -37,8 +37,8 @@ pub struct UndoReport {
     pub items: Vec<UndoItem>,
     /// The run whose undo cannot be undone, because only replays of notes were undone.
     pub final_run: Option<RunId>,
-    /// Whether a sync of a vault, or the undo of one, was undone. Files may then differ from their notes.
-    pub undid_vault_sync: bool,
+    /// Whether files of vaults may differ from their notes because of the undo.
+    pub differs_from_files: bool,
 }
 
 /// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
@@ -98,8 +98,8 @@ struct UndoProgress {
     last: Option<u64>,
     /// What was not undone.
     refused: Vec<UndoItem>,
-    /// Whether one of the undone transactions wrote records of files of a vault.
-    undid_vault_sync: bool,
+    /// Whether an undo wrote records of files of vaults, or deleted notes of such files.
+    differs_from_files: bool,
     /// Transactions all of whose records were already as before them.
     reverted: Vec<UndoItem>,
     /// The nodes that the transactions of the call wrote; `None` until they are needed.
@@ -119,7 +119,6 @@ impl UndoProgress {
     ) -> Result<()> {
         let mut summary = ChangeSummary::default();
         summary.add(memory, &txn.writes)?;
-        let of_vault = txn.writes.iter().any(|write| write.table == Table::Vaults);
         let Commit { seq, value: refused } = memory.store.transact(cause.clone(), |tx| {
             let writes = without_renewed(tx, txn)?;
             let refused = restore(memory, tx, &writes)?;
@@ -130,12 +129,11 @@ impl UndoProgress {
             Ok(refused)
         })?;
         if refused.is_none() {
-            self.undid_vault_sync |= of_vault;
+            self.differs_from_files |= differs_from_files(memory, seq)?;
             self.add_undone(of_call, seq, summary);
             return Ok(());
         }
-        let has_units = [IMPORT_OP, SYNC_OP, VAULT_SYNC_OP].contains(&txn.cause.op.as_str());
-        let units = if has_units { Units::of(txn) } else { None };
+        let units = if has_units(memory, txn)? { Units::of(txn) } else { None };
         let Some(units) = units else {
             self.refused.push(UndoItem { summary: summary.text(of_call), refused });
             return Ok(());
@@ -156,8 +154,9 @@ impl UndoProgress {
             self.reverted.push(UndoItem { summary: summary.text(of_call), refused });
             return Ok(());
         }
-        self.undid_vault_sync |=
-            of_vault && outcomes.iter().any(|outcome| matches!(outcome, UnitOutcome::Undone));
+        if outcomes.iter().any(|outcome| matches!(outcome, UnitOutcome::Undone)) {
+            self.differs_from_files |= differs_from_files(memory, seq)?;
+        }
         self.add_units(memory, of_call, seq, units.writes().zip(outcomes))
     }
 
@@ -194,7 +193,7 @@ impl UndoProgress {
     }
 
     fn report(self) -> UndoReport {
-        let UndoProgress { undone, first, last, mut refused, undid_vault_sync, reverted, notes_of_call: _ } =
+        let UndoProgress { undone, first, last, mut refused, differs_from_files, reverted, notes_of_call: _ } =
             self;
         let done = first.map(|cause| UndoItem { summary: undone.undone_text(&cause), refused: None });
         if done.is_none() && refused.is_empty() {
@@ -204,9 +203,30 @@ impl UndoProgress {
             seq: last,
             items: done.into_iter().chain(refused).collect(),
             final_run: None,
-            undid_vault_sync,
+            differs_from_files,
         }
     }
+}
+
+/// Whether a transaction is undone in units: one of an import or a sync, or the undo of one.
+fn has_units(memory: &Memory, txn: &LoggedTransaction) -> Result<bool> {
+    let (mut seq, mut cause) = (txn.seq, Cow::Borrowed(&txn.cause));
+    while cause.op == UNDO_OP {
+        // The undo of a part of the units does not name the transaction that it undoes.
+        let Some(&undone) = cause.undoes.iter().max() else { return Ok(true) };
+        match memory.store.transaction(undone)?.filter(|earlier| earlier.seq < seq) {
+            Some(earlier) => (seq, cause) = (earlier.seq, Cow::Owned(earlier.cause)),
+            None => return Ok(false),
+        }
+    }
+    Ok([IMPORT_OP, SYNC_OP, VAULT_SYNC_OP].contains(&cause.op.as_str()))
+}
+
+/// Whether files of vaults may differ from their notes because of the undo with this number.
+fn differs_from_files(memory: &Memory, undo: u64) -> Result<bool> {
+    let Some(txn) = memory.store.transaction(undo)? else { return Ok(false) };
+    let has_files = txn.writes.iter().any(|write| write.table == Table::Vaults);
+    Ok(has_files || vault::deletes_notes_of_files(memory, &txn.writes)?)
 }
 
 /// Fails if an undo of change `seq` by its number is not possible: it belongs to a run, was written by a repair, or

@@ -38,7 +38,11 @@ fn read(vault: &VaultStatus) -> CheckResult {
             "a running daemon follows the changes; without one, run `poc-memory vault sync {name}`"
         )),
         (_, 0, None) if vault.undone > 0 => result(CheckState::Warning).hint(format!(
-            "a sync was undone, and the files still have the change: restore them, or run `poc-memory vault sync {name}`"
+            "a change was undone, and the files still have it: restore them, or run `poc-memory vault sync {name}`"
+        )),
+        (_, 0, None) if vault.without_note > 0 => result(CheckState::Warning).hint(format!(
+            "notes were deleted, and their files are still there: delete the files, or run `poc-memory vault sync \
+             {name}`, which makes the notes again"
         )),
         (_, _, Some(problem)) => result(CheckState::Warning).hint(format!(
             "`{}`: {}; `poc-memory vault status {name}` lists all",

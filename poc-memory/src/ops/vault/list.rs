@@ -3,7 +3,7 @@
 use crate::ops::text::{minute, plural};
 use crate::ops::{Access, Ctx, Op, Route, Terminal, table};
 use poc_graph::error::Result;
-use poc_notes::vault::{self, FolderState, VaultStatus};
+use poc_notes::vault::{self, FileChanges, FolderState, VaultStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,13 +54,27 @@ pub(crate) fn lag(vault: &VaultStatus) -> String {
     }
     let mut parts = Vec::new();
     if vault.behind > 0 {
-        parts.push(format!("{} behind", plural(vault.behind, "file")));
+        let FileChanges { new, changed, moved, deleted } = vault.changes;
+        let kinds = [(new, "new"), (changed, "changed"), (moved, "moved"), (deleted, "deleted")];
+        let kinds =
+            kinds.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("{count} {kind}"));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        parts.push(format!("{} behind ({kinds})", plural(vault.behind, "file")));
     }
     if vault.undone > 0 {
         parts.push(plural(vault.undone, "undone change"));
     }
+    if vault.without_note > 0 {
+        parts.push(format!("{} deleted in the memory", plural(vault.without_note, "note")));
+    }
     if parts.is_empty() {
         parts.push("up to date".into());
+    }
+    if vault.edited > 0 {
+        parts.push(format!("{} edited in the memory", plural(vault.edited, "note")));
+    }
+    if vault.write_back_due {
+        parts.push("write-back at the next sync".into());
     }
     if !vault.refused.is_empty() {
         parts.push(format!("{} refused", vault.refused.len()));

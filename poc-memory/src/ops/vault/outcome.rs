@@ -40,8 +40,8 @@ pub(super) struct VaultSyncOutcome {
     links_removed: u64,
     /// Files that could not be read. A note that was made from such a file stays as it was.
     refused: Vec<FileError>,
-    /// Properties that were left out because of their value or occur several times, and keys that another note already
-    /// has.
+    /// Properties that were left out because of their value or occur several times, keys that another note already has,
+    /// and texts that were changed in the memory and that a file has replaced.
     warnings: Vec<FileError>,
     /// Links that are ambiguous because several notes have the name.
     ambiguous: Vec<AmbiguousLink>,
@@ -86,9 +86,15 @@ impl VaultSyncOutcome {
         }
         let mut parts = vec![format!("{} added", self.added), format!("{} updated", self.updated)];
         let renamed = self.renamed.len() as u64;
+        // Files with the same text have one note.
+        let retired_files = self.retired_files.len() as u64;
+        let retired = match retired_files > self.retired {
+            true => format!("retired with {retired_files} files"),
+            false => "retired".to_owned(),
+        };
         for (count, what) in [
             (renamed, "renamed"),
-            (self.retired, "retired"),
+            (self.retired, retired.as_str()),
             (self.revived, "brought back"),
             (self.merged, "replaced"),
         ] {

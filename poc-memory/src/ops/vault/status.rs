@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Show the state of a vault, or of all: how far it is behind its files, how many files differ from their notes because
-/// a sync was undone, which files were refused, and which links lead to no note or may mean several.
+/// of an undo, a deletion or an edit in the memory, which files were refused, and which links lead to no note or may mean
+/// several.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VaultStatusRequest {
@@ -55,6 +56,17 @@ impl Op for VaultStatusRequest {
             let _ = writeln!(text, "last sync  {last}");
             if let Some(undone) = UndoneFiles::of(vault) {
                 let _ = writeln!(text, "undone     {}", undone.text());
+            }
+            if vault.edited > 0 {
+                let _ = writeln!(
+                    text,
+                    "edited     {}: the next change of its file replaces the text of the note",
+                    plural(vault.edited, "note")
+                );
+            }
+            if vault.write_back_due {
+                let _ =
+                    writeln!(text, "write-back the next sync writes links that were made since the last one");
             }
             text += &problems_text(&vault.refused, &[], &vault.ambiguous, &vault.unresolved);
         }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Update the notes from the files of a vault, or of all vaults, now. The daemon does it by itself. Files whose last
-/// sync was undone are read again, too; the daemon leaves them alone until they change.
+/// sync was undone or whose notes were deleted are read again, too; the daemon leaves them alone until they change.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VaultSyncRequest {

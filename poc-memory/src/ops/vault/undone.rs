@@ -1,4 +1,4 @@
-//! Files that differ from their notes because their last sync was undone.
+//! Files that differ from their notes because a change was undone, or whose notes were deleted.
 
 use crate::ops::Ctx;
 use crate::ops::text::plural;
@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 pub(in crate::ops) struct UndoneFiles {
     /// Name of the vault.
     vault: String,
-    /// Number of files that differ from their notes because their last sync was undone.
+    /// Number of files that differ from their notes because a change was undone, or whose notes were deleted.
     files: u64,
 }
 
 impl UndoneFiles {
     /// The files of a vault; `None` if there are none.
     pub(super) fn of(status: &VaultStatus) -> Option<UndoneFiles> {
-        let VaultStatus { name, undone, .. } = status;
-        (*undone > 0).then(|| UndoneFiles { vault: name.clone(), files: *undone })
+        let files = status.undone + status.without_note;
+        (files > 0).then(|| UndoneFiles { vault: status.name.clone(), files })
     }
 
     /// How many files differ, and what can be done.
@@ -29,8 +29,9 @@ impl UndoneFiles {
         // A file may also have been deleted.
         let differ = if self.files == 1 { "differs" } else { "differ" };
         format!(
-            "{} of the vault `{}` {differ} from the notes because a sync was undone; `poc-memory vault sync {}` \
-             applies it again, and so does the daemon when such a file changes; to keep the undo, restore the files",
+            "{} of the vault `{}` {differ} from the notes because of an undo or a deletion; `poc-memory vault sync {}` \
+             applies the files again, and so does the daemon when such a file changes; to keep the notes as they are, \
+             restore or delete the files",
             plural(self.files, "file"),
             self.vault,
             quoted(&self.vault)

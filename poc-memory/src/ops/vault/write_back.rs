@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Write links that agents and people make in the memory, and approved replacements, into the front matter of
-/// the files of a vault, from now on. What a person wrote is never changed.
+/// the files of a vault, from now on: at the next sync, which the daemon makes every `[daemon] reload-poll`. What a
+/// person wrote is never changed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VaultWriteBack {

@@ -4,9 +4,9 @@ use super::digest::FileDigest;
 use crate::resolve::quoted;
 use crate::{Memory, import};
 use poc_config::paths::Paths;
-use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
+use poc_graph::{Node, NodeId};
 use poc_store::{Record, Records, Table, Transaction};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -157,6 +157,26 @@ pub fn named(memory: &Memory, name: &str) -> Result<VaultBinding> {
 pub fn bound_folder(memory: &Memory, path: &Path) -> Result<Option<VaultBinding>> {
     let Ok(path) = path.canonicalize() else { return Ok(None) };
     Ok(bindings(memory)?.into_iter().find(|vault| path.starts_with(&vault.folder)))
+}
+
+/// A vault whose folder is in another folder, if there is any.
+pub fn bound_below(memory: &Memory, folder: &Path) -> Result<Option<VaultBinding>> {
+    let Ok(folder) = folder.canonicalize() else { return Ok(None) };
+    Ok(bindings(memory)?.into_iter().find(|vault| vault.folder.starts_with(&folder)))
+}
+
+/// The vault and the file from which a note gets its text, if there is one.
+pub fn file_of_note(memory: &Memory, note: &Node) -> Result<Option<(VaultBinding, String)>> {
+    for vault in bindings(memory)?.into_iter().filter(|vault| vault.provenance() == note.provenance) {
+        let is_source = |file: &VaultFile| {
+            file.node == note.id && file.is_own && file.is_source && file.deleted_at.is_none()
+        };
+        let source = files(&memory.store, &vault)?.into_iter().find(|(_, file)| is_source(file));
+        if let Some((path, _)) = source {
+            return Ok(Some((vault, path)));
+        }
+    }
+    Ok(None)
 }
 
 /// Binds a folder. Without `name`, the vault gets the name of the folder.

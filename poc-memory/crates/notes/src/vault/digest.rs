@@ -7,7 +7,7 @@ use crate::import::{NoteLink, VaultNote, read_vault_note};
 use crate::{Memory, draft, keyword_normalization};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, content_hash, normal_key, one_line, title_of};
+use poc_graph::{Category, Node, content_hash, former_title_of, is_title_of, normal_key, one_line, title_of};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -121,6 +121,14 @@ impl FileDigest {
     /// Whether the note has what was read from the file.
     pub(super) fn has_hash(&self) -> bool {
         self.bytes != FileDigest::NO_HASH
+    }
+
+    /// Whether a note has the title and the text of the file. Keywords are not compared, because others may have added
+    /// some.
+    pub(super) fn is_text_of(&self, note: &Node) -> bool {
+        let has_title = |title: &str| content_hash(title, &note.body, &self.given.keywords) == self.content;
+        let former = || former_title_of(&note.body).filter(|_| is_title_of(&note.title, &note.body));
+        has_title(&note.title) || former().is_some_and(|title| has_title(&title))
     }
 
     /// The digest, without a hash, of a file that was moved to the path `name` and cannot be read there.

@@ -3,6 +3,7 @@
 //! Only edges with the provenance of the vault are removed: those of people and agents stay.
 
 use super::binding::{self, VaultFile};
+use super::deleted_notes::take_without_note;
 use super::report::{AmbiguousLink, UnresolvedVaultLink};
 use super::sync::VaultSync;
 use crate::import::references::{joined, without_extension};
@@ -51,6 +52,7 @@ impl VaultSync<'_> {
     /// Creates and removes edges so that they match the links of all files.
     pub(super) fn link(&mut self) -> Result<()> {
         self.records = binding::files(&self.memory.store, &self.vault)?;
+        take_without_note(self.memory, &mut self.records)?;
         let (desired_edges, ambiguous, unresolved) = desired_edges(self)?;
         self.report.ambiguous = ambiguous;
         self.report.unresolved = unresolved;

@@ -7,9 +7,11 @@
 //!
 //! The undo of a sync restores the notes and the records of their files ([`restored_files`]). The files still have
 //! what was undone. The daemon leaves such a file alone until it changes; a sync that a person starts reads it again.
+//! The same applies to files whose notes were deleted in the memory ([`deleted_notes`]).
 
 mod binding;
 mod bound_tenants;
+mod deleted_notes;
 mod digest;
 mod links;
 mod moves;
@@ -31,12 +33,15 @@ mod unbind;
 mod write_back;
 mod written_properties;
 
-pub use binding::{VaultBinding, add, bindings, bound_folder, named, set_write_back};
+pub use binding::{
+    VaultBinding, add, bindings, bound_below, bound_folder, file_of_note, named, set_write_back,
+};
 pub use bound_tenants::{BoundTenants, VaultsOfTenant};
+pub use deleted_notes::deletes_notes_of_files;
 pub use report::{AmbiguousLink, FileError, RenamedFile, UnresolvedVaultLink, VaultReport};
 pub(crate) use restored_files::restore_files;
 pub use scan::{FolderState, folders};
-pub use status::{VaultStatus, last_refused, status};
+pub use status::{FileChanges, VaultStatus, last_refused, status};
 pub(crate) use sync::VAULT_SYNC_OP;
 pub use sync::{SyncOptions, sync};
 pub use unbind::remove;

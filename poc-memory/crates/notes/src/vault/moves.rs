@@ -4,7 +4,7 @@ use super::binding::{VaultFile, put_file};
 use super::digest::FileDigest;
 use super::names::{self, NameChange, NameOwners};
 use super::plan::FileGroup;
-use super::report::FileError;
+use super::report::{FileError, RenamedFile};
 use super::sync::VaultSync;
 use crate::batch::separate_note_errors;
 use crate::derivation;
@@ -45,11 +45,17 @@ impl VaultSync<'_> {
             .filter(|(_, record)| is_deleted(record))
             .map(|(path, _)| path.clone())
             .collect();
-        if !paths.is_empty() {
-            self.transact(|tx, _| paths.iter().try_for_each(|path| put_file(tx, &self.vault, path, None)))?;
-            paths.iter().for_each(|path| drop(self.records.remove(path)));
-        }
+        self.delete_records(&paths.iter().collect::<Vec<_>>())?;
+        paths.iter().for_each(|path| drop(self.records.remove(path)));
         Ok(())
+    }
+
+    /// Deletes the stored records of files that do not exist any more.
+    pub(super) fn delete_records(&self, paths: &[&String]) -> Result<()> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        self.transact(|tx, _| paths.iter().try_for_each(|path| put_file(tx, &self.vault, path, None)))
     }
 
     /// Retires the notes whose files were deleted, in a transaction of its own that can be undone.
@@ -99,6 +105,8 @@ impl VaultSync<'_> {
         if changes.is_empty() {
             return Ok(());
         }
+        let moved = self.moved_to_copies(&changes);
+        self.report.renamed.extend(moved);
         let desired_names: HashSet<&str> = self.desired_names.values().map(String::as_str).collect();
         let own: HashSet<NodeId> = self.records.values().map(|record| record.node).collect();
         let merged: HashSet<NodeId> =
@@ -141,6 +149,25 @@ impl VaultSync<'_> {
             self.names.extend(assigned.given);
         }
         Ok(())
+    }
+
+    /// The deleted files whose names were the keys of notes that a copy of the file keeps. To copy a file and delete the
+    /// original is to move it.
+    fn moved_to_copies(&self, changes: &[NameChange]) -> Vec<RenamedFile> {
+        let view = self.memory.store.view();
+        let mut moved = Vec::new();
+        for change in changes.iter().filter(|change| change.is_own && change.gained.is_empty()) {
+            let Some(node) = change.node.filter(|_| !change.first.is_empty()) else { continue };
+            let key = view.find(node).map(|ix| view.key(ix)).unwrap_or_default();
+            let is_original = |record: &VaultFile| {
+                record.deleted_at.is_none() && record.name == key && self.current(record.node) == node
+            };
+            let original = self.lost_records().find(|(_, record)| is_original(record));
+            moved.extend(
+                original.map(|(from, _)| RenamedFile { from: from.clone(), to: change.first.clone() }),
+            );
+        }
+        moved
     }
 
     /// Divides the changes into chunks of about [`CHUNK_NOTES`] notes. If a file goes from one note to another, both

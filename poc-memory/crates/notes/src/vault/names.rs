@@ -121,9 +121,10 @@ pub(super) fn release(tx: &mut Transaction<'_>, change: &NameChange) -> Result<O
     let mut former = None;
     if takes_key {
         let key = std::mem::replace(&mut node.key, format!("{MOVING}{id}"));
-        former = (is_move && !is_moving).then_some(key);
+        // Without a move, the file with the key was deleted, and a copy of it keeps the note.
+        former = (!is_moving).then_some(key);
     }
-    // A note keeps the former name of a moved file, but not the name of a deleted copy.
+    // A note keeps the former name of a moved file, but not the other names of deleted copies.
     node.aliases.retain(|alias| !change.lost.contains(alias) || is_move);
     if node != before {
         tx.put_node(&node)?;

@@ -30,8 +30,8 @@ pub struct VaultReport {
     pub links_removed: u64,
     /// Files that could not be read. A note that was made from such a file stays as it was.
     pub refused: Vec<FileError>,
-    /// Properties that were left out because of their value or occur several times, and keys that another note already
-    /// has.
+    /// Properties that were left out because of their value or occur several times, keys that another note already has,
+    /// and texts that were changed in the memory and that a file has replaced.
     pub warnings: Vec<FileError>,
     /// Links that are ambiguous because several notes have the name.
     pub ambiguous: Vec<AmbiguousLink>,

@@ -33,6 +33,11 @@ impl FileStat {
         }
     }
 
+    /// Whether both are of one file that was moved: only the time of the change of its entry differs.
+    pub(super) fn is_moved(&self, before: &FileStat) -> bool {
+        (self.inode, self.size, self.modified) == (before.inode, before.size, before.modified)
+    }
+
     /// The time of the last change.
     pub(super) fn last_change(&self) -> i64 {
         self.modified.max(self.changed)

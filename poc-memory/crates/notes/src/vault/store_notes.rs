@@ -9,6 +9,7 @@ use super::sync::VaultSync;
 use crate::batch::separate_note_errors;
 use crate::insert::{self, PreparedNote};
 use crate::markdown_frame::{MarkdownFrame, Properties};
+use crate::resolve::quoted;
 use crate::{Draft, regular_file, rename, supersede};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -28,6 +29,8 @@ struct ReadyGroup {
     before: Option<FileDigest>,
     /// `None` if the note existed before the files and stays as it is.
     prepared: Option<PreparedNote>,
+    /// Whether the note has a text that was changed in the memory, which the text of the file replaces.
+    replaces_edit: bool,
 }
 
 impl VaultSync<'_> {
@@ -78,6 +81,9 @@ impl VaultSync<'_> {
                     self.report.added += u64::from(stored.is_new);
                     self.report.updated += u64::from(stored.is_updated);
                     self.report.merged += stored.merged;
+                    if ready.replaces_edit && stored.is_updated {
+                        self.report.warnings.extend(stored.records.first().map(replaced_edit));
+                    }
                     self.records.extend(stored.records);
                     for (path, file) in ready.read {
                         let warnings = file.note.warnings.into_iter();
@@ -106,10 +112,19 @@ impl VaultSync<'_> {
             let known = group.node.map(|id| self.memory.store.node(id)).transpose()?.flatten();
             let is_kept = group.node.is_some()
                 && (!group.is_own || known.as_ref().is_none_or(|node| !node.state.is_live()));
+            let replaces_edit = !is_kept
+                && known.as_ref().zip(before.as_ref()).zip(read.first()).is_some_and(
+                    |((node, before), (_, file))| {
+                        before.has_hash()
+                            && before.content != file.digest.content
+                            && !before.is_text_of(node)
+                            && !file.digest.is_text_of(node)
+                    },
+                );
             if let Some((path, file)) = read.first().filter(|_| !is_kept) {
                 drafts.push(self.draft(path, file, known.as_ref(), before.as_ref()));
             }
-            read_groups.push((ReadyGroup { group, read, before, prepared: None }, is_kept));
+            read_groups.push((ReadyGroup { group, read, before, prepared: None, replaces_edit }, is_kept));
         }
         let mut prepared = insert::prepare_all(self.memory, drafts)?.into_iter();
         let mut ready_groups = Vec::new();
@@ -225,7 +240,7 @@ impl VaultSync<'_> {
         lost: &LostPaths<'_>,
         now: Timestamp,
     ) -> Result<StoredGroup> {
-        let ReadyGroup { group, read, before, prepared } = ready;
+        let ReadyGroup { group, read, before, prepared, replaces_edit: _ } = ready;
         let mut stored = StoredGroup::default();
         let mut is_own = group.is_own;
         let id = match prepared {
@@ -383,6 +398,13 @@ struct StoredGroup {
     /// Number of replaced notes.
     merged: u64,
     records: Vec<(String, VaultFile)>,
+}
+
+/// The warning that a file has replaced a text that its note got in the memory.
+fn replaced_edit((path, record): &(String, VaultFile)) -> FileError {
+    let error = Error::conflict("the text of the file has replaced a text that was changed in the memory");
+    let hint = format!("`poc-memory get {}` lists the versions of the note", quoted(&record.name));
+    FileError { file: path.clone(), error: error.hint(hint) }
 }
 
 /// Replaces one note by another, which gets the names of the files.

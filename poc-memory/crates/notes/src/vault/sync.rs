@@ -1,6 +1,7 @@
 //! One sync of a vault.
 
 use super::binding::{self, FileElsewhere, VaultBinding, VaultFile, VaultFiles};
+use super::deleted_notes::take_without_note;
 use super::digest::{self, FileDigest};
 use super::names;
 use super::plan::{self, Digests, ExpiredNotes, VaultSyncPlan};
@@ -34,8 +35,9 @@ pub struct SyncOptions {
     /// Whether the notes of a folder without files are retired. Otherwise they are kept, because the disk may
     /// not be mounted.
     pub allow_empty: bool,
-    /// Whether files are read again whose last sync was undone. Otherwise their notes stay as they are until the files
-    /// change, because the undo would have no effect with a daemon that synchronises by itself.
+    /// Whether files are read again whose last sync was undone or whose notes were deleted in the memory. Otherwise they
+    /// are left alone until they change, because the undo or the deletion would have no effect with a daemon that
+    /// synchronises by itself.
     pub redo_undone: bool,
 }
 
@@ -65,7 +67,7 @@ pub(super) struct VaultSync<'a> {
     pub(super) unnamed: HashSet<String>,
     /// The files into which this sync wrote links or replacements, with their current size and time.
     pub(super) written: BTreeMap<String, FileStat>,
-    /// The files that this sync leaves alone, because their last sync was undone.
+    /// The files that this sync leaves alone, because their last sync was undone or their notes were deleted.
     pub(super) held: BTreeSet<String>,
     pub(super) report: VaultReport,
     pub(super) progress: &'a dyn Fn(u64, u64),
@@ -90,7 +92,10 @@ pub fn sync(
     let began = file_time(memory)?;
     let scan = VaultScan::of(&vault.folder)?;
     let before_sync = memory.store.published_seq();
-    let records = binding::files(&memory.store, &vault)?;
+    let mut records = binding::files(&memory.store, &vault)?;
+    let mut undone = record.undone(memory, &vault, &records)?;
+    let without_note = take_without_note(memory, &mut records)?;
+    undone.extend(without_note.iter().cloned());
     let known = records.values().filter(|record| record.deleted_at.is_none()).count();
     if scan.files.is_empty() && known > 1 && !options.allow_empty {
         return Err(emptied(&vault, known));
@@ -100,7 +105,6 @@ pub fn sync(
     report
         .refused
         .extend(unreadable.map(|(file, error)| FileError { file: file.clone(), error: error.clone() }));
-    let undone = record.undone(memory, &vault, &records)?;
     let holds = !options.redo_undone;
     let reader = FileReader {
         memory,
@@ -115,6 +119,11 @@ pub fn sync(
     let read = reader.read_all(&mut report)?;
     let is_changed = has_changed(&records, &read.files);
     let mut sync = VaultSync::new(memory, vault, records, read.files, report, progress);
+    // An empty folder may be a disk that is not mounted.
+    if !scan.files.is_empty() || options.allow_empty {
+        let is_deleted = |path: &&String| !scan.files.contains_key(*path) && !scan.is_unknown(path);
+        sync.delete_records(&without_note.iter().filter(is_deleted).collect::<Vec<_>>())?;
+    }
     sync.held = read.held.clone();
     record.set_held(read.held, before_sync);
     if is_changed {
@@ -162,7 +171,8 @@ struct FilesRead {
     files: Digests,
     /// Size and time of the files whose digests are current.
     stats: Vec<(String, FileStat)>,
-    /// The files that are left alone, because their last sync was undone and no change of them was found since.
+    /// The files that are left alone, because their last sync was undone or their notes were deleted, and no change of
+    /// them was found since.
     held: BTreeSet<String>,
 }
 
@@ -185,7 +195,7 @@ struct FileReader<'a> {
     /// When this scan began, by the clock of the file system, in nanoseconds.
     began: i64,
     records: &'a VaultFiles,
-    /// The files whose last sync was undone.
+    /// The files whose last sync was undone or whose notes were deleted in the memory.
     undone: &'a BTreeSet<String>,
     /// Whether these files are left alone until they change.
     holds: bool,

@@ -15,7 +15,10 @@ fn undo_sync(world: &World) -> UndoReport {
     let last = history::latest(&world.memory, 1, None, &|_| true).unwrap().remove(0);
     assert_eq!(last.cause.op, VAULT_SYNC_OP);
     let report = undo::undo(&world.memory, last.seq).unwrap();
-    assert!(report.undid_vault_sync && report.items.iter().all(|item| item.refused.is_none()), "{report:?}");
+    assert!(
+        report.differs_from_files && report.items.iter().all(|item| item.refused.is_none()),
+        "{report:?}"
+    );
     report
 }
 
