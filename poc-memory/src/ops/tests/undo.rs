@@ -559,9 +559,9 @@ fn the_undo_of_a_sync_of_a_vault_counts_the_files_that_still_have_the_change() {
     json(&memory, "'vault sync'");
     let change = json(&memory, "changes --limit 1")["changes"][0].clone();
     assert_eq!((&change["op"], &change["seq"]), (&json!("vault sync"), &json!(last(&memory))));
-    let files = "1 file of the vault `vault` differs from the notes because a sync was undone; `poc-memory vault sync \
-                 vault` applies it again, and so does the daemon when such a file changes; to keep the undo, restore \
-                 the files\n";
+    let files = "1 file of the vault `vault` differs from the notes because of an undo or a deletion; `poc-memory vault \
+                 sync vault` applies the files again, and so does the daemon when such a file changes; to keep the \
+                 notes as they are, restore or delete the files\n";
     let text = text_output(&memory, &format!("undo {}", change["seq"]));
     assert!(text.starts_with("undone: vault sync of `gate` ") && text.ends_with(files), "{text}");
     let status = text_output(&memory, "'vault status'");
@@ -570,6 +570,47 @@ fn the_undo_of_a_sync_of_a_vault_counts_the_files_that_still_have_the_change() {
     json(&memory, "'vault sync'");
     assert!(text_output(&memory, "'vault status'").starts_with("vault: 1 file, up to date\n"));
     assert_eq!(json(&memory, "get gate")["body"], "# The gate\n\nIt opens at one, see [[btree]].");
+}
+
+#[test]
+fn the_undo_of_an_import_counts_the_files_of_a_vault_whose_notes_it_deleted() {
+    let memory = filled();
+    let parent = poc_graph::testing::folder();
+    let folder = parent.path().join("vault");
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["gate", "quay"] {
+        std::fs::write(folder.join(format!("{name}.md")), format!("The {name} opens at noon.\n")).unwrap();
+    }
+    let folder = folder.display();
+    json(&memory, &format!("import '{folder}'"));
+    memory.clock.advance(Span::MINUTE);
+    json(&memory, &format!("'vault add' '{folder}'"));
+    let above = call(&memory, &format!("import '{}'", parent.path().display())).err().unwrap();
+    assert!(above.code == Code::Conflict && above.message.contains("contains the vault `vault`"), "{above}");
+    let undone = json(&memory, "undo");
+    assert_eq!(undone["vaults"], json!([{ "vault": "vault", "files": 2 }]), "{undone:#}");
+    let listed = text_output(&memory, "'vault list'");
+    assert!(listed.contains("0 files") && listed.contains("2 notes deleted in the memory"), "{listed}");
+    assert_eq!(json(&memory, "'vault sync'")["vaults"][0]["added"], 2);
+    assert!(text_output(&memory, "'vault list'").contains("2 files  up to date"));
+}
+
+#[test]
+fn an_update_of_the_note_of_a_file_warns_that_the_file_will_replace_it() {
+    let memory = filled();
+    let parent = poc_graph::testing::folder();
+    let folder = parent.path().join("vault");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("gate.md"), "The gate opens at noon.\n").unwrap();
+    json(&memory, &format!("'vault add' '{}'", folder.display()));
+    let updated = text_output(&memory, "insert --key gate --body 'The gate opens at one.' --update");
+    let warning = "warning: the note follows the file `gate.md` of the vault `vault`; the next change of that file \
+                   replaces this text\n";
+    assert!(updated.ends_with(warning), "{updated}");
+    assert!(text_output(&memory, "'vault list'").contains("up to date, 1 note edited in the memory"));
+    // The file does not replace other properties.
+    assert!(!text_output(&memory, "insert --key gate --category core --update").contains("warning"));
+    assert!(!text_output(&memory, "insert --key btree --body 'Of no file.' --update").contains("warning"));
 }
 
 #[test]

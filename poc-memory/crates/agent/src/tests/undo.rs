@@ -11,6 +11,7 @@ use poc_graph::error::{self, Code};
 use poc_graph::time::Span;
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use poc_notes::undo::{UndoItem, UndoReport};
+use poc_notes::vault::{self, SyncOptions};
 use poc_notes::{rename, weight};
 use poc_store::testing::{count_by_scan, counts_of_view};
 use poc_store::{Records as _, Transaction};
@@ -109,6 +110,34 @@ fn an_action_whose_notes_changed_since_the_undo_stays_undone() {
     let refused: Vec<_> = applied.items.iter().map(|item| item.refused.as_deref()).collect();
     assert_eq!(refused, [None, None, None, None, Some("the note `note-3` changed since")]);
     assert_eq!(applied.items[0].summary, "undo of link `note-0` to `note-1` at 0.5");
+}
+
+#[test]
+fn the_undo_of_a_run_reports_that_it_deletes_the_note_of_a_file() {
+    let (world, mut definition) = world(2);
+    definition.execution.replay = false;
+    let insert = json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
+        "insert": [{"reason": "", "key": "fact", "title": "Fact", "body": "Siblings split.", "keywords": [], "sources": ["N1"]}]});
+    let run = world.run(&definition, &ScriptedModel::replying(insert));
+    let parent = poc_graph::testing::folder();
+    let folder = parent.path().join("vault");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("fact.md"), "---\ntitle: Fact\n---\nSiblings split.\n").unwrap();
+    let vault = vault::add(&world.memory, &folder, None, false).unwrap();
+    let added = |redo_undone: bool| {
+        let options = SyncOptions { redo_undone, ..SyncOptions::default() };
+        vault::sync(&world.memory, &vault, &options, &|_, _| {}).unwrap().added
+    };
+    assert_eq!(added(false), 0);
+    let undone = undo(&world.memory, &run, &[]).unwrap();
+    assert!(
+        undone.differs_from_files && undone.items.iter().all(|item| item.refused.is_none()),
+        "{undone:?}"
+    );
+    let without_note = || vault::status(&world.memory).unwrap()[0].without_note;
+    assert_eq!((without_note(), added(false), without_note()), (1, 0, 1));
+    assert_eq!((added(true), without_note()), (1, 0));
+    assert_eq!(world.memory.find("fact").unwrap().body, "Siblings split.");
 }
 
 #[test]

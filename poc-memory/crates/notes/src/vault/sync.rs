@@ -138,7 +138,7 @@ pub fn sync(
         sync.report.unresolved = last.unresolved.clone();
         sync.report.ambiguous = last.ambiguous.clone();
     }
-    sync.report.files = sync.records.values().filter(|record| record.deleted_at.is_none()).count() as u64;
+    sync.report.files = sync.files_with_note();
     let VaultSync { vault, records, report, written, .. } = sync;
     // Files that were not stored are read again by the next sync.
     let refused: HashSet<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
@@ -387,6 +387,11 @@ impl<'a> VaultSync<'a> {
         }
     }
 
+    /// Number of files that have a note.
+    fn files_with_note(&self) -> u64 {
+        self.records.values().filter(|record| record.deleted_at.is_none()).count() as u64
+    }
+
     /// Whether links or replacements may be possible now that were not at the end of the last sync.
     fn may_link_more(&self, last: Option<&SyncSummary>) -> bool {
         let Some(last) = last else { return true };
@@ -394,6 +399,10 @@ impl<'a> VaultSync<'a> {
         let has_open_links = writes_back || !last.unresolved.is_empty() || !last.ambiguous.is_empty();
         // Links that could not be written into a broken file can be written once the file is repaired.
         let is_other_file_refused = writes_back && last.refused != self.report.refused;
+        // An undo may have deleted notes of files or brought them back, without the links between them.
+        if self.files_with_note() != last.files {
+            return true;
+        }
         has_open_links && last.seq != self.memory.store.published_seq() || is_other_file_refused
     }
 

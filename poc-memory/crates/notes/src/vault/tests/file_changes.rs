@@ -210,13 +210,51 @@ fn identical_texts_are_names_of_one_note() {
     assert_eq!(world.note("b/copy").id, soup.id);
     assert_eq!(world.links("menu"), ["a/soup"]);
 
-    // The first is deleted: the other keeps the note.
+    // The first is deleted: the other keeps the note with its former key, as after a move.
     world.delete("a/soup.md");
     let report = world.sync();
-    assert_eq!(counts(&report), [0, 0, 0, 0, 0, 0], "{report:#?}");
+    assert_eq!(counts(&report), [0, 0, 1, 0, 0, 0], "{report:#?}");
+    assert_eq!(report.renamed, [RenamedFile { from: "a/soup.md".into(), to: "b/copy.md".into() }]);
+    assert_eq!((report.unresolved.len(), report.links_removed), (0, 0));
     let left = world.note("b/copy");
-    assert_eq!((left.id, left.aliases.len()), (soup.id, 0));
-    assert_eq!(world.memory.find("a/soup").unwrap_err().code, Code::NotFound);
+    assert_eq!((left.id, left.aliases), (soup.id, vec!["a/soup".to_owned()]));
+    assert_eq!(world.links("menu"), ["b/copy"]);
+    // The name of a deleted copy is not kept.
+    world.put("c/copy.md", "Lentils with lemon.\n");
+    world.sync();
+    world.delete("c/copy.md");
+    assert_eq!(counts(&world.sync()), [0; 6]);
+    assert_eq!(world.memory.find("c/copy").unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn a_text_that_was_changed_in_the_memory_stays_until_its_file_changes() {
+    let world = World::new(&[("a.md", "---\ntags: [one]\n---\nThe first.\n"), ("b.md", "The second.\n")]);
+    world.sync();
+    let edited = || status(&world.memory).unwrap()[0].edited;
+    let update = |text: &str, word: &str| {
+        let keywords = Some(vec!["one".to_owned(), word.to_owned()]);
+        let changed = Draft { key: Some("a".into()), update: true, keywords, ..draft(text) };
+        world.memory.insert(changed).unwrap();
+    };
+    // Keywords of others are no change of the text.
+    update("The first.", "two");
+    assert_eq!(edited(), 0);
+    update("Changed by hand.", "two");
+    assert_eq!(edited(), 1);
+    let (vault, file) = file_of_note(&world.memory, &world.note("a")).unwrap().unwrap();
+    assert_eq!((vault.name.as_str(), file.as_str()), ("vault", "a.md"));
+    world.put("b.md", "The second, edited.\n");
+    assert_eq!(problems(&world.sync()), "");
+    assert_eq!((world.note("a").body.as_str(), edited()), ("Changed by hand.", 1));
+    world.put("a.md", "---\ntags: [one]\n---\nThe first, edited.\n");
+    let report = world.sync();
+    assert_eq!(
+        problems(&report),
+        "a.md: the text of the file has replaced a text that was changed in the memory; `poc-memory get a` lists the \
+         versions of the note\n"
+    );
+    assert_eq!((world.note("a").body.as_str(), edited()), ("The first, edited.", 0));
 }
 
 #[test]

@@ -144,3 +144,27 @@ fn a_file_that_changes_during_a_sync_is_listed_as_changed() {
     world.sync();
     assert_eq!((behind(), world.note("a").body.as_str()), (0, "The first, edited."));
 }
+
+#[test]
+fn the_status_says_what_happened_to_the_files_since_the_last_sync() {
+    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n"), ("c.md", "The third.\n")]);
+    world.sync();
+    let counts = || {
+        let VaultStatus { behind, changes, .. } = status(&world.memory).unwrap().remove(0);
+        let FileChanges { new, changed, moved, deleted } = changes;
+        (behind, [new, changed, moved, deleted])
+    };
+    assert_eq!(counts(), (0, [0; 4]));
+    world.mv("a.md", "sub/a.md");
+    assert_eq!(counts(), (1, [0, 0, 1, 0]));
+    world.put("b.md", "The second, edited.\n");
+    world.delete("c.md");
+    world.put("d.md", "The fourth.\n");
+    assert_eq!(counts(), (4, [1, 1, 1, 1]));
+    world.sync();
+    // Size and time of the files are not known in a memory that was restored.
+    crate::vault::scan_record::remove(&world.memory, &named(&world.memory, "vault").unwrap());
+    assert_eq!(counts(), (0, [0; 4]));
+    world.put("d.md", "The fourth, edited.\n");
+    assert_eq!(counts(), (1, [0, 1, 0, 0]));
+}

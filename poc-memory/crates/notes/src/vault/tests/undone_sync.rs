@@ -1,10 +1,11 @@
-//! The undo of a sync: the files still have what was undone.
+//! The undo of syncs and of other changes of the notes of files, and deletions: the files still have what was undone.
 
 use super::*;
-use crate::history;
+use crate::import::{self, ImportOptions, ImportSource};
 use crate::undo::{self, UndoReport};
 use crate::vault::binding::{VaultFile, files, put_file};
 use crate::vault::digest::FileDigest;
+use crate::{delete, history};
 use std::collections::BTreeMap;
 
 /// Notes by key: text and links.
@@ -201,4 +202,139 @@ fn a_folder_that_could_not_be_read_does_not_repeat_an_undone_sync() {
     fs::remove_file(&pipe).unwrap();
     world.sync();
     assert_eq!((notes(&world), behind_and_undone(&world)), (before, (0, 2)));
+}
+
+/// A folder that was imported before it became a vault, as often as `texts` says, with these texts of `gate.md`. Returns
+/// the number of the last import, too.
+fn imported_before(texts: &[&str]) -> (World, u64) {
+    let world =
+        World::new(&[("quay.md", "Ships lie here, see [[gate]].\n"), ("soup.md", "Lentils with lemon.\n")]);
+    remove(&world.memory, &named(&world.memory, "vault").unwrap()).unwrap();
+    let source = ImportSource::Path(world.folder.clone());
+    for text in texts {
+        world.put("gate.md", text);
+        import::import(&world.memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
+        world.memory.clock.advance(Span::MINUTE);
+    }
+    let imported = history::latest(&world.memory, 1, None, &|_| true).unwrap().remove(0).seq;
+    add(&world.memory, &world.folder, None, false).unwrap();
+    assert_eq!(counts(&world.sync()), [0; 6]);
+    (world, imported)
+}
+
+/// The numbers of files that are behind, of undone ones, and of those without a note.
+fn behind_undone_and_without_note(world: &World) -> (u64, u64, u64) {
+    let status = status(&world.memory).unwrap().remove(0);
+    (status.behind, status.undone, status.without_note)
+}
+
+const REDO: SyncOptions = SyncOptions { allow_empty: false, redo_undone: true };
+
+#[test]
+fn the_undo_of_an_import_before_the_binding_leaves_files_without_notes_until_a_person_synchronises() {
+    let (world, imported) = imported_before(&["It opens at noon.\n"]);
+    let before = notes(&world);
+    let report = undo::undo(&world.memory, imported).unwrap();
+    assert!(report.differs_from_files, "{report:?}");
+    assert!(report.items.iter().all(|item| item.refused.is_none()), "{report:?}");
+    assert_eq!((notes(&world), behind_undone_and_without_note(&world)), (Notes::new(), (0, 0, 3)));
+    let seq = world.memory.store.published_seq();
+    for _ in 0..2 {
+        assert_eq!((counts(&world.sync()), world.memory.store.published_seq()), ([0; 6], seq));
+        assert_eq!(behind_undone_and_without_note(&world), (0, 0, 3));
+    }
+    assert_eq!(counts(&world.sync_with(&REDO)), [3, 0, 0, 0, 0, 0]);
+    assert_eq!((notes(&world), behind_undone_and_without_note(&world)), (before, (0, 0, 0)));
+}
+
+#[test]
+fn the_undo_of_an_undone_import_keeps_the_note_that_a_sync_made_in_between() {
+    let (world, imported) = imported_before(&["It opens at noon.\n"]);
+    let undone = undo::undo(&world.memory, imported).unwrap().seq.unwrap();
+    world.put("gate.md", "It opens at one.\n");
+    assert_eq!(counts(&world.sync()), [1, 0, 0, 0, 0, 0]);
+    assert_eq!(behind_undone_and_without_note(&world), (0, 0, 2));
+    let items = undo::undo(&world.memory, undone).unwrap().items;
+    let refused: Vec<_> = items.iter().map(|item| item.refused.as_deref()).collect();
+    assert_eq!(refused, [None, Some("the name `gate` now belongs to the note `gate`")], "{items:?}");
+    assert_eq!(behind_undone_and_without_note(&world), (0, 0, 0));
+    world.sync();
+    let keys: Vec<String> = notes(&world).into_keys().collect();
+    assert_eq!(keys, ["gate", "quay", "soup"]);
+    assert_eq!(
+        (world.note("gate").body.as_str(), world.links("quay")),
+        ("It opens at one.", vec!["gate".into()])
+    );
+}
+
+#[test]
+fn the_undo_of_an_import_that_changed_a_note_before_the_binding_is_an_undone_file() {
+    let (world, imported) = imported_before(&["It opens at noon.\n", "It opens at one.\n"]);
+    let body = || world.note("gate").body;
+    let report = undo::undo(&world.memory, imported).unwrap();
+    assert!(report.differs_from_files, "{report:?}");
+    for _ in 0..2 {
+        assert_eq!(
+            (body().as_str(), behind_undone_and_without_note(&world)),
+            ("It opens at noon.", (0, 1, 0))
+        );
+        assert_eq!(status(&world.memory).unwrap()[0].edited, 0);
+        assert_eq!(counts(&world.sync()), [0; 6]);
+    }
+    let redone = undo::undo(&world.memory, report.seq.unwrap()).unwrap();
+    assert_eq!((body().as_str(), behind_undone_and_without_note(&world)), ("It opens at one.", (0, 0, 0)));
+    undo::undo(&world.memory, redone.seq.unwrap()).unwrap();
+    assert_eq!((body().as_str(), behind_undone_and_without_note(&world)), ("It opens at noon.", (0, 1, 0)));
+    let report = world.sync_with(&REDO);
+    assert_eq!((counts(&report), problems(&report)), ([0, 1, 0, 0, 0, 0], String::new()));
+    assert_eq!((body().as_str(), behind_undone_and_without_note(&world)), ("It opens at one.", (0, 0, 0)));
+}
+
+#[test]
+fn a_deleted_note_is_made_again_by_a_person_or_by_a_change_of_its_file() {
+    let world =
+        World::new(&[("gate.md", "It opens at noon.\n"), ("quay.md", "Ships lie here, see [[gate]].\n")]);
+    world.sync();
+    let before = notes(&world);
+    let delete_gate = || {
+        let (id, now) = (world.note("gate").id, world.memory.now());
+        let cause = world.memory.cause("manual", "delete");
+        world.memory.store.transact(cause, |tx| delete::apply(tx, id, now)).unwrap().seq
+    };
+    let deleted = delete_gate();
+    for _ in 0..2 {
+        assert_eq!(behind_undone_and_without_note(&world), (0, 0, 1));
+        assert_eq!(counts(&world.sync()), [0; 6]);
+    }
+    // The undo of the deletion leaves nothing to do.
+    let undone = undo::undo(&world.memory, deleted).unwrap();
+    assert_eq!(undone.items[0].refused, None);
+    assert_eq!(behind_undone_and_without_note(&world), (0, 0, 0));
+    assert_eq!(counts(&world.sync()), [0; 6]);
+    assert_eq!(notes(&world), before);
+    // The undo of the undo deletes the note again.
+    assert!(undo::undo(&world.memory, undone.seq.unwrap()).unwrap().differs_from_files);
+    assert_eq!(behind_undone_and_without_note(&world), (0, 0, 1));
+    assert_eq!(counts(&world.sync_with(&REDO)), [1, 0, 0, 0, 0, 0]);
+    assert_eq!((notes(&world), behind_undone_and_without_note(&world)), (before, (0, 0, 0)));
+
+    delete_gate();
+    world.put("gate.md", "It opens at one.\n");
+    assert_eq!(behind_undone_and_without_note(&world), (1, 0, 0));
+    assert_eq!(counts(&world.sync()), [1, 0, 0, 0, 0, 0]);
+    assert_eq!(
+        (world.note("gate").body.as_str(), world.links("quay")),
+        ("It opens at one.", vec!["gate".into()])
+    );
+
+    // With its file, the note is gone for good.
+    delete_gate();
+    world.sync();
+    world.delete("gate.md");
+    assert_eq!(behind_undone_and_without_note(&world), (0, 0, 0));
+    let report = world.sync();
+    assert_eq!((counts(&report), report.files), ([0; 6], 1));
+    assert_eq!(report.unresolved, [UnresolvedVaultLink { file: "quay.md".into(), link: "gate".into() }]);
+    let vault = named(&world.memory, "vault").unwrap();
+    assert_eq!(files(&world.memory.store, &vault).unwrap().len(), 1);
 }
