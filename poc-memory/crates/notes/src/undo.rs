@@ -44,8 +44,8 @@ pub struct UndoReport {
 /// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
 /// since. If the same call made several transactions, as an import does, all of them are undone, the latest
 /// first, each by its own transaction; those whose records were changed since are left unchanged. Of such a
-/// transaction of an import or a sync, only the notes and links that were changed since are left, and the notes that
-/// replace these or that they replace. An undo is itself a change and can be undone.
+/// transaction of an import or a sync, or of the undo of one, only the notes and links that were changed since are left,
+/// and the notes that replace these or that they replace. An undo is itself a change and can be undone.
 ///
 /// # Errors
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of

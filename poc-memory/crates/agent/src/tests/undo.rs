@@ -113,31 +113,32 @@ fn an_action_whose_notes_changed_since_the_undo_stays_undone() {
 }
 
 #[test]
-fn the_undo_of_a_run_reports_that_it_deletes_the_note_of_a_file() {
-    let (world, mut definition) = world(2);
-    definition.execution.replay = false;
-    let insert = json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
-        "insert": [{"reason": "", "key": "fact", "title": "Fact", "body": "Siblings split.", "keywords": [], "sources": ["N1"]}]});
-    let run = world.run(&definition, &ScriptedModel::replying(insert));
+fn the_undo_of_a_run_leaves_notes_and_files_of_a_vault_in_agreement() {
+    let (world, definition) = world(3);
     let parent = poc_graph::testing::folder();
     let folder = parent.path().join("vault");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("fact.md"), "---\ntitle: Fact\n---\nSiblings split.\n").unwrap();
+    std::fs::write(folder.join("note-3.md"), "Note 3 of the b-tree and its siblings.\n").unwrap();
     let vault = vault::add(&world.memory, &folder, None, false).unwrap();
-    let added = |redo_undone: bool| {
-        let options = SyncOptions { redo_undone, ..SyncOptions::default() };
-        vault::sync(&world.memory, &vault, &options, &|_, _| {}).unwrap().added
+    let sync = || {
+        let options = SyncOptions { redo_undone: true, ..SyncOptions::default() };
+        vault::sync(&world.memory, &vault, &options, &|_, _| {}).unwrap()
     };
-    assert_eq!(added(false), 0);
+    assert_eq!(sync().added, 1);
+    let before = world.graph();
+    let run = world.run(&definition, &ScriptedModel::replying(everything()));
+    assert_ne!(world.graph(), before);
+    sync();
     let undone = undo(&world.memory, &run, &[]).unwrap();
     assert!(
-        undone.differs_from_files && undone.items.iter().all(|item| item.refused.is_none()),
+        !undone.differs_from_files && undone.items.iter().all(|item| item.refused.is_none()),
         "{undone:?}"
     );
-    let without_note = || vault::status(&world.memory).unwrap()[0].without_note;
-    assert_eq!((without_note(), added(false), without_note()), (1, 0, 1));
-    assert_eq!((added(true), without_note()), (1, 0));
-    assert_eq!(world.memory.find("fact").unwrap().body, "Siblings split.");
+    let status = vault::status(&world.memory).unwrap().remove(0);
+    assert_eq!((status.files, status.behind, status.undone), (1, 0, 0));
+    assert_eq!((status.without_note, status.edited), (0, 0));
+    assert!(!sync().has_changes());
+    assert_eq!(world.graph(), before);
 }
 
 #[test]

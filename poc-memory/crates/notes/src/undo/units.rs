@@ -1,5 +1,5 @@
-//! Undoes a transaction of an import or a sync in units: each note with all of its records, and each link of other
-//! notes. Notes that depend on each other are one unit.
+//! Undoes a transaction of an import or a sync, or of the undo of one, in units: each note with all of its records, and
+//! each link of other notes. Notes that depend on each other are one unit.
 
 use super::restore::{is_kept, named_node, restore_unless_used};
 use crate::Memory;

@@ -338,3 +338,25 @@ fn a_deleted_note_is_made_again_by_a_person_or_by_a_change_of_its_file() {
     let vault = named(&world.memory, "vault").unwrap();
     assert_eq!(files(&world.memory.store, &vault).unwrap().len(), 1);
 }
+
+#[test]
+fn a_file_whose_note_was_replaced_agrees_with_its_note_after_the_undo_of_the_replacement() {
+    let world =
+        World::new(&[("gate.md", "It opens at noon.\n"), ("quay.md", "Ships lie here, see [[gate]].\n")]);
+    world.sync();
+    let before = notes(&world);
+    let replacement = Draft {
+        key: Some("better".into()),
+        supersedes: Some(world.note("gate").id),
+        ..draft("It opens daily.")
+    };
+    let cause = world.memory.cause("manual", "insert");
+    crate::insert::insert(&world.memory, replacement, cause).unwrap();
+    let replaced = history::latest(&world.memory, 1, None, &|_| true).unwrap().remove(0).seq;
+    assert_eq!(behind_undone_and_without_note(&world), (0, 0, 0));
+    let report = undo::undo(&world.memory, replaced).unwrap();
+    assert_eq!((report.items[0].refused.as_deref(), report.differs_from_files), (None, false));
+    assert_eq!(behind_undone_and_without_note(&world), (0, 0, 0));
+    assert_eq!(counts(&world.sync_with(&REDO)), [0; 6]);
+    assert_eq!(notes(&world), before);
+}
