@@ -122,6 +122,24 @@ fn write_back_fails_only_if_it_finds_a_new_problem() {
 }
 
 #[test]
+fn the_output_counts_notes_and_files_and_says_when_links_are_written() {
+    let world = World::new();
+    world.write("notes/a.md", "The first.\n");
+    world.write("notes/copy.md", "The first.\n");
+    world.write("notes/b.md", "The second.\n");
+    world.json(&["vault", "add", "notes", "--write-back"]);
+    world.json(&["link", "a", "b"]);
+    let listed = || world.run(&["vault", "list"]).stdout;
+    assert!(listed().contains("up to date, write-back at the next sync"), "{}", listed());
+    world.json(&["vault", "sync"]);
+    assert!(listed().contains("up to date") && !listed().contains("write-back"), "{}", listed());
+    ["a", "b", "copy"].map(|name| fs::remove_file(world.home().join(format!("notes/{name}.md"))).unwrap());
+    assert!(listed().contains("3 files behind (3 deleted)"), "{}", listed());
+    let emptied = world.run(&["vault", "sync", "--emptied"]).stdout;
+    assert!(emptied.contains("2 retired with 3 files"), "{emptied}");
+}
+
+#[test]
 fn a_vault_belongs_to_its_tenant() {
     let world = World::new();
     world.write("notes/a.md", "The first.\n");

@@ -247,7 +247,6 @@ fn undo_since(ctx: &Ctx<'_>, since: Timestamp, agent: Option<&str>) -> Result<Un
         outcome.final_runs.extend(report.final_run);
         outcome.made.extend(report.seq);
         outcome.items.extend(report.items);
-        outcome.differs_from_files |= report.differs_from_files;
     }
     Ok(outcome)
 }

@@ -8,7 +8,6 @@ use poc_graph::{Activity, NodeId, RunId, Visit, cancellation, plural, provenance
 use poc_notes::Memory;
 use poc_notes::history;
 use poc_notes::undo::{UNDO_OP, UndoItem, UndoReport, restore};
-use poc_notes::vault;
 use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write, WriteRange};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,13 +137,9 @@ fn undo_selected(
     })?;
     let (items, is_final) = committed.value;
     let final_run = Some(run.id).filter(|_| is_final && any_done(&items));
-    let undo = memory.store.transaction(committed.seq)?.filter(|_| any_done(&items));
-    let differs_from_files = match &undo {
-        Some(undo) => vault::deletes_notes_of_files(memory, &undo.writes)?,
-        None => false,
-    };
     let seq = Some(committed.seq).filter(|_| !is_final);
-    Ok(UndoReport { seq, items, final_run, differs_from_files })
+    // A note that also has a file has a name of it since, so the run that created the note is not undone.
+    Ok(UndoReport { seq, items, final_run, differs_from_files: false })
 }
 
 /// Whether the undo of a run, given by the number of its transaction, cannot be undone, because no action is in the

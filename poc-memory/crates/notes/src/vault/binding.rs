@@ -159,10 +159,12 @@ pub fn bound_folder(memory: &Memory, path: &Path) -> Result<Option<VaultBinding>
     Ok(bindings(memory)?.into_iter().find(|vault| path.starts_with(&vault.folder)))
 }
 
-/// A vault whose folder is in another folder, if there is any.
+/// A vault whose folder is in another folder and not hidden there, if there is any.
 pub fn bound_below(memory: &Memory, folder: &Path) -> Result<Option<VaultBinding>> {
     let Ok(folder) = folder.canonicalize() else { return Ok(None) };
-    Ok(bindings(memory)?.into_iter().find(|vault| vault.folder.starts_with(&folder)))
+    let is_below =
+        |vault: &VaultBinding| vault.folder.starts_with(&folder) && !is_hidden_below(&vault.folder, &folder);
+    Ok(bindings(memory)?.into_iter().find(is_below))
 }
 
 /// The vault and the file from which a note gets its text, if there is one.

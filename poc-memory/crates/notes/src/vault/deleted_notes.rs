@@ -32,7 +32,7 @@ pub(super) fn take_without_note(memory: &Memory, records: &mut VaultFiles) -> Re
 }
 
 /// Whether some writes deleted notes of files of vaults.
-pub fn deletes_notes_of_files(memory: &Memory, writes: &[Write]) -> Result<bool> {
+pub(crate) fn deletes_notes_of_files(memory: &Memory, writes: &[Write]) -> Result<bool> {
     let of_nodes = writes.iter().filter(|write| write.table == Table::Nodes && write.after.is_none());
     let deleted: HashSet<NodeId> = of_nodes.filter_map(Write::node_id).collect();
     if deleted.is_empty() {

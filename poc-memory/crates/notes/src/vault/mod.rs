@@ -37,7 +37,7 @@ pub use binding::{
     VaultBinding, add, bindings, bound_below, bound_folder, file_of_note, named, set_write_back,
 };
 pub use bound_tenants::{BoundTenants, VaultsOfTenant};
-pub use deleted_notes::deletes_notes_of_files;
+pub(crate) use deleted_notes::deletes_notes_of_files;
 pub use report::{AmbiguousLink, FileError, RenamedFile, UnresolvedVaultLink, VaultReport};
 pub(crate) use restored_files::restore_files;
 pub use scan::{FolderState, folders};

@@ -173,8 +173,8 @@ fn edited(memory: &Memory, files: &VaultFiles, undone: &BTreeSet<String>) -> Res
     for (path, file) in files {
         let is_source = file.is_own && file.is_source && file.digest.has_hash() && !undone.contains(path);
         // The first version of a note has the text of its file.
-        let is_later = |&ix: &_| view.is_live(ix) && view.version(ix) > 1;
-        if is_source && view.find(file.node).filter(is_later).is_some() {
+        let is_later = |ix| view.is_live(ix) && view.version(ix) > 1;
+        if is_source && view.find(file.node).is_some_and(is_later) {
             let note = memory.store.node(file.node)?;
             edited += u64::from(note.is_some_and(|note| !file.digest.is_text_of(&note)));
         }
