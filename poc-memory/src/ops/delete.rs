@@ -9,11 +9,12 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, cancellation, normal_key};
 use poc_notes::erasure::{ErasedTexts, Erasure, ErasureTarget};
 use poc_notes::resolve::quoted;
-use poc_notes::{delete, resolve};
+use poc_notes::{delete, resolve, vault};
 use poc_search::retrieve::key::notes_of_name_or_id;
 use poc_store::{LoggedChangeKind, Record as _, Table};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Delete a note with its edges and visits. `undo` brings it back as long as the history goes back to the deletion
 /// (`[history] keep`); with `erase`, a person removes it for good. To replace a note and keep its history, supersede
@@ -52,6 +53,10 @@ pub(crate) struct DeleteOutput {
     /// Keys of the notes that agents had derived from it alone; they were deleted as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     derived: Vec<String>,
+    /// The file of a vault from which the note had its text. It stays, and a sync that a person starts makes the note
+    /// again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
     /// With `erase`: what else was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erasure: Option<ErasureOutput>,
@@ -122,6 +127,7 @@ impl Op for Delete {
             erasure::run(ctx, erasure, &texts)
         });
         let derived = derived.into_iter().map(|note| note.key).collect();
+        let file = vault::file_of_note(ctx.memory, &node)?.map(|(vault, path)| vault.folder.join(path));
         Ok(DeleteOutput {
             id: node.id,
             key: node.key,
@@ -129,6 +135,7 @@ impl Op for Delete {
             undo_within,
             edges,
             derived,
+            file,
             erasure: erasure.transpose()?,
         })
     }
@@ -138,13 +145,16 @@ impl Op for Delete {
             [] => String::new(),
             derived => format!("also deleted what was derived from it: {}\n", derived.join(", ")),
         };
+        let file = output.file.as_ref().map_or_else(String::new, |file| {
+            format!("its file `{}` stays; delete it, too, or a sync makes the note again\n", file.display())
+        });
         let deleted = format!("deleted `{}` and {}", output.key, plural(output.edges as u64, "edge"));
         match &output.erasure {
-            Some(erasure) => format!("{deleted}\n{derived}{}", erasure.show()),
+            Some(erasure) => format!("{deleted}\n{derived}{file}{}", erasure.show()),
             None => {
                 let undo = output.undo_within.map(|window| undo_line(&[output.seq], window, terminal));
                 format!(
-                    "{deleted}; its history stays under its id, {}\n{}{derived}",
+                    "{deleted}; its history stays under its id, {}\n{}{derived}{file}",
                     output.id,
                     undo.unwrap_or_default()
                 )
@@ -233,6 +243,7 @@ fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutp
         undo_within: None,
         edges: 0,
         derived: Vec::new(),
+        file: None,
         erasure: Some(erasure),
     })
 }

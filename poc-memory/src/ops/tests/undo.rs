@@ -611,6 +611,12 @@ fn an_update_of_the_note_of_a_file_warns_that_the_file_will_replace_it() {
     // The file does not replace other properties.
     assert!(!text_output(&memory, "insert --key gate --category core --update").contains("warning"));
     assert!(!text_output(&memory, "insert --key btree --body 'Of no file.' --update").contains("warning"));
+    let deleted = text_output(&memory, "delete gate");
+    assert!(
+        deleted.ends_with("gate.md` stays; delete it, too, or a sync makes the note again\n"),
+        "{deleted}"
+    );
+    assert!(!text_output(&memory, "delete btree").contains("file"));
 }
 
 #[test]
