@@ -133,7 +133,9 @@ fn the_output_counts_notes_and_files_and_says_when_links_are_written() {
     assert!(listed().contains("up to date, write-back at the next sync"), "{}", listed());
     world.json(&["vault", "sync"]);
     assert!(listed().contains("up to date") && !listed().contains("write-back"), "{}", listed());
-    ["a", "b", "copy"].map(|name| fs::remove_file(world.home().join(format!("notes/{name}.md"))).unwrap());
+    for name in ["a", "b", "copy"] {
+        fs::remove_file(world.home().join(format!("notes/{name}.md"))).unwrap();
+    }
     assert!(listed().contains("3 files behind (3 deleted)"), "{}", listed());
     let emptied = world.run(&["vault", "sync", "--emptied"]).stdout;
     assert!(emptied.contains("2 retired with 3 files"), "{emptied}");
