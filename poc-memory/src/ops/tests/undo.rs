@@ -590,7 +590,7 @@ fn the_undo_of_an_import_counts_the_files_of_a_vault_whose_notes_it_deleted() {
     let undone = json(&memory, "undo");
     assert_eq!(undone["vaults"], json!([{ "vault": "vault", "files": 2 }]), "{undone:#}");
     let listed = text_output(&memory, "'vault list'");
-    assert!(listed.contains("0 files") && listed.contains("2 notes deleted in the memory"), "{listed}");
+    assert!(listed.contains("0 files") && listed.contains("2 files whose note was deleted"), "{listed}");
     assert_eq!(json(&memory, "'vault sync'")["vaults"][0]["added"], 2);
     assert!(text_output(&memory, "'vault list'").contains("2 files  up to date"));
 }

@@ -65,7 +65,8 @@ pub(crate) fn lag(vault: &VaultStatus) -> String {
         parts.push(plural(vault.undone, "undone change"));
     }
     if vault.without_note > 0 {
-        parts.push(format!("{} deleted in the memory", plural(vault.without_note, "note")));
+        // Several of these files may have had one note.
+        parts.push(format!("{} whose note was deleted", plural(vault.without_note, "file")));
     }
     if parts.is_empty() {
         parts.push("up to date".into());

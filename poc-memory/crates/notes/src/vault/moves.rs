@@ -154,18 +154,17 @@ impl VaultSync<'_> {
     /// The deleted files whose names were the keys of notes that a copy of the file keeps. To copy a file and delete the
     /// original is to move it.
     fn moved_to_copies(&self, changes: &[NameChange]) -> Vec<RenamedFile> {
+        let lost = self.lost_records().filter(|(_, record)| record.deleted_at.is_none());
+        let originals: HashMap<(NodeId, &str), &String> =
+            lost.map(|(path, record)| ((self.current(record.node), record.name.as_str()), path)).collect();
         let view = self.memory.store.view();
         let mut moved = Vec::new();
         for change in changes.iter().filter(|change| change.is_own && change.gained.is_empty()) {
             let Some(node) = change.node.filter(|_| !change.first.is_empty()) else { continue };
             let key = view.find(node).map(|ix| view.key(ix)).unwrap_or_default();
-            let is_original = |record: &VaultFile| {
-                record.deleted_at.is_none() && record.name == key && self.current(record.node) == node
-            };
-            let original = self.lost_records().find(|(_, record)| is_original(record));
-            moved.extend(
-                original.map(|(from, _)| RenamedFile { from: from.clone(), to: change.first.clone() }),
-            );
+            if let Some(&from) = originals.get(&(node, key)) {
+                moved.push(RenamedFile { from: from.clone(), to: change.first.clone() });
+            }
         }
         moved
     }

@@ -38,7 +38,7 @@ pub(super) struct ScanRecord {
     /// The versions of the files that had a note after the last sync; `None` if an earlier release wrote this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     synced: Option<BTreeMap<String, FileVersion>>,
-    /// The files that the last sync left alone, because their last sync was undone.
+    /// The files that the last sync left alone, because a change was undone or their notes were deleted.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     held: BTreeSet<String>,
     /// The last transaction before the last sync. `held` has no files whose sync was undone after it.

@@ -34,8 +34,8 @@ pub struct VaultStatus {
     /// These files by what happened to them.
     #[serde(default)]
     pub changes: FileChanges,
-    /// Number of files that differ from their notes because their last sync was undone. They are read again when they
-    /// change, or by a sync that a person starts.
+    /// Number of files that differ from their notes because a change was undone. They are read again when they change,
+    /// or by a sync that a person starts.
     #[serde(default)]
     pub undone: u64,
     /// Number of files whose notes were deleted in the memory. The notes are made again when the files change, or by a
@@ -171,7 +171,9 @@ fn edited(memory: &Memory, files: &VaultFiles, undone: &BTreeSet<String>) -> Res
     let view = memory.store.view();
     let mut edited = 0;
     for (path, file) in files {
-        let is_source = file.is_own && file.is_source && file.digest.has_hash() && !undone.contains(path);
+        // A note that replaced the one of the file has a text of its own.
+        let has_text = file.digest.has_hash() && file.write_back.replaced != Some(file.node);
+        let is_source = file.is_own && file.is_source && has_text && !undone.contains(path);
         // The first version of a note has the text of its file.
         let is_later = |ix| view.is_live(ix) && view.version(ix) > 1;
         if is_source && view.find(file.node).is_some_and(is_later) {

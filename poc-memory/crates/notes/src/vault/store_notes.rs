@@ -403,7 +403,7 @@ struct StoredGroup {
 /// The warning that a file has replaced a text that its note got in the memory.
 fn replaced_edit((path, record): &(String, VaultFile)) -> FileError {
     let error = Error::conflict("the text of the file has replaced a text that was changed in the memory");
-    let hint = format!("`poc-memory get {}` lists the versions of the note", quoted(&record.name));
+    let hint = format!("`poc-memory history {}` shows the former text", quoted(&record.name));
     FileError { file: path.clone(), error: error.hint(hint) }
 }
 

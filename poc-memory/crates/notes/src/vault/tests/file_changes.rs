@@ -251,8 +251,8 @@ fn a_text_that_was_changed_in_the_memory_stays_until_its_file_changes() {
     let report = world.sync();
     assert_eq!(
         problems(&report),
-        "a.md: the text of the file has replaced a text that was changed in the memory; `poc-memory get a` lists the \
-         versions of the note\n"
+        "a.md: the text of the file has replaced a text that was changed in the memory; `poc-memory history a` shows \
+         the former text\n"
     );
     assert_eq!((world.note("a").body.as_str(), edited()), ("The first, edited.", 0));
 }
