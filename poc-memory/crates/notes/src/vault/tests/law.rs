@@ -375,6 +375,8 @@ fn check(world: &World, vault: &mut RandomVault, seed: u64, round: u64) {
     }
     assert_eq!(differences, "", "seed {seed}, round {round}");
     assert_eq!(synced.0, fresh.0, "seed {seed}, round {round}");
+    let VaultStatus { behind, undone, without_note, edited, .. } = status(&world.memory).unwrap().remove(0);
+    assert_eq!((behind, undone, without_note, edited), (0, 0, 0, 0), "seed {seed}, round {round}");
     for (path, node) in &vault.tracked {
         let found = world.memory.find(path.trim_end_matches(".md")).map(|note| note.id);
         assert_eq!(found.ok(), Some(*node), "seed {seed}, round {round}: `{path}` is another note");
