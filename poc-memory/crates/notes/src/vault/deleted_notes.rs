@@ -5,9 +5,10 @@
 //! notes again.
 
 use super::binding::{VAULT_KEY_BYTES, VaultFile, VaultFiles};
+use super::plan::Digests;
 use crate::Memory;
-use poc_graph::NodeId;
 use poc_graph::error::Result;
+use poc_graph::{NodeId, View};
 use poc_store::{Record, Records as _, Table, Write};
 use std::collections::{BTreeSet, HashSet};
 
@@ -18,17 +19,33 @@ pub(super) fn take_without_note(memory: &Memory, records: &mut VaultFiles) -> Re
     for (path, record) in records.iter() {
         // The note of such a file is deleted some time after it has expired.
         let is_expired = record.digest.given.expires.is_some_and(|at| at <= now);
-        if record.deleted_at.is_none()
-            && !is_expired
-            && view.find(record.node).is_none()
-            // The record may be newer than the view.
-            && memory.store.node(record.node)?.is_none()
-        {
+        if record.deleted_at.is_none() && !is_expired && is_deleted(memory, &view, record.node)? {
             without_note.insert(path.clone());
         }
     }
     records.retain(|path, _| !without_note.contains(path));
     Ok(without_note)
+}
+
+/// Removes the records of files that have changed since their notes expired and were deleted. Such a file gets a new
+/// note.
+pub(super) fn drop_changed(memory: &Memory, records: &mut VaultFiles, files: &Digests) -> Result<()> {
+    let view = memory.store.view();
+    for (path, digest) in files {
+        if let Some(record) = records.get(path)
+            && record.deleted_at.is_none()
+            && record.digest.bytes != digest.bytes
+            && is_deleted(memory, &view, record.node)?
+        {
+            records.remove(path);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a note of a record does not exist. The record may be newer than the view.
+fn is_deleted(memory: &Memory, view: &View, node: NodeId) -> Result<bool> {
+    Ok(view.find(node).is_none() && memory.store.node(node)?.is_none())
 }
 
 /// Whether some writes deleted notes of files of vaults.

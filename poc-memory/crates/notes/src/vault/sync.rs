@@ -1,7 +1,7 @@
 //! One sync of a vault.
 
 use super::binding::{self, FileElsewhere, VaultBinding, VaultFile, VaultFiles};
-use super::deleted_notes::take_without_note;
+use super::deleted_notes::{drop_changed, take_without_note};
 use super::digest::{self, FileDigest};
 use super::names;
 use super::plan::{self, Digests, ExpiredNotes, VaultSyncPlan};
@@ -117,6 +117,7 @@ pub fn sync(
         holds,
     };
     let read = reader.read_all(&mut report)?;
+    drop_changed(memory, &mut records, &read.files)?;
     let is_changed = has_changed(&records, &read.files);
     let mut sync = VaultSync::new(memory, vault, records, read.files, report, progress);
     // An empty folder may be a disk that is not mounted.

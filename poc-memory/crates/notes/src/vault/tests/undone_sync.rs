@@ -340,6 +340,26 @@ fn a_deleted_note_is_made_again_by_a_person_or_by_a_change_of_its_file() {
 }
 
 #[test]
+fn a_file_without_its_former_expiry_gets_a_new_note_if_its_note_was_deleted() {
+    let text = "It opens at noon.\n";
+    let expiring = format!("---\nexpires: 2026-11-22\n---\n{text}");
+    let world = World::new(&[("gate.md", &expiring), ("soup.md", "Lentils with lemon.\n")]);
+    world.sync();
+    let gate = world.note("gate").id;
+    world.memory.clock.advance(Span::WEEK);
+    let (cause, now) = (world.memory.cause("daemon", "consolidate"), world.memory.now());
+    world.memory.store.transact(cause, |tx| delete::apply(tx, gate, now)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(behind_undone_and_without_note(&world), (0, 0, 0));
+        assert_eq!(counts(&world.sync()), [0; 6]);
+    }
+    world.put("gate.md", text);
+    assert_eq!(counts(&world.sync()), [1, 0, 0, 0, 0, 0]);
+    assert_eq!(world.note("gate").body, "It opens at noon.");
+    assert_eq!(behind_undone_and_without_note(&world), (0, 0, 0));
+}
+
+#[test]
 fn a_file_whose_note_was_replaced_agrees_with_its_note_after_the_undo_of_the_replacement() {
     let world =
         World::new(&[("gate.md", "It opens at noon.\n"), ("quay.md", "Ships lie here, see [[gate]].\n")]);
