@@ -97,21 +97,23 @@ impl ImportedNotes {
 
     /// The note that an earlier import may have made from a row, if the row does not have its key already. In a table
     /// that only lists its columns, an id is that of the table, so that it does not lead to notes from elsewhere.
+    /// `is_key_used` is whether an earlier row of this import has a key.
     pub(super) fn find(
         &self,
         memory: &Memory,
         note: &mut ForeignNote,
         is_listed_table: bool,
+        is_key_used: &dyn Fn(&str) -> bool,
     ) -> Result<Option<EarlierNote>> {
         let found = match note.draft.key.clone() {
-            Some(given) if is_listed_table => self.find_by_id(memory, note, &given)?,
+            Some(given) if is_listed_table => self.find_by_id(memory, note, &given, is_key_used)?,
             None if self.has_titles => self.find_by_title(memory, note)?,
             _ => None,
         };
-        match found {
-            Some(earlier) if has_text_of_another(memory, note, earlier.id)? => Ok(None),
-            found => Ok(found),
-        }
+        let Some(earlier) = found else { return Ok(None) };
+        // A row with the text of another note counts as a duplicate.
+        let same = note_with_text(memory, note)?;
+        Ok(Some(earlier).filter(|earlier| same.is_none_or(|same| same == earlier.id)))
     }
 
     /// Lets a row update its note.
@@ -126,17 +128,30 @@ impl ImportedNotes {
         memory: &Memory,
         note: &mut ForeignNote,
         given: &str,
+        is_key_used: &dyn Fn(&str) -> bool,
     ) -> Result<Option<EarlierNote>> {
         let is_id = note.names.iter().any(|name| name == given);
-        if let Some(owner) = note_with_key(memory, given)? {
-            if !is_id || self.is_imported(memory, &owner)? {
-                return Ok(None);
-            }
+        let owner = note_with_key(memory, given)?;
+        let is_taken = match &owner {
+            // Other rows may have the same id, most of all those of other tables of a folder.
+            _ if is_id && is_key_used(given) => true,
+            Some(owner) if !is_id || self.is_imported(memory, owner)? => return Ok(None),
+            owner => owner.is_some(),
+        };
+        if is_taken {
             // The id stays one of the other names.
             note.draft.key = None;
             note.draft.update = false;
         }
-        let Some(id) = self.not_updated(self.by_id.get(&*normal_key(given))).next() else { return Ok(None) };
+        let owner = owner.map(|owner| owner.id);
+        let Some(notes) = self.by_id.get(&*normal_key(given)) else { return Ok(None) };
+        let mut others = notes.iter().copied().filter(|id| Some(*id) != owner);
+        let found = match (others.next(), others.next()) {
+            (only, None) => only,
+            // Another row may have been the source of any of them.
+            _ => note_with_text(memory, note)?.filter(|same| Some(*same) != owner),
+        };
+        let Some(id) = found.filter(|id| !self.updated.contains(id)) else { return Ok(None) };
         if !is_id {
             note.draft.other_names.get_or_insert_default().push(given.to_owned());
         }
@@ -180,13 +195,12 @@ impl ImportedNotes {
     }
 }
 
-/// Whether a note other than `id` has the text of a row. The row then counts as a duplicate.
-fn has_text_of_another(memory: &Memory, note: &ForeignNote, id: NodeId) -> Result<bool> {
+/// The live note with the text of a row.
+fn note_with_text(memory: &Memory, note: &ForeignNote) -> Result<Option<NodeId>> {
     // An invalid draft is reported when it is prepared.
-    let Ok(draft) = note.draft.clone().checked(&memory.config, memory.now()) else { return Ok(false) };
+    let Ok(draft) = note.draft.clone().checked(&memory.config, memory.now()) else { return Ok(None) };
     let (title, body) = (draft.title.unwrap_or_default(), draft.body.unwrap_or_default());
-    let same = memory.store.find_hash(&content_hash(&title, &body, &draft.keywords.unwrap_or_default()))?;
-    Ok(same.is_some_and(|same| same != id))
+    memory.store.find_hash(&content_hash(&title, &body, &draft.keywords.unwrap_or_default()))
 }
 
 /// The note with a key or former key, in any state.

@@ -219,10 +219,7 @@ impl<'a> Import<'a> {
             ParsedNote::Foreign(foreign) => (foreign.draft.key.clone(), Some(draft_hash(&foreign.draft))),
         };
         let Some(given) = key else { return Ok(Some(read)) };
-        // A former key and the current key name the same note.
-        let view = self.memory.store.view();
-        let key =
-            view.find_key(&normal_key(&given)).map_or_else(|| given.clone(), |ix| view.key(ix).to_owned());
+        let key = self.current_key(&given);
         if let Some(first) = self.locations.get(&key) {
             if first.key != given && content.is_some() && first.content == content {
                 return Ok(None);
@@ -233,6 +230,17 @@ impl<'a> Import<'a> {
         }
         self.locations.insert(key, KeyUse { location: location.clone(), key: given, content });
         Ok(Some(read))
+    }
+
+    /// Whether a note of this import has already used a key.
+    fn is_key_used(&self, key: &str) -> bool {
+        self.locations.contains_key(&self.current_key(key))
+    }
+
+    /// The current key of the note with a key or former key; the key itself if no note has it.
+    fn current_key(&self, key: &str) -> String {
+        let view = self.memory.store.view();
+        view.find_key(&normal_key(key)).map_or_else(|| key.to_owned(), |ix| view.key(ix).to_owned())
     }
 }
 

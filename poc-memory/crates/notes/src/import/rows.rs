@@ -27,7 +27,8 @@ impl<'i> Import<'i> {
         let mut names: Option<RowNames> = None;
         let added = read(self, &mut |import, place, bytes, mut note| {
             if let Ok(ParsedNote::Foreign(note)) = &mut note
-                && let Some(earlier) = imported.find(import.memory, note, is_listed_table)?
+                && let Some(earlier) =
+                    imported.find(import.memory, note, is_listed_table, &|key| import.is_key_used(key))?
             {
                 // Most imports find no earlier note, so the file need not be read twice.
                 let names = names.get_or_insert_with(|| names_of(import, read));

@@ -656,6 +656,21 @@ fn an_id_in_a_table_of_anything_does_not_lead_to_a_note_of_another_table() {
 }
 
 #[test]
+fn other_tables_of_a_folder_and_other_rows_may_have_the_same_id() {
+    let memory = TestMemory::new();
+    put(&memory, "people.csv", "id,name\n1,Ann\n");
+    let things = put(&memory, "things.csv", "id,name\n1,Chair\n");
+    let folder = memory.folder().join("in");
+    assert_eq!(twice(&memory, &folder, "csv").inserted, 2);
+    fs::write(&things, "id,name\n1,Stool\n").unwrap();
+    let report = twice(&memory, &folder, "csv");
+    assert_eq!([report.inserted, report.updated, report.duplicates], [0, 1, 1]);
+    fs::write(&things, "id,name\n1,Stool\n1,Table\n").unwrap();
+    let report = twice(&memory, &folder, "csv");
+    assert_eq!([report.inserted, report.updated, report.duplicates], [1, 0, 2]);
+}
+
+#[test]
 fn tables_of_one_folder_with_the_same_title_do_not_replace_each_other() {
     let memory = TestMemory::new();
     put(&memory, "a.csv", "name,phone\nBob,1\n");
