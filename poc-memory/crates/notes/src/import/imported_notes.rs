@@ -139,7 +139,9 @@ impl ImportedNotes {
             owner => owner.is_some(),
         };
         if is_taken {
-            // The id stays one of the other names.
+            // The id stays one of the other names, which other notes may have, too.
+            note.names.retain(|name| name != given);
+            note.aliases.push(given.to_owned());
             note.draft.key = None;
             note.draft.update = false;
         }
