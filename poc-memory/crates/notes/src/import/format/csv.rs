@@ -1,6 +1,6 @@
 //! Tables with a header row: each row is a note. The columns have the names of the fields of JSON Lines; if none of
-//! them is a text, the text of a note lists its columns, unless all of them are fields. Without a column of titles,
-//! names or subjects are the titles.
+//! them is a text, the text of a note lists its columns, unless they are a title and other fields. Without a column of
+//! titles, names or subjects are the titles.
 
 use super::{FolderRole, Format};
 use crate::import::ParsedNote;
