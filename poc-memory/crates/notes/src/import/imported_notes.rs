@@ -135,7 +135,12 @@ impl ImportedNotes {
         let is_taken = match &owner {
             // Other rows may have the same id, most of all those of other tables of a folder.
             _ if is_id && is_key_used(given) => true,
-            Some(owner) if !is_id || self.is_imported(memory, owner)? => return Ok(None),
+            Some(_) if !is_id => return Ok(None),
+            Some(owner) if self.is_imported(memory, owner)? => match note_with_text(memory, note)? {
+                // The row of the note with the key may have been removed.
+                Some(same) if same != owner.id => true,
+                _ => return Ok(None),
+            },
             owner => owner.is_some(),
         };
         if is_taken {

@@ -658,7 +658,7 @@ fn an_id_in_a_table_of_anything_does_not_lead_to_a_note_of_another_table() {
 #[test]
 fn other_tables_of_a_folder_and_other_rows_may_have_the_same_id() {
     let memory = TestMemory::new();
-    put(&memory, "people.csv", "id,name\n1,Ann\n");
+    let people = put(&memory, "people.csv", "id,name\n1,Ann\n");
     let things = put(&memory, "things.csv", "id,name\n1,Chair\n");
     let folder = memory.folder().join("in");
     assert_eq!(twice(&memory, &folder, "csv").inserted, 2);
@@ -668,6 +668,11 @@ fn other_tables_of_a_folder_and_other_rows_may_have_the_same_id() {
     fs::write(&things, "id,name\n1,Stool\n1,Table\n").unwrap();
     let report = twice(&memory, &folder, "csv");
     assert_eq!([report.inserted, report.updated, report.duplicates], [1, 0, 2]);
+    fs::write(&people, "id,name\n2,Bea\n").unwrap();
+    fs::write(&things, "id,name\n1,Table\n").unwrap();
+    let report = twice(&memory, &folder, "csv");
+    assert_eq!([report.inserted, report.updated, report.duplicates], [1, 0, 1]);
+    assert_eq!(memory.find("1").unwrap().title, "Ann");
 }
 
 #[test]
