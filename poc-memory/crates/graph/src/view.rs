@@ -8,6 +8,7 @@ mod apply;
 mod build;
 mod counts;
 mod cursors;
+mod day_nodes;
 mod derivation;
 mod describe;
 mod fields;
@@ -35,6 +36,7 @@ use super::visit::Visit;
 use crate::time::Timestamp;
 use aliases::Aliases;
 use counts::Counts;
+use day_nodes::DayNodes;
 use interner::Interner;
 use keyword_nodes::KeywordNodes;
 use lookup::{Lookup, hash, hash_any_case, lowercase_chars};
@@ -136,6 +138,7 @@ pub struct View {
     by_key: Lookup,
     aliases: Aliases,
     other_names: Aliases,
+    day_nodes: DayNodes,
     key_lens: Column<u32>,
     body_lens: Column<u32>,
     types: Column<u16>,

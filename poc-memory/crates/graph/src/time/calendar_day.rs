@@ -3,13 +3,14 @@
 use super::Timestamp;
 use super::calendar_names::MONTHS;
 use chrono::NaiveDate;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// Any leap year, because a day without a year may be 29 February.
 const LEAP_YEAR: i32 = 2000;
 
-/// The maximum length in bytes of a name that is a day, which is that of `September 30th, 2026`.
-const MAX_NAME: usize = 20;
+/// The minimum and maximum length in bytes of a name that is a day, which are those of `1 May` and of `30th of September
+/// 2026`.
+const NAME_LENGTHS: RangeInclusive<usize> = 5..=22;
 
 /// Words between the ends of a range of days or between days in a list (`5 to 7 March`).
 const JOINING_WORDS: [&str; 6] = ["to", "and", "or", "until", "till", "through"];
@@ -38,7 +39,14 @@ impl CalendarDay {
     /// The day that the last part of a key is, as in `daily/2026-11-05` and `day#2026-11-05`.
     pub fn of_name(name: &str) -> Option<CalendarDay> {
         let base = name.rsplit(['/', '#']).next()?.trim();
-        if base.len() > MAX_NAME || !base.bytes().any(|byte| byte.is_ascii_digit()) {
+        // Most names are excluded by their length or their first letters.
+        let begins_day = || {
+            let is_begin = |begin: &str| {
+                MONTHS.iter().any(|name| name.get(..3).is_some_and(|name| name.eq_ignore_ascii_case(begin)))
+            };
+            base.starts_with(|first: char| first.is_ascii_digit()) || base.get(..3).is_some_and(is_begin)
+        };
+        if !NAME_LENGTHS.contains(&base.len()) || !begins_day() {
             return None;
         }
         let (range, day) = CalendarDay::in_text(base).into_iter().next()?;

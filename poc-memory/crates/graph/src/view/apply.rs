@@ -2,6 +2,7 @@
 
 mod edges;
 
+use super::day_nodes::DayNodes;
 use super::fields::Fields;
 use super::lookup::{hash, hash_any_case};
 use super::{Ix, View};
@@ -69,6 +70,7 @@ impl View {
         let listed = self.listed_keywords(ix).to_vec();
         self.list_keywords(ix, &listed, if is_live { &keywords } else { &[] });
         self.keywords.set(ix as usize, &keywords);
+        let was_of_day = self.is_of_day(ix);
         self.aliases.set(ix, node.aliases.iter().map(String::as_str));
         self.other_names.set(ix, node.other_names.iter().map(String::as_str));
         let fields = Fields {
@@ -86,6 +88,9 @@ impl View {
             version: node.version,
         };
         self.set_fields(ix, &fields);
+        if was_of_day || self.is_of_day(ix) {
+            self.day_nodes = DayNodes::default();
+        }
         self.count_node(ix, 1);
         if is_live && !was_live {
             self.join_graph(ix);
@@ -153,6 +158,9 @@ impl View {
         self.states.set(ix as usize, None, None);
         self.degrees.set(ix as usize, 0, 0);
         self.triangles.set(ix as usize, 0, 0);
+        if self.is_of_day(ix) {
+            self.day_nodes = DayNodes::default();
+        }
         self.by_id.remove(hash(id), ix);
         self.by_key.remove(hash_any_case(self.key(ix)), ix);
         self.keys.set(ix as usize, "");

@@ -525,7 +525,7 @@ mod tests {
         check("when is the fire drill in March?", "Fire drill", drill, &[]);
         // A sentence about something else, and one that may mean any month.
         check("is the piano tuned in March?", "Piano tuned", "Ann is born in October.", &[]);
-        check("is the rent due in May?", "Rent", "Due every month, next on 3 March 2027.", &[]);
+        check("is the rent due in May?", "Rent", "The rent is due every month, next on 3 March 2027.", &[]);
     }
 
     #[test]

@@ -67,13 +67,14 @@ fn notes_of_days<'a>(view: &View, text: &'a str) -> Vec<KeyMatch<'a>> {
         return Vec::new();
     }
     let whole = text.trim_matches(is_surrounding);
-    let matched = |note: Ix| {
-        let mut named = view.names(note).chain(view.other_names(note)).filter_map(CalendarDay::of_name);
-        let (range, _) = named.find_map(|named| days.iter().find(|(_, day)| day.may_be(named)))?;
-        let spelling = text.get(range.clone())?;
-        Some(KeyMatch { note, spelling, is_whole_text: spelling == whole, is_day: true })
-    };
-    (0..view.slots()).filter(|&note| view.is_live(note)).filter_map(matched).collect()
+    let mut found = Vec::new();
+    for (range, day) in days {
+        let spelling = text.get(range).unwrap_or_default();
+        let notes = view.find_day(day).into_iter().filter(|&note| view.is_live(note));
+        let is_whole_text = spelling == whole;
+        found.extend(notes.map(|note| KeyMatch { note, spelling, is_whole_text, is_day: true }));
+    }
+    found
 }
 
 /// The notes that a name may refer to, in ascending order; several if the name is ambiguous. The first of these rules
