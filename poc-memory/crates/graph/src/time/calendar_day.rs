@@ -12,6 +12,9 @@ const LEAP_YEAR: i32 = 2000;
 /// 2026`.
 const NAME_LENGTHS: RangeInclusive<usize> = 5..=22;
 
+/// Half a year in months.
+const HALF_YEAR: u32 = 6;
+
 /// Words between the ends of a range of days or between days in a list (`5 to 7 March`).
 const JOINING_WORDS: [&str; 6] = ["to", "and", "or", "until", "till", "through"];
 
@@ -72,18 +75,35 @@ impl CalendarDay {
         days
     }
 
+    /// The months, 1–12, that a text names without a day (`in November`), or with a range or a list of days (`5 to 7
+    /// March`).
+    pub fn months_in_text(text: &str) -> Vec<u32> {
+        let days = CalendarDay::in_text(text);
+        let is_in_day = |word: &Range<usize>| {
+            let next = days.partition_point(|(day, _)| day.end <= word.start);
+            days.get(next).is_some_and(|(day, _)| day.start <= word.start)
+        };
+        let words = DayWords::of(text).ranges.into_iter().filter(|word| !is_in_day(word));
+        words.filter_map(|word| month_number(text.get(word)?)).collect()
+    }
+
     /// Whether two days may be the same one. A day without a year may be of any year.
     pub fn may_be(self, other: CalendarDay) -> bool {
         let years_differ = self.year.zip(other.year).is_some_and(|(year, other)| year != other);
         !years_differ && self.month == other.month && self.day == other.day
     }
 
-    /// Whether the day is one of two days or between them. Unless all three have a year, the years are ignored.
+    /// Whether the day is one of two days or between them. Unless all three have a year, the years are ignored, and two
+    /// days more than half a year apart are on both sides of a new year (`28 December to 3 January`).
     pub fn is_within(self, one: CalendarDay, other: CalendarDay) -> bool {
         let days = [self, one, other];
         let have_years = days.iter().all(|day| day.year.is_some());
         let [own, one, other] = days.map(|day| (day.year.filter(|_| have_years), day.month, day.day));
-        (one.min(other)..=one.max(other)).contains(&own)
+        let (first, last) = (one.min(other), one.max(other));
+        match !have_years && last.1 - first.1 > HALF_YEAR {
+            true => own <= first || own >= last,
+            false => (first..=last).contains(&own),
+        }
     }
 
     /// The first instant of the day in UTC; `None` without a year.
@@ -307,6 +327,23 @@ mod tests {
         assert!(!day("2025-11-05").may_be(day("2026-11-05")) && !day("6 November").may_be(day("5 November")));
         assert!(day("5 November").is_within(day("9 December"), day("2026-11-05")));
         assert!(!day("2025-11-07").is_within(day("2026-11-05"), day("2026-12-09")));
+        let [december, january] = [day("28 December"), day("3 January")];
+        assert!(
+            day("31 December").is_within(december, january) && day("1 January").is_within(december, january)
+        );
+        assert!(!day("5 March").is_within(december, january));
+    }
+
+    #[test]
+    fn months_without_a_day_are_read() {
+        for (text, expected) in [
+            ("in November 2026, 5 to 7 March", vec![11, 3]),
+            ("on 5 November 2026, 2026-12-05", vec![]),
+            ("on March 12, in Sept", vec![9]),
+            ("", vec![]),
+        ] {
+            assert_eq!(CalendarDay::months_in_text(text), expected, "{text}");
+        }
     }
 
     poc_laws::laws! {

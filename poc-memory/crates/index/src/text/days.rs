@@ -7,7 +7,8 @@ use super::words::{MAX_WORDS, Word};
 use poc_graph::time::CalendarDay;
 
 /// The days of a question if a note is about other days and has none of these. A note is about the days in its names,
-/// and about one or two days in sentences that share a word with the question. A day between two days may be meant.
+/// and about one or two days in sentences that share a word with the question. A day between two days may be meant, and
+/// so may any day of a month that the note names without a day (`5 to 7 March`).
 /// `question_words` and `words` have the words of both. In lower case, as spelled in the question.
 pub(super) fn differing(
     question: &str,
@@ -42,7 +43,15 @@ pub(super) fn differing(
         wanted.retain(|word| !is_number(word));
         (1..=MAX_NAMED).contains(&content.len()) && words.any_about(&wanted, 1, &has_date)
     };
-    if asked.iter().any(|(_, day)| has(*day)) || named.is_empty() && !is_about_others() {
+    let names_month = |text: &str| {
+        let months = CalendarDay::months_in_text(text);
+        asked.iter().any(|(_, day)| months.contains(&day.month))
+    };
+    if asked.iter().any(|(_, day)| has(*day))
+        || named.is_empty() && !is_about_others()
+        || names_month(note.title)
+        || names_month(note.body)
+    {
         return Vec::new();
     }
     let spellings = asked.into_iter().filter_map(|(range, _)| question.get(range));
@@ -102,6 +111,10 @@ mod tests {
             // The day on which it was written, and a day between two others.
             ("what happened to the roof on 30 November 2026?", MINUTES),
             ("where was Ann on 6 October?", "Ann was in Porto from 5 October to 9 October."),
+            ("where was Ann on 31 December?", "Ann was in Porto from 28 December to 3 January."),
+            // A month or a range of its days.
+            ("where was Ann on 6 March 2026?", "Ann was in Porto 5 to 7 March. Ann paid on 1 February 2026."),
+            ("where was Ann on 6 March 2026?", "Ann was in Porto in March. Ann paid on 1 February 2026."),
             // A schedule, a note without a day, and a sentence about something else.
             ("what is due on 7 May?", "Due on 5 May, on 9 June and on 3 July."),
             ("what did Ann buy on 5 October 2026?", "Ann bought a lamp."),
