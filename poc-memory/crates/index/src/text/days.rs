@@ -6,6 +6,9 @@ use super::dates::{BOUNDS, EXCLUSIONS, MAX_NAMED, NoteWords, content_words, has_
 use super::words::{MAX_WORDS, Word};
 use poc_graph::time::CalendarDay;
 
+/// Words of a question that may mean other days than the one it names (`the week of 2 November`).
+const PERIODS: [&str; 4] = ["week", "weeks", "weekend", "around"];
+
 /// The days of a question if a note is about other days and has none of these. A note is about the days in its names,
 /// and about one or two days in sentences that share a word with the question. A day between two days may be meant, and
 /// so may any day of a month that the note names without a day (`5 to 7 March`).
@@ -17,10 +20,10 @@ pub(super) fn differing(
     words: &NoteWords<'_>,
 ) -> Vec<String> {
     let asked = CalendarDay::in_text(question);
-    let excludes = |word: &Word| EXCLUSIONS.contains(&word.folded.as_str());
+    let means_others = |word: &Word| EXCLUSIONS.iter().chain(&PERIODS).any(|other| *other == word.folded);
     if asked.is_empty()
         || question_words.len() > MAX_WORDS
-        || question_words.iter().any(excludes)
+        || question_words.iter().any(means_others)
         || asked.iter().any(|(range, _)| is_bound(question.get(..range.start).unwrap_or_default()))
     {
         return Vec::new();
@@ -119,7 +122,8 @@ mod tests {
             ("what is due on 7 May?", "Due on 5 May, on 9 June and on 3 July."),
             ("what did Ann buy on 5 October 2026?", "Ann bought a lamp."),
             ("what did Ann buy on 5 October 2026?", "Ann bought a lamp. It is new since 4 May 2020."),
-            // Bounds and exclusions.
+            // Periods, bounds and exclusions.
+            ("what happened in the week of 10 November 2026?", MINUTES),
             ("what happened since 10 November 2026?", MINUTES),
             ("what happened before the 10 November 2026?", MINUTES),
             ("who was there except on 10 November 2026?", MINUTES),
