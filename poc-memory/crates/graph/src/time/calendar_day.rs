@@ -317,6 +317,9 @@ mod tests {
         for name in ["2026-11-05-meeting", "2026-11-05/roof", "plain", ""] {
             assert_eq!(CalendarDay::of_name(name), None, "{name}");
         }
+        for (name, month) in [("trips/1 May", 5), ("30th of September 2026", 9)] {
+            assert_eq!(CalendarDay::of_name(name).map(|day| day.month), Some(month), "{name}");
+        }
         assert_eq!(day.start().unwrap().to_string(), "2026-11-05T00:00:00.000Z");
     }
 

@@ -50,7 +50,10 @@ mod tests {
         /// also in views from before a change.
         #[test]
         fn the_nodes_of_a_day_equal_a_scan(
-            steps in proptest::collection::vec((0u64..4, proptest::option::of((0usize..6, 0usize..6)), any::<bool>()), 0..12),
+            steps in proptest::collection::vec(
+                (0u64..4, proptest::option::of((0usize..6, 0usize..6)), any::<bool>()),
+                0..12,
+            ),
         ) {
             let mut view = View::new();
             let mut views = Vec::new();
