@@ -1,6 +1,6 @@
 //! English stop words, which queries ignore: question words, pronouns, auxiliaries, articles, the most common
-//! prepositions, and `happen`, because `what happened` says nothing about the subject. The list is deliberately short, because
-//! words such as `not`, `new` or `over` may matter.
+//! prepositions, and `happen`, because `what happened` says nothing about the subject. The list is deliberately short,
+//! because words such as `not`, `new` or `over` may matter.
 
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
