@@ -9,7 +9,7 @@ use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId, State, Trust, Visit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reasons that a reply can lead to. They are stored in rows.
-pub(super) const REASONS: [&str; 11] = [
+pub(super) const REASONS: [&str; 12] = [
     "not-permitted",
     "unknown-handle",
     "out-of-scope",
@@ -20,6 +20,7 @@ pub(super) const REASONS: [&str; 11] = [
     "changed-since-read",
     "invalid-value",
     "already-present",
+    "rejected-before",
     "observed",
 ];
 
