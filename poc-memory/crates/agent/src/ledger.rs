@@ -35,7 +35,7 @@ pub use rows::{
     is_visible, rows, rows_since, rows_with_status, running, set_change_mark, update_state,
     with_current_status,
 };
-pub(crate) use rows::{newest, put_reviewed, rows_of_since, set_reverted};
+pub(crate) use rows::{for_each_since, newest, put_reviewed, set_reverted};
 pub use state::{AgentState, LastRun, Pause, PendingRerun, state};
 pub use status::{Status, StatusReason};
 pub use tenant_spending::spending_of_tenant;
@@ -299,6 +299,20 @@ impl Run {
     /// and in rows of older releases.
     pub fn link(&self, at: usize) -> Option<LinkEnds> {
         u16::try_from(at).ok().and_then(|at| self.links.get(&at).copied())
+    }
+
+    /// The links that a person rejected or undid, with their positions in `actions`. The judge undoes all links of a run,
+    /// whichever of them are harmful, so these do not count.
+    pub(crate) fn unwanted_links(&self) -> impl Iterator<Item = (usize, &ActionRecord)> {
+        let is_reverted = self.status == Status::Reverted;
+        self.actions.iter().enumerate().filter(move |(_, action)| {
+            action.kind == Some(ActionKind::LinkAdd)
+                && match action.state {
+                    ActionState::Rejected => true,
+                    ActionState::Undone => !is_reverted,
+                    _ => false,
+                }
+        })
     }
 
     /// Actions that changed the graph.

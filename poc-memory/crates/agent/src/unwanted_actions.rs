@@ -4,7 +4,7 @@
 
 use super::action::Action;
 use super::definition::ActionKind;
-use super::ledger::{self, ActionState, LinkEnds, Status};
+use super::ledger::{self, ActionRecord, ActionState, LinkEnds, Run};
 use super::permit::{PermittedAction, Refusal, RefusalReason};
 use super::selection::Selection;
 use poc_graph::error::Result;
@@ -24,6 +24,20 @@ struct UnwantedLink {
     /// When the run ended.
     ended: Timestamp,
     state: ActionState,
+}
+
+impl UnwantedLink {
+    /// The link of the action at this position of a run.
+    fn of(run: &Run, at: usize, action: &ActionRecord) -> UnwantedLink {
+        let of_summary = || LinkedNotes::Summary(action.summary.clone());
+        UnwantedLink {
+            notes: run.link(at).map_or_else(of_summary, LinkedNotes::Ids),
+            agent: run.agent.clone(),
+            run: run.id,
+            ended: run.finished.unwrap_or(run.started),
+            state: action.state,
+        }
+    }
 }
 
 /// The notes of a link, as the row of a run names them.
@@ -75,42 +89,24 @@ impl UnwantedActions {
             actions.iter().partition(|action| action.kind() == ActionKind::LinkAdd);
         let mut links = Vec::new();
         if let Some(since) = first_run(selection, &of_links) {
-            for run in ledger::rows_since(memory, since)?.into_iter().rev() {
-                if run.tenant != *memory.store.tuple() {
-                    continue;
+            ledger::for_each_since(memory, None, since, |run| {
+                if run.tenant == *memory.store.tuple() {
+                    links.extend(run.unwanted_links().map(|(at, action)| UnwantedLink::of(&run, at, action)));
                 }
-                for (at, action) in run.actions.iter().enumerate() {
-                    let is_unwanted = match action.state {
-                        ActionState::Rejected => true,
-                        // The judge undoes all links of a run, whichever of them are harmful.
-                        ActionState::Undone => run.status != Status::Reverted,
-                        _ => false,
-                    };
-                    if is_unwanted && action.kind == Some(ActionKind::LinkAdd) {
-                        let of_summary = || LinkedNotes::Summary(action.summary.clone());
-                        links.push(UnwantedLink {
-                            notes: run.link(at).map_or_else(of_summary, LinkedNotes::Ids),
-                            agent: run.agent.clone(),
-                            run: run.id,
-                            ended: run.finished.unwrap_or(run.started),
-                            state: action.state,
-                        });
-                    }
-                }
-            }
+            })?;
         }
         let mut rejected = HashMap::new();
         if let Some(since) = first_run(selection, &of_others) {
-            for run in ledger::rows_of_since(memory, agent, since)?.into_iter().rev() {
+            ledger::for_each_since(memory, Some(agent), since, |run| {
                 if run.tenant != *memory.store.tuple() {
-                    continue;
+                    return;
                 }
                 let at = (run.id, run.finished.unwrap_or(run.started));
                 for action in run.actions.iter().filter(|action| action.state == ActionState::Rejected) {
                     let summary = without_amount(action.kind, &action.summary).to_owned();
                     rejected.entry(summary).or_insert(at);
                 }
-            }
+            })?;
         }
         Ok(UnwantedActions { agent: agent.to_owned(), links, rejected })
     }

@@ -86,23 +86,30 @@ pub(crate) fn newest<T>(
 
 /// The rows of all agents that started at an instant or later, oldest first.
 pub fn rows_since(memory: &Memory, since: Timestamp) -> Result<Vec<Run>> {
-    read_since(memory, keys(memory, None)?, since)
+    let mut rows = Vec::new();
+    for_each_since(memory, None, since, |run| rows.push(run))?;
+    rows.reverse();
+    Ok(rows)
 }
 
-/// The rows of one agent that started at an instant or later, oldest first.
-pub(crate) fn rows_of_since(memory: &Memory, agent: &str, since: Timestamp) -> Result<Vec<Run>> {
-    read_since(memory, keys(memory, Some(agent))?, since)
-}
-
-fn read_since(memory: &Memory, mut keys: Vec<Vec<u8>>, since: Timestamp) -> Result<Vec<Run>> {
+/// Calls `visit` with each row of one agent or all agents that started at an instant or later, newest first. Only one row
+/// is in memory at a time.
+pub(crate) fn for_each_since(
+    memory: &Memory,
+    agent: Option<&str>,
+    since: Timestamp,
+    mut visit: impl FnMut(Run),
+) -> Result<()> {
+    let mut keys = keys(memory, agent)?;
     // Run ids begin with the time in milliseconds.
     keys.retain(|key| read_key(key).is_some_and(|(_, id)| id.millis() >= since.0));
-    let mut rows = Vec::with_capacity(keys.len());
+    keys.sort_by_key(|key| std::cmp::Reverse(read_key(key).map(|(_, id)| id)));
     for key in keys {
-        rows.extend(memory.store.get::<Run>(&key)?);
+        if let Some(run) = memory.store.get::<Run>(&key)? {
+            visit(run);
+        }
     }
-    rows.sort_by_key(|run| run.id);
-    Ok(rows)
+    Ok(())
 }
 
 /// The agents of the runs with these ids whose rows are stored. Reads the keys of all rows.
@@ -352,8 +359,8 @@ fn end_running(
 const CHANGES_KEPT_FOR: Span = Span(2 * Span::DAY.0);
 
 /// Deletes the oldest rows of an agent beyond the configured number, with their occurrences. Running rows
-/// stay, because they prevent a second run. Rows with rejected actions stay as well, so that these are not proposed
-/// again, and rows of recent changes. The agent's state still knows the settled slots.
+/// stay, because they prevent a second run. Rows with rejected actions or undone links stay as well, so that these are not
+/// made again, and rows of recent changes. The agent's state still knows the settled slots.
 pub(super) fn prune(memory: &Memory, tx: &mut Transaction<'_>, agent: &str) -> Result<()> {
     let keys = tx.keys::<Run>(&prefix(agent))?;
     let mut surplus = keys.len().saturating_sub(memory.config.agents.keep_rows);
@@ -380,6 +387,7 @@ fn is_needed(memory: &Memory, run: &Run) -> bool {
     let is_recent = run.started.plus(CHANGES_KEPT_FOR) > memory.now();
     (is_recent && run.applied_actions().next().is_some())
         || run.actions.iter().any(|action| action.state == ActionState::Rejected)
+        || run.unwanted_links().next().is_some()
 }
 
 /// Writes the row of a run after a review.

@@ -6,6 +6,7 @@ use crate::ledger::{self, Status, StatusReason};
 use crate::review;
 use crate::run::{RunOptions, Trigger, run_with, transcript};
 use crate::run_limiter::expect_free;
+use crate::undo::undo;
 use poc_graph::error::Code;
 use poc_graph::time::Span;
 use serde_json::json;
@@ -110,11 +111,15 @@ fn rows_and_transcripts_beyond_the_limit_are_pruned() {
 }
 
 #[test]
-fn rows_of_recent_changes_and_of_rejections_outlast_the_limit() {
+fn rows_of_recent_changes_rejections_and_undone_links_outlast_the_limit() {
     let mut world = World::new();
     world.config().agents.keep_rows = 1;
     let definition = two(&world);
-    let reply = json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []});
+    let linked = json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []});
+    let raised = |node: &str| {
+        let raise = json!({"reason": "", "node": node, "delta": 0.1});
+        json!({"notes": "", "link-add": [], "weight": [raise]})
+    };
     let run = |reply: Option<serde_json::Value>, propose: bool| {
         world.clock.advance(Span::MINUTE);
         let options = RunOptions { force: true, propose, ..RunOptions::default() };
@@ -127,15 +132,17 @@ fn rows_of_recent_changes_and_of_rejections_outlast_the_limit() {
     let kept = || -> Vec<_> {
         ledger::rows(&world.memory, None, 10).unwrap().into_iter().map(|run| run.id).collect()
     };
-    let rejected = run(Some(reply.clone()), true);
+    let undone = run(Some(linked), false);
+    undo(&world.memory, &ledger::find(&world.memory, &undone.to_string()).unwrap(), &[]).unwrap();
+    let rejected = run(Some(raised("N1")), true);
     review::reject(&world.memory, rejected, &[], "").unwrap();
-    let applied = run(Some(reply), false);
+    let applied = run(Some(raised("N2")), false);
     run(None, false);
     let last = run(None, false);
-    assert_eq!(kept(), [last, applied, rejected]);
+    assert_eq!(kept(), [last, applied, rejected, undone]);
     world.clock.advance(Span(3 * Span::DAY.0));
     let last = run(None, false);
-    assert_eq!(kept(), [last, rejected]);
+    assert_eq!(kept(), [last, rejected, undone]);
 }
 
 #[test]
