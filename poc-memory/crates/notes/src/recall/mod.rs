@@ -23,6 +23,7 @@ use poc_graph::{Ix, NodeId, Representation, View, Visibility};
 use poc_rank::decay::{decayed, lambda, weight_at};
 use poc_rank::recall_score::{RecallExponents, after_hops, score, similarity};
 use rustc_hash::FxHashMap;
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
 /// The parameters of a recall.
@@ -148,7 +149,7 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
 /// The starts that share a word with the text or are near it in meaning.
 fn matching(memory: &Memory, text: &str, mut starts: Vec<Start>) -> Result<Vec<Start>> {
     let near = similarity(memory.config.cosines()?.candidate);
-    let words = memory.text.scores(text);
+    let words = LazyCell::new(|| memory.text.scores(text));
     starts.retain(|start| start.similarity >= near || words.of(start.id) > 0.0);
     Ok(starts)
 }

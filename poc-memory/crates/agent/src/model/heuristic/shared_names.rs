@@ -7,7 +7,7 @@ use crate::rare_words::{self, RARE_NOTES};
 use poc_config::ScoreFusionConfig;
 use poc_graph::Node;
 use poc_graph::time::calendar_names::is_day_or_month;
-use poc_index::{MentionIndex, TextIndex};
+use poc_index::{MentionIndex, TextIndex, without_possessive};
 use poc_rank::lookalike::is_identifier;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -108,8 +108,11 @@ fn words_beside(
     {
         let words: Vec<&str> = segment.text.split_whitespace().collect();
         for (at, word) in words.iter().enumerate().filter(|(_, word)| is_name(word)) {
+            // `Ann's Garden` is no longer name of Ann.
             let is_joined = |one: &str, next: &str| {
-                one.ends_with(char::is_alphanumeric) && next.starts_with(char::is_uppercase)
+                one.ends_with(char::is_alphanumeric)
+                    && without_possessive(one) == one
+                    && next.starts_with(char::is_uppercase)
             };
             // The first word of a sentence has a capital even if it is no name.
             let before = at.checked_sub(1).filter(|before| *before > 0).and_then(|before| words.get(before));

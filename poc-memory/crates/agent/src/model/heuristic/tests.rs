@@ -121,6 +121,8 @@ fn a_word_in_different_names_is_no_reason_for_a_link() {
     ] {
         assert_eq!(links(alone, cold), both, "{alone}");
     }
+    let (one, other) = ("Then Lin saw Ann's Garden.", "We like Lin and Ann's Kitchen.");
+    assert_eq!(sharing(one, other, &["lin", "ann"]).links(), ["both mention `lin`, `ann` | N1 | N2 | 0.4"]);
 }
 
 #[test]
