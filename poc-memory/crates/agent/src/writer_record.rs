@@ -29,7 +29,7 @@ const MAX_LINKED_SHARE: f64 = 0.5;
 const PRIOR_DECLINED: f64 = 10.0;
 
 /// Links are refused when the support of the reply reduces their strength to less than this share. Undone links of
-/// earlier runs never refuse links: otherwise no later link could improve the record again.
+/// earlier runs refuse no other links: otherwise no later link could improve the record again.
 const MIN_FACTOR: f64 = 0.5;
 
 /// Number of runs of an agent that are examined for undone links.
