@@ -127,7 +127,7 @@ impl Op for Delete {
             erasure::run(ctx, erasure, &texts)
         });
         let derived = derived.into_iter().map(|note| note.key).collect();
-        let file = vault::file_of_note(ctx.memory, &node)?.map(|(vault, path)| vault.folder.join(path));
+        let file = vault::file_of_note(ctx.memory, node.id)?.map(|(vault, path)| vault.folder.join(path));
         Ok(DeleteOutput {
             id: node.id,
             key: node.key,

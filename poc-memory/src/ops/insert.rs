@@ -228,12 +228,10 @@ impl InsertRequest {
 
     /// The warning that a file of a vault will replace the text of an updated note.
     fn file_warning(&self, ctx: &Ctx<'_>, id: NodeId) -> Result<Option<String>> {
-        let node = match self.title.is_some() || self.body.0.is_some() {
-            true => ctx.memory.store.node(id)?,
-            false => None,
-        };
-        let file = node.map(|node| vault::file_of_note(ctx.memory, &node)).transpose()?.flatten();
-        Ok(file.map(|(vault, path)| {
+        if self.title.is_none() && self.body.0.is_none() {
+            return Ok(None);
+        }
+        Ok(vault::file_of_note(ctx.memory, id)?.map(|(vault, path)| {
             format!(
                 "the note follows the file `{path}` of the vault `{}`; the next change of that file replaces this text",
                 vault.name

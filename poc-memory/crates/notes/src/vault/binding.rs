@@ -6,7 +6,7 @@ use crate::{Memory, import};
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, NodeId};
+use poc_graph::NodeId;
 use poc_store::{Record, Records, Table, Transaction};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -168,14 +168,10 @@ pub fn bound_below(memory: &Memory, folder: &Path) -> Result<Option<VaultBinding
 }
 
 /// The vault and the file from which a note gets its text, if there is one.
-pub fn file_of_note(memory: &Memory, note: &Node) -> Result<Option<(VaultBinding, String)>> {
-    // For most notes, no records are read. The note may be from an import of the folder under another name.
-    if !note.provenance.starts_with(import::PROVENANCE) {
-        return Ok(None);
-    }
+pub fn file_of_note(memory: &Memory, note: NodeId) -> Result<Option<(VaultBinding, String)>> {
     for vault in bindings(memory)? {
         let is_source = |file: &VaultFile| {
-            file.node == note.id && file.is_own && file.is_source && file.deleted_at.is_none()
+            file.node == note && file.is_own && file.is_source && file.deleted_at.is_none()
         };
         let source = files(&memory.store, &vault)?.into_iter().find(|(_, file)| is_source(file));
         if let Some((path, _)) = source {

@@ -242,7 +242,7 @@ fn a_text_that_was_changed_in_the_memory_stays_until_its_file_changes() {
     assert_eq!(edited(), 0);
     update("Changed by hand.", "two");
     assert_eq!(edited(), 1);
-    let (vault, file) = file_of_note(&world.memory, &world.note("a")).unwrap().unwrap();
+    let (vault, file) = file_of_note(&world.memory, world.note("a").id).unwrap().unwrap();
     assert_eq!((vault.name.as_str(), file.as_str()), ("vault", "a.md"));
     world.put("b.md", "The second, edited.\n");
     assert_eq!(problems(&world.sync()), "");
