@@ -10,11 +10,28 @@ def links(world):
     return world.json("stats")["by_edge_kind"].get("link", 0)
 
 
+def linked_notes(world, name):
+    """Stores three notes with a name in common and returns the run of `linker` that links them. What it proposed before
+    waits for a decision."""
+    for key, title, body in [
+        ("pump", "the pump stopped", "it lost its pressure at noon and stopped by itself"),
+        ("valve", "a valve was replaced", "the old one was stuck, so no water came in"),
+        ("alarm", "an alarm rings", "it warns when the pressure falls below two bar"),
+    ]:
+        world.run("insert", "--title", f"{name}: {title}", "--body", f"Because of {name}, {body}.",
+                  "--key", f"{name.lower()}-{key}", "--type", "episodic")
+    # Each run reads some of the notes that are new.
+    for _ in range(10):
+        done = world.json("agent", "run", "linker")
+        if len(done["applied"]) >= 2:
+            return done
+    raise AssertionError(done)
+
+
 def test_a_night_is_read_and_undone(browser):
     world = browser.world
     before = links(world)
-    done = world.json("agent", "run", "linker", "--force")
-    assert len(done["applied"]) >= 2, done
+    done = linked_notes(world, "PMP-3310")
     page = browser.open().page
     page.wait_for_selector(".action")
     ready(page)
@@ -23,7 +40,7 @@ def test_a_night_is_read_and_undone(browser):
     assert int(grown) == world.json("stats")["live"], "nothing was stored a day ago"
     # Each line leads to the notes and to the run, the latest change is the first, and each can be undone alone.
     latest = page.locator(".action").first
-    latest.locator("a >> text=Error BRK-4021").wait_for()
+    assert latest.locator("a >> text=PMP-3310").count() == 2
     assert [a.get_attribute("href").split("/")[1] for a in latest.locator("a").all()] == ["notes", "notes", "runs"]
     assert re.search(r"run \w+ \d+, 20\d\d, \d\d:\d\d", page.inner_text("section[aria-labelledby=waiting] li"))
     for anchor in page.locator("main a").all():
@@ -115,7 +132,7 @@ def test_activity_lists_runs_by_agent_and_result(browser):
 
 def test_activity_of_one_agent_has_its_older_changes(browser):
     world = browser.world
-    world.run("agent", "run", "linker", "--force")
+    linked_notes(world, "PMP-3320")
     notes = [{"title": f"Later note {number}", "key": f"later-{number}"} for number in range(60)]
     for note in notes:
         world.run("insert", "--title", note["title"], "--key", note["key"])
@@ -127,7 +144,7 @@ def test_activity_of_one_agent_has_its_older_changes(browser):
     page.wait_for_selector(".activity-row >> text=agent:linker")
     # Its notes have their titles. Once it is undone there is nothing to undo any more, and the undo is listed with it.
     row = page.locator(".activity-row").first
-    assert "Outage of the payment gateway" in row.inner_text()
+    assert "PMP-3320: " in row.inner_text()
     row.locator("button").click()
     if page.locator("dialog[open]").count():
         page.click("dialog button.primary")
@@ -162,15 +179,15 @@ def test_the_end_of_a_budget_and_upper_bounds_of_costs_are_said(browser):
 def test_a_run_is_readable_and_its_changes_are_taken_back_one_by_one(browser):
     world = browser.world
     before = links(world)
-    done = world.json("agent", "run", "linker", "--force")
+    done = linked_notes(world, "PMP-3330")
     page = browser.open().page
     answer = world.json("agent", "inspect", done["run"])
     answer["calls"] = [{"model": "default", "tokens_in": 15557, "tokens_out": 16384, "cost": 0.1, "estimated": True}]
     page.route("**/v1/runs/*", lambda route: route.fulfill(json={**answer, "outcome": world.json("agent", "inspect", done["run"])["outcome"]}))
     page.goto(browser.path(f"/runs/{done['run']}"))
     # Notes have their titles and are links; numbers have separators; the JSON of the reply is indented.
-    page.wait_for_selector(".action a >> text=Outage of the payment gateway")
-    assert page.locator(".action a[href='/notes/outage']").count() >= 1
+    page.wait_for_selector(".action a >> text=PMP-3330: an alarm rings")
+    assert page.locator(".action a[href='/notes/pmp-3330-alarm']").count() >= 1
     text = page.inner_text("main")
     assert "15,557 tokens read, 16,384 written" in text, text
     page.click("summary >> text=Reply 1")

@@ -92,7 +92,7 @@ class ActivityScreen extends Screen {
 const OCCASIONS = { asked: "run by hand", schedule: "on schedule", batch: "the next batch of its slot", rerun: "again after a failure", change: "after a change" };
 
 /** What a change did. An undo of the undo of a run has applied its actions again. */
-const didOf = ({ op, run }) => (op === "undo" && run ? "brought back" : DID[op] ?? op);
+const didOf = ({ op, run, redo }) => (redo && run ? "brought back" : DID[op] ?? op);
 
 function changeRow(change, screen) {
   const { seq, at, actor, op, run, agent, nodes, titles, undone, count: number = nodes.length } = change;

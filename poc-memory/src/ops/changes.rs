@@ -5,7 +5,7 @@ use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{COLUMN_GAP, column_widths, second};
 use super::{Access, Ctx, Op, Route, argument, growth};
 use poc_agent::agent_changes::agent_changes;
-use poc_agent::ledger;
+use poc_agent::{ledger, undo};
 use poc_graph::error::Result;
 use poc_graph::time::{PastTime, Timestamp};
 use poc_graph::{Node, RunId, cancellation};
@@ -106,6 +106,9 @@ struct ChangeRow {
     did_edges: Vec<String>,
     /// Whether all of the change was undone later.
     undone: bool,
+    /// Whether the change is the undo of an undo, so that what that had undone is done again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    redo: bool,
 }
 
 /// Says that there are no changes. `since` is where the history begins, if it is not complete.
@@ -157,6 +160,7 @@ fn row(memory: &Memory, change: RecentChange, agent: Option<String>) -> Result<C
     }
     Ok(ChangeRow {
         seq,
+        redo: undo::is_redo(memory, &cause)?,
         at: cause.at,
         did: names(kinds),
         did_edges: names(edge_kinds),

@@ -22,6 +22,27 @@ struct UndoCall<'a> {
 /// The op that undoes runs and nothing else.
 const AGENT_UNDO_OP: &str = "agent undo";
 
+/// Whether an op undoes changes.
+fn is_undo_op(op: &str) -> bool {
+    [AGENT_UNDO_OP, UNDO_OP].contains(&op)
+}
+
+/// Whether a transaction is the undo of an undo, so that what that had undone has an effect again.
+///
+/// # Errors
+/// Those of the log.
+pub fn is_redo(memory: &Memory, cause: &Cause) -> Result<bool> {
+    if !is_undo_op(&cause.op) {
+        return Ok(false);
+    }
+    for seq in &cause.undoes {
+        if memory.store.transaction_of_any_tenant(*seq)?.is_some_and(|txn| is_undo_op(&txn.cause.op)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// A person who undoes a run with [`undo`]. `undo` without a number takes it for a change made by hand.
 const BY_AGENT_UNDO: UndoCall<'static> = UndoCall { actor: "manual", op: AGENT_UNDO_OP };
 
@@ -181,7 +202,7 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<UndoReport> {
         _ => error,
     })?;
     // Rows of earlier releases record the transaction that applied an action, also after its undo.
-    if [AGENT_UNDO_OP, UNDO_OP].contains(&op.as_str()) && !is_final(&run, seq) {
+    if is_undo_op(&op) && !is_final(&run, seq) {
         return redo(memory, &run, seq);
     }
     let applied = applied_again(memory, &run, seq)?;

@@ -106,6 +106,9 @@ fn an_undo_without_a_number_brings_back_the_run_that_was_undone_last() {
     let undone = || json(&memory, "undo")["undone"][0].as_str().unwrap().to_owned();
     assert_eq!(undone(), "undo of link `insurance` to `quay-closed` at 0.4");
     assert!(has_link());
+    let changes = json(&memory, "changes --limit 2")["changes"].as_array().unwrap().clone();
+    let redo: Vec<_> = changes.iter().map(|change| (change["op"].as_str(), change.get("redo"))).collect();
+    assert_eq!(redo, [(Some("undo"), Some(&json!(true))), (Some("agent undo"), None)]);
     // The run is in effect again, so the change before its undo is the last one.
     let before = undone();
     assert!(before.starts_with("insert of `written-after-the-run` by manual"), "{before}");
