@@ -2,7 +2,7 @@
 //! does.
 
 use super::found;
-use super::store::{self, Cache};
+use super::store::{self, CACHES};
 use poc_bench::measure::{Measurement, Report, median, timed};
 use poc_bench::memory;
 use poc_notes::Memory;
@@ -46,10 +46,9 @@ pub(super) fn child(folder: &Path) {
 pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
     // The first opening after the notes were written may take longer.
     opened(folder);
-    let caches = [("cold", Cache::Cold), ("warm", Cache::Warm)];
-    let (mut openings, mut readings) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
+    let (mut openings, mut readings) = (vec![Vec::new(); CACHES.len()], vec![Vec::new(); CACHES.len()]);
     for _ in 0..ROUNDS {
-        for (at, (_, cache)) in caches.into_iter().enumerate() {
+        for (at, &(_, cache)) in CACHES.iter().enumerate() {
             store::settle(folder, cache);
             openings[at].push(opened(folder));
             store::settle(folder, cache);
@@ -58,7 +57,7 @@ pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
     }
     let megabytes = store::files(folder).iter().map(|path| path.metadata().unwrap().len()).sum::<u64>() >> 20;
     let size = format!("{megabytes} MB of files");
-    for (((kind, _), rounds), reads) in caches.iter().zip(openings).zip(readings) {
+    for (((kind, _), rounds), reads) in CACHES.iter().zip(openings).zip(readings) {
         for (at, (moment, _)) in MILESTONES.iter().enumerate() {
             let seconds = median(rounds.iter().map(|times: &Vec<f64>| times[at]).collect());
             let line = Measurement::time(format!("{kind}: {moment}"), nodes, seconds);

@@ -62,11 +62,19 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
 /// Whether the files are in the page cache when the store is opened.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Cache {
-    /// Only on disk.
+    /// Only on disk. Other systems have no call that puts a file out of the cache.
+    #[cfg(target_os = "linux")]
     Cold,
     /// In the page cache.
     Warm,
 }
+
+/// The states that can be measured, by name.
+pub(super) const CACHES: &[(&str, Cache)] = &[
+    #[cfg(target_os = "linux")]
+    ("cold", Cache::Cold),
+    ("warm", Cache::Warm),
+];
 
 /// Puts the files into the page cache or out of it. It first syncs what the last opening wrote, so that the next one
 /// does not wait for that.
@@ -75,20 +83,9 @@ pub(super) fn settle(folder: &Path, cache: Cache) {
         let mut file = File::open(path).unwrap();
         file.sync_all().unwrap();
         match cache {
-            Cache::Cold => evict(&file),
+            #[cfg(target_os = "linux")]
+            Cache::Cold => rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap(),
             Cache::Warm => drop(std::io::copy(&mut file, &mut std::io::sink()).unwrap()),
         }
     }
-}
-
-/// Puts a file out of the page cache.
-#[cfg(target_os = "linux")]
-fn evict(file: &File) {
-    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
-}
-
-/// Other systems have no call for this, and figures with this name would be wrong.
-#[cfg(not(target_os = "linux"))]
-fn evict(_: &File) {
-    unimplemented!("the page cache is emptied on Linux only");
 }

@@ -1,5 +1,6 @@
 //! `changes`
 
+use super::hit::truncated;
 use super::recall::Recall;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{COLUMN_GAP, column_widths, second};
@@ -121,10 +122,9 @@ pub(super) fn nothing_changed(since: Option<Timestamp>) -> String {
 
 /// A question in quotes, with at most [`QUESTION_CHARS`] characters of it.
 fn shortened(question: &str) -> String {
-    match question.char_indices().nth(QUESTION_CHARS) {
-        Some((end, _)) => format!("“{}…”", question.get(..end).unwrap_or(question)),
-        None => format!("“{question}”"),
-    }
+    let (shown, left_out) = truncated(question, QUESTION_CHARS);
+    let end = if left_out > 0 { "…" } else { "" };
+    format!("“{shown}{end}”")
 }
 
 /// Whether a change is listed by default: not the use counts, weights and edges that questions leave behind.

@@ -41,9 +41,8 @@ pub(super) fn differing(
         content.iter().any(is_between) || content.iter().chain(&named).chain(&written).any(is_same)
     };
     let is_about_others = || {
-        let is_number = |word: &Word| word.folded.starts_with(|first: char| first.is_ascii_digit());
         let mut wanted = content_words(question_words);
-        wanted.retain(|word| !is_number(word));
+        wanted.retain(|word| !word.is_number());
         (1..=MAX_NAMED).contains(&content.len()) && words.any_about(&wanted, 1, &has_date)
     };
     let names_month = |text: &str| {

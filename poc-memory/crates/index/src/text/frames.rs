@@ -185,9 +185,7 @@ fn is_vague(words: &[Word]) -> bool {
 /// Whether a word is a noun that may mean many things, a time or a number.
 pub(super) fn is_vague_noun(word: &Word) -> bool {
     let noun = word.singular();
-    VAGUE.split_ascii_whitespace().any(|vague| vague == noun)
-        || is_day_or_month(noun)
-        || noun.starts_with(|first: char| first.is_ascii_digit())
+    VAGUE.split_ascii_whitespace().any(|vague| vague == noun) || is_day_or_month(noun) || word.is_number()
 }
 
 /// Whether one is a misspelling of the other. Names must be exact.

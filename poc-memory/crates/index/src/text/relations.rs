@@ -240,8 +240,7 @@ fn phrase_before(words: &[Word], at: usize) -> &[Word] {
 
 /// The adjoining words at the beginning that may be parts of a noun phrase, up to a genitive or before a number.
 fn parts(words: &[Word]) -> &[Word] {
-    let is_number = |word: &Word| word.folded.starts_with(|first: char| first.is_ascii_digit());
-    let is_part = |word: &&Word| word.adjoins && word.is_part() && !is_number(word);
+    let is_part = |word: &&Word| word.adjoins && word.is_part() && !word.is_number();
     let count = words.iter().take(MAX_IN_PLACE).take_while(is_part).count();
     let parts = words.get(..count).unwrap_or_default();
     let end = parts.iter().position(|word| word.is_genitive).map_or(count, |at| at + 1);

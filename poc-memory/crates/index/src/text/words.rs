@@ -26,7 +26,7 @@ kind sort type lot way";
 
 static NO_PARTS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| NO_PART.split_ascii_whitespace().collect());
 
-/// Common verbs that are rarely nouns. Others cannot be told from nouns.
+/// Common verbs that are rarely nouns. Other verbs may be nouns as well, such as `work`.
 const VERB: &str = "\
 say says said tell tells told ask asks think thinks thought know knows knew known want wants mean means meant give \
 gives gave given buy buys bought pay pays paid send sends sent bring brings brought keep keeps kept put puts see sees \
@@ -143,6 +143,11 @@ impl Word {
     pub(super) fn singular(&self) -> &str {
         let noun = without_possessive(&self.folded);
         noun.strip_suffix('s').unwrap_or(noun)
+    }
+
+    /// Whether it begins with a digit.
+    pub(super) fn is_number(&self) -> bool {
+        self.folded.starts_with(|first: char| first.is_ascii_digit())
     }
 
     fn is_attribute(&self) -> bool {

@@ -257,7 +257,7 @@ impl FileReader<'_> {
         for FileError { file, .. } in &report.refused {
             let stat = self.scan.files.get(file).filter(|_| !read.files.contains_key(file));
             let moved = stat.and_then(|stat| lost.get(&(stat.size, stat.modified)));
-            // Several files of the same size and time cannot be told apart.
+            // If several files had this size and time, any of them may be the one that was moved.
             if let Some([digest]) = moved.map(Vec::as_slice)
                 && let Ok(digest) = digest.unread_at(file)
             {
