@@ -36,6 +36,9 @@ enum SharedLogError {
         "the store's folder and the shared log `{address}` are different memories: they diverge at or before change {last}"
     )]
     Diverged { address: String, last: u64 },
+    /// The folder is the copy of a shared log that has lost changes, or a memory that was never copied into this one.
+    #[error("the shared log `{address}` {}, but the store's folder has changes up to {last}", end_clause(*head))]
+    Shorter { address: String, head: u64, last: u64 },
     /// The number is that of the last record in the copy.
     #[error(
         "the shared log `{address}` begins after change {last}, where this copy of it ends: earlier changes were deleted"
@@ -50,11 +53,23 @@ enum SharedLogError {
     UnknownHead,
 }
 
+/// Where a shared log ends.
+fn end_clause(head: u64) -> String {
+    if head == 0 { "is empty".to_owned() } else { format!("ends at change {head}") }
+}
+
 impl From<SharedLogError> for Error {
     fn from(error: SharedLogError) -> Error {
         let message = error.to_string();
         match error {
             SharedLogError::DamagedRecord { .. } => Error::damaged(message),
+            SharedLogError::Shorter { head: 0, .. } => Error::conflict(message).hint(
+                "copy the folder into the database first: `poc-memory store copy --from FOLDER --to postgres://…`",
+            ),
+            SharedLogError::Shorter { .. } => Error::conflict(message).hint(
+                "if an older state of the database was restored, `poc-memory store copy --from FOLDER --to postgres://…` \
+                 adds what it lacks; do not delete the folder before that, because it may be the only one with these changes",
+            ),
             SharedLogError::Diverged { .. } | SharedLogError::OwnChanges { .. } => Error::conflict(message)
                 .hint("use another profile or another `[store] name`; a folder that is only a copy can be deleted"),
             SharedLogError::Outdated { .. } => {
@@ -172,10 +187,17 @@ impl SharedLogCopy {
 
     /// Why the store can accept no writes after the shared log could not be read or appended to.
     pub(super) fn read_only_reason(&self, error: Error) -> ReadOnlyReason {
-        match self.is_outdated() {
-            true => ReadOnlyReason::Failure(error.message),
-            false => ReadOnlyReason::SharedLog(error.message),
+        if self.is_outdated() {
+            return ReadOnlyReason::Failure(error.message);
         }
+        let mut message = error.message;
+        // Other errors do not end by themselves.
+        if error.code != Code::Unavailable
+            && let Some(advice) = error.hint
+        {
+            message = format!("{message}; {advice}");
+        }
+        ReadOnlyReason::SharedLog(message)
     }
 
     /// The error if the shared log begins after the end of the copy, which is record `last`.
@@ -284,10 +306,8 @@ impl SharedLogCopy {
             return Ok(());
         }
         let last = self.log.last();
-        // An error of the local log must not look like that of an unreachable shared log, after which the call is
-        // repeated.
-        let local = |error: Error| Error { code: Code::ReadOnly, ..error };
-        let (own, origin) = (self.log.read(last).map_err(local)?, self.log.origin().map_err(local)?);
+        let (own, origin) =
+            (self.log.read(last).map_err(local_error)?, self.log.origin().map_err(local_error)?);
         if let (Some((_, checksum)), Some(origin)) = (own, origin) {
             let of_shared = self.shared.read(last - 1, 1)?.into_iter().next();
             // The records of a base state are not in the shared log. One of them is the last record of the copy if the
@@ -308,11 +328,31 @@ impl SharedLogCopy {
                 first => first.is_some_and(|record| Log::origin_of(&record.payload) == origin),
             };
             if !is_same || !has_origin {
-                return Err(SharedLogError::Diverged { address: self.shared.address(), last }.into());
+                return Err(self.difference(last)?.into());
             }
         }
         self.is_checked.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Why the local log, which ends with record `last`, is not a copy of the shared one.
+    fn difference(&self, last: u64) -> Result<SharedLogError> {
+        let (address, head) = (self.shared.address(), self.shared.head()?);
+        let is_beginning = match head {
+            0 => true,
+            head if head >= last => false,
+            // A shorter log may also be that of another memory.
+            head => {
+                let of_shared = self.shared.read(head - 1, 1)?.pop();
+                let own = self.log.read(head).map_err(local_error)?;
+                let records = of_shared.zip(own);
+                records.is_some_and(|(record, (_, checksum))| frame(head, &record.payload).1 == checksum)
+            }
+        };
+        Ok(match is_beginning {
+            true => SharedLogError::Shorter { address, head, last },
+            false => SharedLogError::Diverged { address, last },
+        })
     }
 
     /// Appends the first transactions of a batch to the shared log, all or none. Returns whether they are in the log;
@@ -379,6 +419,11 @@ impl SharedLogCopy {
         let writer = self.shared.writer();
         Ok(found.first().map(|record| record.writer == writer && record.writer_seq == number))
     }
+}
+
+/// An error of the local log. It must not look like that of an unreachable shared log, after which the call is repeated.
+fn local_error(error: Error) -> Error {
+    Error { code: Code::ReadOnly, ..error }
 }
 
 /// The number of transactions at the start of a batch that are appended together.

@@ -262,10 +262,47 @@ fn a_log_that_has_lost_records_is_another_memory() {
         daemon.writer.plan(vec![Some(LogFault::Unreachable)]);
         let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(5))).unwrap_err();
         assert_eq!(error.code, Code::Unavailable);
-        assert!(error.message.contains("are different memories"), "{error}");
+        let problem = if others_write {
+            "are different memories"
+        } else {
+            "the shared log `memory` ends at change 1, but the store's folder has changes up to 2; if an older state"
+        };
+        assert!(error.message.contains(problem), "{error}");
         assert_eq!(numbers(daemon.store()), [1, 2]);
         assert_eq!(log.records().len(), if others_write { 3 } else { 1 });
     }
+}
+
+#[test]
+fn a_copy_puts_back_what_its_log_has_lost() {
+    let log = Arc::new(MemoryLog::default());
+    let mut all = daemons(&log, 2);
+    (1..=3).for_each(|number| {
+        put(all[0].store(), number);
+    });
+    all[1].catch_up(&log);
+    all.iter_mut().for_each(Daemon::close);
+    log.remove_after(1);
+    let lost = all[0].open().unwrap_err();
+    assert_eq!(lost.code, Code::Conflict);
+    assert!(lost.message.contains("ends at change 1, but the store's folder has changes up to 3"), "{lost}");
+    assert!(lost.hint.unwrap().contains("`poc-memory store copy --from FOLDER"));
+    assert_eq!(copy_log(all[0].folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap(), 3);
+    for daemon in &mut all {
+        daemon.open().unwrap();
+        assert_eq!(numbers(daemon.store()), [1, 2, 3]);
+    }
+    // A memory in files that was never copied is not lost, either.
+    all[0].close();
+    let own = std::mem::replace(&mut all[0].log, Arc::default());
+    let empty = all[0].open().unwrap_err();
+    assert!(empty.message.contains("is empty, but the store's folder has changes up to 3"), "{empty}");
+    let hint = empty.hint.unwrap();
+    assert!(
+        hint.starts_with("copy the folder into the database first") && !hint.contains("delete"),
+        "{hint}"
+    );
+    all[0].log = own;
 }
 
 #[test]
