@@ -78,6 +78,7 @@ fn location(server: &TestServer, name: &str) -> LogLocation {
         address: server.address(),
         store: name.into(),
         password: None,
+        password_file: None,
         ca_file: None,
         connect_timeout: TIMEOUT,
         timeout: TIMEOUT,

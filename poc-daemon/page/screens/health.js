@@ -84,7 +84,7 @@ const sharedLog = (log) => log && table("Shared log", [
   ["This daemon", log.behind ? `${count(log.behind, "change")} behind` : "up to date"], ["Conflicts", log.conflicts.toLocaleString("en")],
   ...(log.others ?? []).map(({ name, head, seconds_ago: seconds, has_lease: lease, has_claim: claim }) => [h("bdi", {}, name),
     `read up to change ${head.toLocaleString("en")}, seen ${count(seconds, "second")} ago${lease ? ", has a lease" : ""}${claim ? ", stores a snapshot" : ""}`]),
-], "The log of this memory is in a database. Other daemons and commands that used it in the last minute are listed.");
+], "The log of this memory is in a database. Other daemons and commands that used it in the last 15 seconds are listed.");
 
 const figure = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
 

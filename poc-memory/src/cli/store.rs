@@ -8,10 +8,14 @@ use crate::ops::{Progress, Terminal, plural};
 use poc_config::paths::Paths;
 use poc_config::{Config, StoreConfig};
 use poc_graph::error::{Error, Result};
+use poc_notes::resolve::quoted;
 use poc_store::{CopyStart, SharedLog, Store, copy_log, require_continued};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The command that creates a memory in a database, as errors name it.
+const INIT: &str = "poc-memory store init";
 
 /// Create the tables of a shared log in a database, and add this memory to it
 ///
@@ -55,7 +59,7 @@ impl LocalCommand for StoreInit {
         }
         let located = |error| match is_of_file {
             true => Config::locate(&context.paths.config_file(), error),
-            false => error,
+            false => of_option(error, "log"),
         };
         let done = dispatch::init_log(&settings).map_err(located)?;
         let LogInit { address, from_version, to_version, is_new: new, head } = done;
@@ -108,7 +112,8 @@ impl LocalCommand for StoreCopy {
         let StoreCopy { from, to, name } = self;
         match (is_database(&from), is_database(&to)) {
             (false, true) => {
-                let log = log(&settings(context, Some(to), name)?)?;
+                let settings = settings(context, Some(to), name)?;
+                let log = log(&settings).map_err(|error| of_option(error, "to"))?;
                 let folder = store_folder(&from);
                 if !Store::exists(&folder) {
                     return Err(Error::not_found(format!("`{}` contains no memory", folder.display()))
@@ -116,14 +121,18 @@ impl LocalCommand for StoreCopy {
                         .field("from"));
                 }
                 let bar = progress::Bar::new(&context.globals);
-                let head = copy_log(&folder, log.as_ref(), &|done, total| {
+                let copied = copy_log(&folder, log.as_ref(), &|done, total| {
                     bar.show(&Progress { what: "changes".into(), done, total: Some(total) });
-                })?;
+                });
                 bar.clear();
+                let head = copied.map_err(|error| with_init_options(error, &settings))?;
                 Ok(StoreCopyOutput { from, to: log.address(), head })
             }
             (true, false) => {
-                let log = log(&settings(context, Some(from), name)?)?;
+                let settings = settings(context, Some(from), name)?;
+                let log = log(&settings).map_err(|error| of_option(error, "from"))?;
+                // No folder is created if the database cannot be reached or does not have the memory.
+                log.head().map_err(|error| with_init_options(error, &settings))?;
                 let paths = Paths::in_folder(Path::new(&to));
                 paths.create()?;
                 let from = log.address();
@@ -176,6 +185,23 @@ fn store_folder(home: &str) -> PathBuf {
 fn settings(context: &CommandContext, log: Option<String>, name: Option<String>) -> Result<StoreConfig> {
     let own = context.config()?.store;
     Ok(StoreConfig { log: log.unwrap_or(own.log), name: name.unwrap_or(own.name), ..own })
+}
+
+/// An error of a setting that an option may replace. `option` replaces the address.
+fn of_option(error: Error, option: &str) -> Error {
+    let field = error.at.as_ref().and_then(|place| place.field.clone());
+    match field.as_deref() {
+        Some("store.log") => error.field(option),
+        Some("store.name") => error.field("name"),
+        _ => error,
+    }
+}
+
+/// An error whose hint, if it names `store init`, gives the address and the name that the options of a copy gave.
+fn with_init_options(error: Error, settings: &StoreConfig) -> Error {
+    let command = format!("`{INIT} --log {} --name {}`", quoted(&settings.log), quoted(&settings.name));
+    let hint = error.hint.map(|hint| hint.replace(&format!("`{INIT}`"), &command));
+    Error { hint, ..error }
 }
 
 fn log(settings: &StoreConfig) -> Result<Arc<dyn SharedLog>> {

@@ -27,7 +27,7 @@ pub fn open_memory(paths: Paths, config: Config) -> Result<Memory> {
 /// The shared log that settings name, for a new writer; `None` if they name none. Does not connect.
 ///
 /// # Errors
-/// `invalid_config` when an address or a password is malformed, or when this program has no support for databases.
+/// `invalid_config` when an address is malformed, or when this program has no support for databases.
 pub fn shared_log(settings: &StoreConfig) -> Result<Option<Arc<dyn SharedLog>>> {
     if settings.log.is_empty() {
         return Ok(None);
@@ -49,10 +49,11 @@ fn log_of(settings: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
     Ok(Arc::new(poc_postgres::PostgresLog::new(location(settings)?, writer, name)))
 }
 
-/// Checks the address of the log, if the settings name one, without the password and without a connection.
+/// Checks the address of the log and the name of the memory in it, if the settings name one, without the password and
+/// without a connection.
 ///
 /// # Errors
-/// `invalid_config` when the address is malformed.
+/// `invalid_config` when the address is malformed or the name is empty.
 #[cfg(feature = "postgres")]
 pub(super) fn check_log_address(settings: &StoreConfig) -> Result<()> {
     if settings.log.is_empty() {
@@ -76,29 +77,26 @@ fn path(file: &str) -> Option<std::path::PathBuf> {
 /// The location of the log that the settings name, including the password.
 ///
 /// # Errors
-/// `invalid_config` when the address is malformed or the file of the password cannot be read.
+/// `invalid_config` when the address is malformed or the name is empty.
 #[cfg(feature = "postgres")]
 fn location(settings: &StoreConfig) -> Result<poc_postgres::LogLocation> {
-    let password = match path(&settings.password_file) {
-        Some(file) => {
-            let unreadable = |error: std::io::Error| {
-                Error::config(format!("`{}` cannot be read: {error}", file.display()))
-                    .hint("give a file with the password")
-                    .field("store.password-file")
-            };
-            Some(std::fs::read_to_string(&file).map_err(unreadable)?.trim_end().to_owned())
-        }
-        None => std::env::var(&settings.password_env).ok(),
-    };
-    location_with(settings, password.filter(|password| !password.is_empty()))
+    // A file is read for each connection.
+    let variable = settings.password_file.is_empty().then(|| std::env::var(&settings.password_env).ok());
+    location_with(settings, variable.flatten().filter(|password| !password.is_empty()))
 }
 
 #[cfg(feature = "postgres")]
 fn location_with(settings: &StoreConfig, password: Option<String>) -> Result<poc_postgres::LogLocation> {
+    if settings.name.trim().is_empty() {
+        return Err(Error::config("the memory in the database has no name")
+            .hint("give a name such as `memory`")
+            .field("store.name"));
+    }
     poc_postgres::LogLocation::new(poc_postgres::LogSettings {
         address: settings.log.clone(),
         store: settings.name.clone(),
         password,
+        password_file: path(&settings.password_file),
         ca_file: path(&settings.ca_file),
         connect_timeout: settings.connect_timeout.std(),
         timeout: settings.timeout.std(),

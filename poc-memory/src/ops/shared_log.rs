@@ -1,7 +1,7 @@
 //! The shared log as `stats` and `daemon status` show it.
 
 use super::text::plural;
-use poc_store::{Peer, Store};
+use poc_store::{Peer, ReadOnlyReason, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,10 @@ impl SharedLogOutput {
     /// are left out if the database does not answer.
     pub fn with_others(store: &Store) -> Option<SharedLogOutput> {
         let mut output = SharedLogOutput::of(store)?;
+        // A database that is known not to answer would only delay this.
+        if matches!(store.read_only(), Some(ReadOnlyReason::SharedLog(_))) {
+            return Some(output);
+        }
         // A database that does not answer is not asked again.
         let Ok(peers) = store.peers() else { return Some(output) };
         output.others = peers

@@ -68,6 +68,31 @@ fn unreachable(location: &impl Display, why: impl Display) -> Error {
         .hint("check the address, and that the server runs and accepts connections from this machine")
 }
 
+/// What to do if the database does not accept the password, or needs one.
+const PASSWORD_HINT: &str = "put the password into the variable that `password-env` in `[store]` names, `PGPASSWORD` by \
+                             default, or into a file that `password-file` names";
+
+/// What to do if a server accepts only reads.
+const READ_ONLY_HINT: &str = "the server accepts only reads, as a replica does: name all servers in the address, with \
+                              `target_session_attrs=read-write`, so that the one that accepts writes is found";
+
+/// The error for a failure that the client library reports.
+fn client_failure(location: &impl Display, error: &tokio_postgres::Error) -> Error {
+    // The source of the error has the reason, such as a refused connection or an unknown host.
+    let reason = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+    let failure = unreachable(location, format_args!("{error}{reason}"));
+    match reason.as_str() {
+        ": password missing" => Error { code: Code::InvalidConfig, ..failure }.hint(PASSWORD_HINT),
+        ": database does not allow writes" => failure.hint(READ_ONLY_HINT),
+        ": server does not support TLS" => failure.hint(
+            "switch on TLS at the server; only in a network that you trust, `sslmode=disable` in the address does without",
+        ),
+        _ if error.to_string().contains("TLS") => failure
+            .hint("`ca-file` in `[store]` names a file with the certificate of the authority that signed that of the server"),
+        _ => failure,
+    }
+}
+
 /// The error for a failed call. It contains no password, because the client never puts one into its errors.
 pub(crate) fn failure(location: &impl Display, error: &DatabaseError) -> Error {
     let error = match error {
@@ -79,31 +104,33 @@ pub(crate) fn failure(location: &impl Display, error: &DatabaseError) -> Error {
             return unreachable(location, format_args!("no call can be made: {error}"));
         }
     };
-    let Some(database) = error.as_db_error() else {
-        // The source of the error has the reason, such as a refused connection or an unknown host.
-        let reason = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-        return unreachable(location, format_args!("{error}{reason}"));
-    };
+    let Some(database) = error.as_db_error() else { return client_failure(location, error) };
     let state = database.code();
     let message = format!("log unreachable: `{location}`: {}", database.message());
-    if TRANSIENT.iter().any(|class| state.code().starts_with(class))
-        || *state == SqlState::READ_ONLY_SQL_TRANSACTION
-    {
-        return Error::unavailable(message);
+    if TRANSIENT.iter().any(|class| state.code().starts_with(class)) {
+        let hint = if *state == SqlState::TOO_MANY_CONNECTIONS {
+            "the server has no connection left: raise its `max_connections`, or let fewer programs connect"
+        } else {
+            "the server starts, stops or is overloaded: try again later"
+        };
+        return Error::unavailable(message).hint(hint);
     }
     match *state {
-        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
-            Error::new(Code::InvalidConfig, message)
-                .hint("set the variable of `password-env`, or `password-file`, in `[store]`")
-        }
+        SqlState::READ_ONLY_SQL_TRANSACTION => Error::unavailable(message).hint(READ_ONLY_HINT),
+        SqlState::INVALID_PASSWORD => Error::new(Code::InvalidConfig, message).hint(PASSWORD_HINT),
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => Error::new(Code::InvalidConfig, message).hint(
+            "check the role in the address, and which connections `pg_hba.conf` of the server permits; `sslmode=require` in \
+             the address requires TLS",
+        ),
         SqlState::UNDEFINED_DATABASE => Error::new(Code::InvalidConfig, message)
             .hint("create the database, then run `poc-memory store init`"),
         SqlState::UNDEFINED_TABLE => {
             Error::new(Code::InvalidConfig, message).hint("create the tables with `poc-memory store init`")
         }
-        SqlState::INSUFFICIENT_PRIVILEGE => {
-            Error::new(Code::InvalidConfig, message).hint("the role needs SELECT, INSERT, UPDATE and DELETE")
-        }
+        SqlState::INSUFFICIENT_PRIVILEGE => Error::new(Code::InvalidConfig, message).hint(
+            "the role needs SELECT, INSERT, UPDATE and DELETE on the tables; for `poc-memory store init`, it also needs \
+             CREATE on the schema, as after `GRANT CREATE ON SCHEMA public TO ROLE`",
+        ),
         _ => Error::internal(message),
     }
 }

@@ -6,7 +6,9 @@ use crate::database_client::DatabaseClient;
 use poc_graph::error::Code;
 use poc_store::{FIRST_FILE_PART, SharedSnapshot};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio_postgres::error::SqlState;
 
 mod cut_connections;
@@ -23,6 +25,7 @@ pub(super) fn settings_without_address(store: &str) -> LogSettings {
         address: String::new(),
         store: store.into(),
         password: None,
+        password_file: None,
         ca_file: None,
         connect_timeout: Duration::from_secs(10),
         timeout: Duration::from_secs(10),
@@ -373,9 +376,9 @@ fn a_snapshot_leaves_no_connection_behind() {
     let mut connections = || admin.query_one(count, &[]).unwrap().get::<_, i64>(0);
     // The server removes a connection from its list shortly after it has closed it. The others are those of the two
     // writers, of the notifications of the first one, and of this question.
-    let deadline = std::time::Instant::now() + WAIT_TIMEOUT;
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     while connections() != 4 {
-        assert!(std::time::Instant::now() < deadline, "{} connections", connections());
+        assert!(Instant::now() < deadline, "{} connections", connections());
     }
 }
 
@@ -532,6 +535,60 @@ fn the_certificate_of_a_server_is_checked() {
     let error = init(&location(None)).unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
     assert!(error.message.contains("certificate"), "{error}");
+    assert!(error.hint.unwrap().contains("`ca-file`"));
+}
+
+/// A server of Debian has a certificate that no authority has signed.
+#[test]
+fn a_server_on_this_machine_is_reached_without_its_authority() {
+    let Some(server) = TestServer::start_with_tls() else { return };
+    let init_with = |mode: &str, ca_file| {
+        let address = server.tls_address().replace("?sslmode=require", mode);
+        init(&LogLocation::new(LogSettings { address, ca_file, ..settings(&server, "a") }).unwrap())
+    };
+    assert!(init_with("", None).unwrap().is_new);
+    for mode in ["", "?sslmode=verify-full", "?sslmode=verify-ca"] {
+        assert!(!init_with(mode, Some(server.authority())).unwrap().is_new, "{mode}");
+    }
+    for mode in ["?sslmode=verify-full", "?sslmode=verify-ca"] {
+        assert!(init_with(mode, None).unwrap_err().message.contains("certificate"), "{mode}");
+    }
+}
+
+#[test]
+fn a_password_is_read_from_its_file_for_each_connection() {
+    let Some(server) = TestServer::start() else { return };
+    let folder = poc_graph::testing::folder();
+    let file = folder.path().join("password");
+    let location = |password: Option<&str>, password_file: Option<PathBuf>| {
+        let password = password.map(str::to_owned);
+        LogLocation::new(LogSettings { password, password_file, ..settings(&server, "a") }).unwrap()
+    };
+    init(&location(None, None)).unwrap();
+    server.execute("ALTER ROLE test PASSWORD 'hunter2'");
+    server.execute(
+        "DO $$ BEGIN EXECUTE format('COPY (SELECT %L) TO %L', 'local all all scram-sha-256', \
+         current_setting('hba_file')); END $$",
+    );
+    server.execute("SELECT pg_reload_conf()");
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    while location(None, None).connect().is_ok() {
+        assert!(Instant::now() < deadline, "the server does not ask for a password");
+    }
+    for wrong in [None, Some("hunter3")] {
+        let error = location(wrong, None).connect().err().unwrap();
+        assert_eq!(error.code, Code::InvalidConfig);
+        assert!(!error.line().contains("hunter"), "{error}");
+        assert!(error.hint.unwrap().contains("`password-env`"));
+    }
+    std::fs::write(&file, "hunter3\n").unwrap();
+    let log = PostgresLog::new(location(None, Some(file.clone())), [1; 16], String::new());
+    assert_eq!(log.head().unwrap_err().code, Code::InvalidConfig);
+    std::fs::write(&file, "hunter2\n").unwrap();
+    assert_eq!(log.head().unwrap(), 0);
+    std::fs::remove_file(&file).unwrap();
+    let unreadable = location(None, Some(file)).connect().err().unwrap();
+    assert_eq!(unreadable.at.unwrap().field.unwrap(), "store.password-file");
 }
 
 #[test]
@@ -613,6 +670,7 @@ fn no_message_has_a_password() {
         address: address.into(),
         store: "a".into(),
         password: Some("hunter2".into()),
+        password_file: None,
         ca_file: None,
         connect_timeout: Duration::from_millis(200),
         timeout: Duration::from_millis(200),
@@ -624,6 +682,8 @@ fn no_message_has_a_password() {
     for wrong in ["mysql://me@127.0.0.1/db", "postgres://me@/db", "postgres://me@h/db?port=x"] {
         assert_eq!(LogLocation::new(settings(wrong)).unwrap_err().code, Code::InvalidConfig, "{wrong}");
     }
+    let unknown = LogLocation::new(settings("postgres://me@h/db?sslrootcert=/ca.pem")).unwrap_err();
+    assert!(unknown.hint.unwrap().contains("`ca-file`"));
     for (wrong, why) in [("?port=x", "option `port`"), ("?sslmode=foo", "option `sslmode`")] {
         let error = LogLocation::new(settings(&format!("postgres://me@h/db{wrong}"))).unwrap_err();
         assert!(error.message.contains(why), "{error}");
