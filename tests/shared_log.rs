@@ -259,6 +259,10 @@ fn a_database_that_never_answers_stops_writes_but_not_reads() {
     let answer = world.json(&["search", "harbour"]);
     assert_eq!(answer["results"][0]["key"], "pier", "{answer:#}");
     assert!(answer["degraded"][0].as_str().unwrap().contains("log unreachable"), "{answer:#}");
+    let error = world.json_with_status(&["--min-seq", "1000000", "get", "pier"], 5);
+    assert!(error["error"]["message"].as_str().unwrap().contains("log unreachable"), "{error:#}");
+    let status = world.json(&["daemon", "status"]);
+    assert!(status["shared_log"]["address"].is_string(), "{status:#}");
     proxy.silence(false);
     world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
     assert_eq!(insert(&world, "quay"), 0);
@@ -429,6 +433,13 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     let shared = world(&server);
     shared.json(&["store", "init"]);
     let home = files.home().to_str().unwrap();
+    let nowhere = shared.home().join("nowhere");
+    for (from, to) in [(home, &*server.address()), (&*server.address(), nowhere.to_str().unwrap())] {
+        let copy = ["store", "copy", "--name", "missing", "--from", from, "--to", to];
+        let error = shared.json_with_status(&copy, 78);
+        assert!(error["error"]["hint"].as_str().unwrap().contains(" --name missing`"), "{error:#}");
+    }
+    assert!(!nowhere.exists());
     let copied = shared.json(&["store", "copy", "--from", home, "--to", &server.address()]);
     let again = shared.json(&["store", "copy", "--from", home, "--to", &server.address()]);
     assert_eq!(copied, again);
@@ -464,6 +475,47 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     insert(&files, "note-8");
     let error = files.json_with_status(&["store", "copy", "--from", home, "--to", &server.address()], 1);
     assert_eq!(error["error"]["code"], "conflict", "{error:#}");
+}
+
+#[test]
+fn a_memory_in_files_is_not_used_before_it_is_in_the_database() {
+    let Some(server) = TestServer::start() else { return };
+    let world = World::new();
+    assert_eq!(insert(&world, "pier"), 0);
+    let export = world.run(&["export"]).stdout;
+    world.write("config.toml", &settings(&server));
+    world.json(&["store", "init"]);
+    let error = world.json_with_status(&["stats"], 1);
+    assert_eq!(error["error"]["code"], "conflict", "{error:#}");
+    let hint = error["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("`poc-memory store copy --from FOLDER"), "{hint}");
+    let (home, address) = (world.home().to_str().unwrap(), server.address());
+    world.json(&["store", "copy", "--from", home, "--to", &address]);
+    assert_eq!(world.run(&["export"]).stdout, export);
+    assert_eq!(insert(&world, "quay"), 0);
+}
+
+#[test]
+fn changes_that_the_database_has_lost_are_put_back_from_a_folder() {
+    let Some(server) = TestServer::start() else { return };
+    let mut worlds = daemons(&server, 2);
+    assert_eq!((insert(&worlds[0], "pier"), insert(&worlds[0], "quay")), (0, 0));
+    let export = settled_export(&worlds);
+    worlds[0].stop_daemon();
+    // Like a failover to a replica that had not received the last change.
+    server.execute(
+        "WITH lost AS (UPDATE poc_memory_store SET head = head - 1 RETURNING id, head) \
+         DELETE FROM poc_memory_log USING lost WHERE store = lost.id AND seq > lost.head",
+    );
+    let error = worlds[0].json_with_status(&["stats"], 1);
+    let message = error["error"]["message"].as_str().unwrap();
+    assert!(message.contains("ends at change "), "{error:#}");
+    let (home, address) = (worlds[0].home().to_str().unwrap().to_owned(), server.address());
+    worlds[0].json(&["store", "copy", "--from", &home, "--to", &address]);
+    worlds[0].start_daemon();
+    assert_eq!(settled_export(&worlds), export);
+    assert_eq!(insert(&worlds[1], "mole"), 0);
+    assert_eq!(keys(&settled_export(&worlds)).len(), 3);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_memory::cli::DaemonArguments;
 use poc_memory::dispatch;
+use poc_notes::answer_status;
 use std::os::unix::process::CommandExt;
 use std::pin::Pin;
 use std::process::{Command, ExitCode};
@@ -141,6 +142,9 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
         socket = %state.memory.paths.socket().display(),
         "started"
     );
+    if let Some(reason) = answer_status::read_only(&state.memory) {
+        tracing::warn!("{reason}");
+    }
     service_manager::ready();
     let signals = tokio::spawn(handle_signals(state.clone(), signals));
     let work = async {

@@ -3,7 +3,7 @@
 use poc_config::Config;
 use poc_graph::cancellation;
 use poc_graph::error::{Error, Result};
-use poc_store::Store;
+use poc_store::{ReadOnlyReason, Store};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -55,7 +55,12 @@ pub(super) fn wait(store: &Store, seq: u64, config: &Config) -> Result<()> {
         return Ok(());
     }
     let last = store.published_seq();
-    Err(Error::unavailable(format!("change {seq} is not visible yet; the last visible change is {last}"))
+    let cut_off = match store.read_only() {
+        Some(reason @ ReadOnlyReason::SharedLog(_)) => format!("; {}", reason.message()),
+        _ => String::new(),
+    };
+    let missing = format!("change {seq} is not visible yet; the last visible change is {last}{cut_off}");
+    Err(Error::unavailable(missing)
         .hint("try again later, or ask the daemon that made the change")
         .field(FIELD))
 }
