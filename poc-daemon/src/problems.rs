@@ -4,8 +4,8 @@ use crate::state::DaemonState;
 use poc_agent::ledger::StatusReason;
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
-use poc_agent::{AgentStatus, ledger, tenant_rotation};
-use poc_config::token_files;
+use poc_agent::{AgentStatus, Catalog, consolidation, ledger, tenant_rotation};
+use poc_config::{RunnableAgents, token_files};
 use poc_graph::error::Result;
 use poc_notes::{answer_status, verification};
 use std::collections::BTreeMap;
@@ -36,6 +36,7 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
     found.problems.extend(low_space(state));
     found.problems.extend(verification::problems(&memory.paths.verification()));
     found.problems.extend(catalog.problems.iter().cloned());
+    found.problems.extend(unknown_agents(&memory.config.daemon.runs_agents, &catalog));
     found.problems.extend(state.capture_failures.problems(memory.now()));
     // The daemon that runs has its tokens in memory, and the next one could not read them.
     let tokens = token_files::start_problems(&memory.paths, &memory.config);
@@ -82,6 +83,18 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
     found
 }
 
+/// A problem for each agent that this daemon should run and that does not exist.
+fn unknown_agents(runs: &RunnableAgents, catalog: &Catalog) -> Vec<String> {
+    let RunnableAgents::Named(names) = runs else { return Vec::new() };
+    let is_known = |name: &String| {
+        name == consolidation::NAME || catalog.agents.contains_key(name) || catalog.missing.contains(name)
+    };
+    let unknown = names.iter().filter(|name| !is_known(name));
+    unknown
+        .map(|name| format!("`runs-agents` in `[daemon]` names `{name}`, but there is no such agent"))
+        .collect()
+}
+
 /// The backlog of each agent in notes. Agents without one are omitted, and so are those that wait for a language model.
 pub(crate) fn backlog(state: &DaemonState) -> Result<BTreeMap<String, usize>> {
     let mut backlog = BTreeMap::new();
@@ -108,4 +121,19 @@ fn low_space(state: &DaemonState) -> Option<String> {
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     (free < LOW_SPACE_BYTES)
         .then(|| format!("the disk of `{}` has only {} MiB left", folder.display(), free >> 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_to_run_that_do_not_exist_are_problems() {
+        let (catalog, names) = (Catalog::default(), ["linkr", consolidation::NAME].map(str::to_owned));
+        assert_eq!(
+            unknown_agents(&RunnableAgents::Named(names.into()), &catalog),
+            ["`runs-agents` in `[daemon]` names `linkr`, but there is no such agent"]
+        );
+        assert!(unknown_agents(&RunnableAgents::All(true), &catalog).is_empty());
+    }
 }
