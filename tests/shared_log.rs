@@ -484,6 +484,8 @@ fn a_memory_in_files_is_not_used_before_it_is_in_the_database() {
     assert_eq!(insert(&world, "pier"), 0);
     let export = world.run(&["export"]).stdout;
     world.write("config.toml", &settings(&server));
+    let error = world.json_with_status(&["daemon", "start"], 78);
+    assert!(error["error"]["message"].as_str().unwrap().contains("`poc-memory store init`"), "{error:#}");
     world.json(&["store", "init"]);
     let error = world.json_with_status(&["stats"], 1);
     assert_eq!(error["error"]["code"], "conflict", "{error:#}");

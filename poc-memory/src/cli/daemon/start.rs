@@ -210,8 +210,8 @@ impl LogEnd {
 enum DaemonEnd {
     /// Another process holds the store, or a file cannot be read or written.
     Unavailable,
-    /// It ended with an error in its log.
-    Failed(String),
+    /// It ended with an error in its log, and with a status.
+    Failed(String, ExitStatus),
     /// Its log cannot be written, so its socket probably cannot be created either.
     Unwritable(String),
     /// It ended without an error in its log.
@@ -224,7 +224,7 @@ impl DaemonEnd {
             DaemonEnd::Unavailable => {
                 "another process holds the store, or a file cannot be read or written".to_owned()
             }
-            DaemonEnd::Failed(why) | DaemonEnd::Unwritable(why) => why.clone(),
+            DaemonEnd::Failed(why, _) | DaemonEnd::Unwritable(why) => why.clone(),
             DaemonEnd::Status(status) => status.to_string(),
         };
         let hint = match self {
@@ -232,13 +232,22 @@ impl DaemonEnd {
                 "the daemon needs a writable folder for its log and its socket; without a daemon, commands still read the \
                  memory"
             }
-            DaemonEnd::Failed(_) => "`poc-memory daemon log` shows what happened before",
+            DaemonEnd::Failed(..) => "`poc-memory daemon log` shows what happened before",
             DaemonEnd::Unavailable | DaemonEnd::Status(_) => {
                 "run `poc-daemon` in the foreground to see the reason; `poc-memory daemon log` shows what happened before"
             }
         };
-        Error::unavailable(format!("the daemon ended before it answered: {why}")).hint(hint)
+        let code = match self {
+            DaemonEnd::Failed(_, status) if has_status(*status, Exit::Config) => Code::InvalidConfig,
+            _ => Code::Unavailable,
+        };
+        Error::new(code, format!("the daemon ended before it answered: {why}")).hint(hint)
     }
+}
+
+/// Whether a process ended with an exit status.
+fn has_status(status: ExitStatus, exit: Exit) -> bool {
+    status.code() == Some(i32::from(exit as u8))
 }
 
 /// How the process ended; `None` while it runs.
@@ -246,9 +255,9 @@ fn ended(child: &mut Child, log: &LogEnd) -> Option<DaemonEnd> {
     let status = child.try_wait().ok().flatten()?;
     // A daemon writes to its log only if no other process holds the store, so an error in it comes from this start.
     if let Some(why) = log.error() {
-        return Some(DaemonEnd::Failed(why));
+        return Some(DaemonEnd::Failed(why, status));
     }
-    if status.code() != Some(i32::from(Exit::Unavailable as u8)) {
+    if !has_status(status, Exit::Unavailable) {
         return Some(DaemonEnd::Status(status));
     }
     Some(log.write_error().map_or(DaemonEnd::Unavailable, DaemonEnd::Unwritable))
