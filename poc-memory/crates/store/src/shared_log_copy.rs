@@ -71,7 +71,10 @@ impl From<SharedLogError> for Error {
                  adds what it lacks; do not delete the folder before that, because it may be the only one with these changes",
             ),
             SharedLogError::Diverged { .. } | SharedLogError::OwnChanges { .. } => Error::conflict(message)
-                .hint("use another profile or another `[store] name`; a folder that is only a copy can be deleted"),
+                .hint(
+                    "use another profile or another `[store] name`; a folder that is only a copy can be deleted; \
+                     without `log` in `[store]`, `poc-memory export` shows what it has",
+                ),
             SharedLogError::Outdated { .. } => {
                 Error::unavailable(message).hint("restart the program: the copy then begins with a snapshot")
             }
