@@ -471,7 +471,9 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     let to = again.home().to_str().unwrap();
     shared.json(&["store", "copy", "--name", "later", "--from", &address, "--to", to]);
     assert_eq!(again.run(&["export"]).stdout, export);
-    // The files have changed since, so the database differs from them.
+    // The database has changed since, and then the files, too.
+    let error = files.json_with_status(&["store", "copy", "--from", home, "--to", &server.address()], 1);
+    assert!(error["error"]["message"].as_str().unwrap().contains("later ones up to "), "{error:#}");
     insert(&files, "note-8");
     let error = files.json_with_status(&["store", "copy", "--from", home, "--to", &server.address()], 1);
     assert_eq!(error["error"]["code"], "conflict", "{error:#}");

@@ -32,6 +32,11 @@ enum LogCopyError {
     OtherMemory { address: String, head: u64 },
     /// The number is that of the last transaction in the folder.
     #[error(
+        "`{address}` was used since the copy: it has all changes of the folder, which ends with {last}, and later ones up to {head}"
+    )]
+    Newer { address: String, head: u64, last: u64 },
+    /// The number is that of the last transaction in the folder.
+    #[error(
         "the log `{address}` begins after change {last}, where the folder ends: its history would be replaced"
     )]
     Shortened { address: String, last: u64 },
@@ -49,6 +54,7 @@ impl From<LogCopyError> for Error {
             LogCopyError::OtherMemory { .. } => {
                 Error::conflict(message).hint("choose another `[store] name`")
             }
+            LogCopyError::Newer { .. } => Error::conflict(message).hint("there is nothing to copy"),
             LogCopyError::Shortened { .. } => Error::conflict(message).hint("copy into another folder"),
         }
     }
@@ -178,12 +184,22 @@ fn require_same_memory(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<(
     if deleted.last == head && log.origin()? == Some(deleted.origin) {
         return Ok(());
     }
-    let of_shared = shared.read(head - 1, 1)?.into_iter().next();
-    let own = log.read(head)?.map(|(_, checksum)| checksum);
-    if of_shared.is_some_and(|record| Some(frame(head, &record.payload).1) == own) {
+    if have_same_record(log, shared, head)? {
         return Ok(());
     }
-    Err(LogCopyError::OtherMemory { address: shared.address(), head }.into())
+    let (address, last) = (shared.address(), log.last());
+    Err(match last > 0 && last < head && have_same_record(log, shared, last)? {
+        true => LogCopyError::Newer { address, head, last },
+        false => LogCopyError::OtherMemory { address, head },
+    }
+    .into())
+}
+
+/// Whether both logs have a record, and it is the same.
+fn have_same_record(log: &Log, shared: &dyn SharedLog, seq: u64) -> Result<bool> {
+    let of_shared = shared.read(seq - 1, 1)?.into_iter().next();
+    let own = log.read(seq)?.map(|(_, checksum)| checksum);
+    Ok(of_shared.is_some_and(|record| Some(frame(seq, &record.payload).1) == own))
 }
 
 /// The payloads of the next batch of records after a number.
