@@ -83,10 +83,27 @@ impl Node {
         (!self.title.is_empty() && !repeats()).then_some(self.title.as_str())
     }
 
-    /// The title as in [`Node::own_title`], if there is one, then the other names, which are searched like titles.
+    /// The title as in [`Node::own_title`], if there is one, then the other names, then the last part of the key if a
+    /// person has written it as a title, such as `Freya Lund` in `people/Freya Lund`. Editors show the name of a file as
+    /// its title, and its text often does not repeat it. All of them are searched like titles.
     pub fn titles(&self) -> impl Iterator<Item = &str> {
-        self.own_title().into_iter().chain(self.other_names.iter().map(String::as_str))
+        let own = self.own_title();
+        let others = self.other_names.iter().map(String::as_str);
+        let of_key = self.key.rsplit('/').next().filter(|name| {
+            // The words of a title that repeats the name would count twice.
+            let repeats = |title: &str| title.to_lowercase().contains(&name.to_lowercase());
+            is_written_as_title(name) && !own.into_iter().chain(others.clone()).any(repeats)
+        });
+        own.into_iter().chain(others).chain(of_key)
     }
+}
+
+/// Whether a part of a key reads like a title: several words, or a word that begins with a capital. Keys that were made
+/// from a title, ids and file names such as `retry-policy` do not.
+fn is_written_as_title(name: &str) -> bool {
+    let is_word = |c: char| c.is_alphabetic() || matches!(c, '-' | '\'' | '’');
+    let is_capitalized = || name.starts_with(char::is_uppercase) && name.chars().all(is_word);
+    name.contains(char::is_alphabetic) && (name.contains(' ') || is_capitalized())
 }
 
 #[cfg(test)]
@@ -161,6 +178,24 @@ mod tests {
         check("```sh\nls\n```\nIt lists files.", "sh", "It lists files.");
         check("| a | b |\n\nAll sizes.", "| a | b |", "All sizes.");
         check("```\nls\n```\nIt lists files.", "ls", "It lists files.");
+    }
+
+    #[test]
+    fn a_key_that_is_written_as_a_title_is_one_of_the_titles() {
+        let check = |key: &str, title: &str, body: &str, expected: &[&str]| {
+            let node = Node { key: key.into(), title: title.into(), body: body.into(), ..testing::node(1) };
+            assert_eq!(node.titles().collect::<Vec<_>>(), expected, "{key}");
+        };
+        check("people/Freya Lund", "Agent in Copenhagen.", "Agent in Copenhagen.", &["Freya Lund"]);
+        check("People/Oskar", "My partner.", "My partner.", &["Oskar"]);
+        check("How-to/Cat feeding", "Feeding Mogli", "60 g at 7.", &["Feeding Mogli", "Cat feeding"]);
+        check("How-to/Boiler", "The boiler shows F28", "Press reset.", &["The boiler shows F28"]);
+        check("2025-05-12 Warehouse", "Meeting", "Keys.", &["Meeting", "2025-05-12 Warehouse"]);
+        for key in ["notes/retry-policy", "INC-412", "2026-11-05", "claude-code/1111/ca43d0f40360", "D1:3"] {
+            check(key, "Title", "Body", &["Title"]);
+        }
+        let named = Node { other_names: vec!["FREYA LUND".into()], key: "Freya Lund".into(), ..testing::node(1) };
+        assert_eq!(named.titles().collect::<Vec<_>>(), ["Title 1", "FREYA LUND"]);
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! A key of several parts (`retry-policy`, `INC-90037`) must occur exactly as it is, and so must a title that is an
 //! identifier (`store_open`); no capital is required. A key that is a single plain word is never mentioned, because
 //! such words are too common in texts. A former key of a note counts like its key, and another name
-//! ([`poc_graph::Node::other_names`]) like its title.
+//! ([`poc_graph::Node::other_names`]) like its title, and so does the last part of a key that is written like a title
+//! ([`poc_graph::Node::titles`]).
 //!
 //! Mentions are not stored but computed on demand. The index keeps a hash table of the names, the words of each body as
 //! numbers, and for each word the bodies that contain it. The notes that a note mentions are found by looking up the
@@ -51,7 +52,7 @@ impl MentionIndex {
     pub fn closed(directory: &Path) -> MentionIndex {
         // The revision of the words must be incremented when their segmentation, their folding or the titles of notes
         // (`Node::titles`) change.
-        MentionIndex(SnapshottedIndex::closed(directory, Fingerprint::of("mention index 4, words 4")))
+        MentionIndex(SnapshottedIndex::closed(directory, Fingerprint::of("mention index 4, words 5")))
     }
 
     /// An independent copy of the current state. It exists only in memory.

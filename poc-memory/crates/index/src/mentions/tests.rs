@@ -171,7 +171,7 @@ fn a_snapshot_of_an_earlier_revision_is_not_used() {
     let index = filled(&[note(1, "The best soup", "The **best** [soup](soup.md)")]);
     let directory = poc_graph::testing::folder();
     let path = directory.path().join("snapshot");
-    for (words, is_used) in [(3, false), (4, true)] {
+    for (words, is_used) in [(4, false), (5, true)] {
         let fingerprint = Fingerprint::of(&format!("mention index 4, words {words}"));
         let bytes = snapshot::encode(&index.0.read()).unwrap();
         poc_store::atomic_file::write(&path, fingerprint, 7, &[&bytes]).unwrap();
@@ -296,6 +296,17 @@ fn another_name_is_mentioned_like_a_title_until_it_is_removed() {
     index.apply(2, &[put(&named(1, &["PLAN-7"]))]).unwrap();
     assert_eq!(numbers(&index.in_text("what is in the Zebra Plan?")), [2]);
     assert_eq!(numbers(&index.mentioning(notes[0].id)), [3]);
+}
+
+/// The name of a file is often the only place that has the name of a person.
+#[test]
+fn a_key_that_is_written_like_a_title_is_mentioned_like_one() {
+    let person = Node { key: "people/Freya Lund".into(), ..note(1, "", "Agent in Copenhagen.") };
+    let notes = [person, note(2, "", "Call Freya Lund."), note(3, "", "Call freya.")];
+    let index = filled(&notes);
+    assert_eq!(numbers(&index.mentioning(notes[0].id)), [2]);
+    index.apply(2, &[put(&note(1, "", "Agent in Copenhagen."))]).unwrap();
+    assert_eq!(index.mentioning(notes[0].id), []);
 }
 
 #[test]

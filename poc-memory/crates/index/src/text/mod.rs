@@ -69,7 +69,7 @@ impl TextIndex {
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
         // The revision of the tokens must be incremented when the tokenizer or the titles of notes (`Node::titles`)
         // change, because they then give other terms.
-        let fingerprint = Fingerprint::of(&format!("text index 4, tokens 3, {}", config.language));
+        let fingerprint = Fingerprint::of(&format!("text index 4, tokens 4, {}", config.language));
         let content = SnapshottedIndex::closed(directory, fingerprint);
         Ok(TextIndex { content, tokenizer, parameters })
     }
@@ -222,7 +222,7 @@ impl Index for TextIndex {
             deltas,
             |node| {
                 // A title derived from the beginning of the body is not indexed, because its terms would count twice.
-                // Other names are searched like the title.
+                // Other names, and a key that is written like a title, are searched like the title.
                 let mut title = Vec::new();
                 for text in node.titles() {
                     title.append(&mut self.tokenizer.cached_terms(text, &mut cache));

@@ -158,7 +158,7 @@ fn a_snapshot_of_an_earlier_revision_is_not_used() {
     let index = filled(&[note(1, "The best soup", "The **best** [soup](soup.md)")]);
     let directory = poc_graph::testing::folder();
     let path = directory.path().join("snapshot");
-    for (tokens, is_used) in [(2, false), (3, true)] {
+    for (tokens, is_used) in [(3, false), (4, true)] {
         let fingerprint = Fingerprint::of(&format!("text index 4, tokens {tokens}, {}", config().language));
         let bytes = snapshot::encode(&index.content.read()).unwrap();
         poc_store::atomic_file::write(&path, fingerprint, 7, &[&bytes]).unwrap();
@@ -212,6 +212,16 @@ fn other_names_are_searched_like_the_title() {
     assert_eq!(ids(&index.search("zebra", TextField::Title, 9, &|_| true)), [named.id]);
     index.apply(2, &[put(&note(1, "Roadmap", "What comes first."))]).unwrap();
     assert_eq!(ids(&index.search("zebra", TextField::Title, 9, &|_| true)), []);
+}
+
+#[test]
+fn a_key_that_is_written_like_a_title_is_searched_like_one() {
+    let person = Node { key: "people/Freya Lund".into(), ..note(1, "", "Agent in Copenhagen.") };
+    let index = filled(&[person.clone(), note(2, "", "Call the Lund office.")]);
+    assert_eq!(ids(&index.search("lund", TextField::Title, 9, &|_| true)), [person.id]);
+    assert_eq!(index.query_terms("Freya Lund agent").coverage(person.id, "", &[]), 1.0);
+    index.apply(2, &[put(&Node { key: "people/agent".into(), ..person })]).unwrap();
+    assert_eq!(ids(&index.search("lund", TextField::Title, 9, &|_| true)), []);
 }
 
 #[test]
