@@ -3,7 +3,7 @@
 use super::{FolderRole, Format};
 use crate::front_matter;
 use crate::import::ParsedNote;
-use crate::import::foreign::ForeignNote;
+use crate::import::foreign::{ForeignNote, field_of};
 use crate::import::note_link::NoteLink;
 use crate::import::references::{self, References};
 use crate::import::run::Import;
@@ -52,7 +52,7 @@ impl Format for Markdown {
 pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
     let parts = front_matter::split(text);
     let (front, warning) = front_matter::parse_with_warning(parts.front)?;
-    let fields = match front {
+    let mut fields = match front {
         None => Map::new(),
         Some(Value::Object(fields)) => fields,
         Some(_) => {
@@ -67,6 +67,17 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
     }
     let key = file.key();
     let is_file = key.is_some();
+    let is_text = |(name, value): (&String, &Value)| {
+        matches!(field_of(name), Some("title" | "body")) && !value.is_null()
+    };
+    // Editors show a file that has only properties under its name.
+    if let Some(name) = key.as_deref().and_then(|key| key.rsplit('/').next())
+        && parts.body.trim().is_empty()
+        && !fields.is_empty()
+        && !fields.iter().any(is_text)
+    {
+        fields.insert("title".to_owned(), name.into());
+    }
     let mut note =
         ForeignNote::read(fields, Some(parts.body), key.clone(), import.options, import.provenance())?;
     note.warnings.extend(warning.or_else(|| front_matter::unclosed_warning(text)));

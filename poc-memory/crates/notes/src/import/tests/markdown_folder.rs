@@ -334,7 +334,7 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     let vault = memory.folder().join("vault");
     put(&vault, "good.md", "A good note\n");
     put(&vault, "empty.md", "\n");
-    put(&vault, "front.md", "---\ntags: [a]\n---\n");
+    put(&vault, "front.md", "---\ntags: [a]\nbody: ''\n---\n");
     put(&vault, "yaml.md", "---\ntitle: [a\n---\nBody\n");
     put(&vault, "list.md", "---\n- a\n---\nBody\n");
     put(&vault, "type.md", "---\ntype: epsodic\n---\nBody of it\n");
@@ -359,6 +359,26 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     `type.md`: `type`: unknown type `epsodic` (did you mean `episodic`?)
     `when.md`: `created`: `yesterday` is not a time (write `2026-11-21` or `2026-11-21T08:00:00Z`)
     ");
+}
+
+#[test]
+fn a_file_with_only_properties_is_a_note_with_its_name_as_the_title() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    put(&vault, "people/Freya Lund.md", "---\ntags: [agent]\nphone: 217\n---\n\n");
+    put(&vault, "people/Ann.md", "---\ntags: [client]\ntitle: Ann Berg\n---\n");
+    put(&vault, "empty.md", "---\n---\n");
+    let report = take(&memory, ImportSource::Path(vault.clone()));
+    assert_eq!(counts(&report), [2, 0, 0, 0]);
+    insta::assert_snapshot!(
+        failures(&report),
+        @"`empty.md`: the note has no text (give it a title, a body or both)"
+    );
+    let title = |key: &str| find(&memory, key).title;
+    assert_eq!([title("people/Freya Lund"), title("people/Ann")], ["Freya Lund", "Ann Berg"]);
+    put(&vault, "people/Freya Lund.md", "---\ntags: [agent]\n---\nShe lives in Copenhagen.\n");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 1, 1, 0]);
+    assert_eq!(title("people/Freya Lund"), "She lives in Copenhagen.");
 }
 
 #[test]
