@@ -49,7 +49,7 @@ pub(super) fn find<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>
         if used.contains(&a.node.id) || used.contains(&b.node.id) {
             continue;
         }
-        let (original, duplicate) = if rank(&a.node) > rank(&b.node) { (a, b) } else { (b, a) };
+        let (original, duplicate) = if is_kept(&a.node, &b.node) { (a, b) } else { (b, a) };
         if duplicate.is_replaceable() && repeats(&original.node, &duplicate.node) {
             used.extend([a.node.id, b.node.id]);
             found.push(NearDuplicate { original, duplicate, similarity: pair.similarity });
@@ -58,9 +58,22 @@ pub(super) fn find<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>
     found
 }
 
-/// Sort key of the note to keep: the longer note, then the newer.
-fn rank(node: &Node) -> impl PartialOrd + use<> {
-    (sentences(&node.body).len(), node.body.chars().count(), node.created, node.id)
+/// Whether the first of two notes is kept: the one with more sentences, then the one of which the other is a copy, then
+/// the longer one, then the newer one.
+fn is_kept(node: &Node, other: &Node) -> bool {
+    let rank = |node: &Node, other: &Node| {
+        let has_copy = is_name_of_copy(&other.key, &node.key);
+        (sentences(&node.body).len(), has_copy, node.body.chars().count(), node.created, node.id)
+    };
+    rank(node, other) > rank(other, node)
+}
+
+/// Whether a key reads like that of a copy of a note: `notes/soup copy`, `soup (1)` and `soup-2` of `soup`.
+fn is_name_of_copy(key: &str, of: &str) -> bool {
+    let last = |key: &str| key.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let (name, of) = (last(key), last(of));
+    let added = name.strip_prefix(&of).and_then(|added| added.chars().next());
+    !of.is_empty() && added.is_some_and(|first| !first.is_alphanumeric())
 }
 
 /// Whether `long` contains all sentences of `short`, and both have the same type, author, numbers and names.

@@ -208,6 +208,22 @@ fn the_newer_of_two_equal_notes_is_kept() {
     );
 }
 
+/// Programs name copies after the original, in whatever order they are imported.
+#[test]
+fn of_a_note_and_its_copy_the_original_is_kept() {
+    let soup = "Lentil soup with lemon and mint takes twenty minutes and keeps for three months.";
+    let is_first_kept = |keys: [&str; 2]| {
+        let mut scene = scene(&[("Soup", soup), ("Soup", soup)]).pair(1, 2, 1.0);
+        named(&mut scene, &keys);
+        scene.supersedes().join("\n").ends_with("N2 | N1")
+    };
+    for copy in ["recipes/Soup copy", "Soup (1)", "archive/soup-2"] {
+        assert!(is_first_kept(["recipes/Soup", copy]) && !is_first_kept([copy, "recipes/Soup"]), "{copy}");
+    }
+    // `soups` is another name, so that the newer note is kept.
+    assert!(!is_first_kept(["soup", "soups"]) && !is_first_kept(["soups", "soup"]));
+}
+
 #[test]
 fn notes_that_differ_in_a_detail_are_not_superseded() {
     let kept = |a: (&str, &str), b: (&str, &str)| {
