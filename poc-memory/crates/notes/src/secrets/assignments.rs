@@ -9,7 +9,9 @@ use super::{DetectedSecret, entropy};
 use memchr::{memchr2_iter, memchr3, memmem};
 
 /// Parts of names whose value is a password.
-const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pwd", "passwort"];
+const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pwd", "passwort", "kennwort"];
+/// A name of a password that has letters outside of ASCII.
+const SPANISH_PASSWORD: &str = "contraseña";
 /// Parts of names whose value is a key. Names are compared without `_` and `-`.
 const KEYS: &[&str] = &[
     "apikey",
@@ -35,6 +37,8 @@ const KEY_MIN: usize = 16;
 const PASSWORD_MIN: usize = 6;
 /// What is between a name and its value in a sentence.
 const SENTENCE_SEPARATOR: &str = " is ";
+/// What is between the name of a password and its value in sentences of several languages.
+const PASSWORD_SEPARATORS: [&str; 3] = [SENTENCE_SEPARATOR, " ist ", " es "];
 /// Maximum length of a value in bytes.
 const VALUE_MAX: usize = 512;
 /// Maximum length of a name in bytes.
@@ -84,24 +88,32 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
 
 /// Whether a sentence of a text may state a password, as in `the password is hunter2`.
 pub(super) fn may_state_password(text: &str) -> bool {
-    memmem::find_iter(text.as_bytes(), SENTENCE_SEPARATOR).any(|at| {
-        let start = at + SENTENCE_SEPARATOR.len();
+    let states_after = |at: usize, separator: &str| {
+        let start = at + separator.len();
         let (_, value, quoted) = value(text.get(start..).unwrap_or_default(), start);
         names_secret(text.get(..at).unwrap_or_default()) == Some(true)
             && value.bytes().any(|byte| byte.is_ascii_digit())
             && (quoted || !value.contains(['-', '_', '/']))
             && is_password_value(value, quoted)
             && !is_reference(value)
+    };
+    PASSWORD_SEPARATORS.into_iter().any(|separator| {
+        memmem::find_iter(text.as_bytes(), separator).any(|at| states_after(at, separator))
     })
 }
 
 /// Whether the name at the end of a text is one of a password (true) or of a key (false).
 fn names_secret(before: &str) -> Option<bool> {
     let before = before.trim_end_matches([' ', '\t']);
+    // `the password is: hunter2` names it as clearly as `password: hunter2`.
+    let mut verbs = PASSWORD_SEPARATORS.iter().map(|separator| separator.trim_end());
+    let before = verbs.find_map(|verb| before.strip_suffix(verb)).unwrap_or(before);
     let before = before.strip_suffix(['"', '\'', '`']).unwrap_or(before);
     let before = before.strip_suffix('\\').unwrap_or(before);
     let [name, joined] = last_names(before);
-    if PASSWORDS.iter().any(|part| name.ends_with(part)) {
+    let end = before.len().checked_sub(SPANISH_PASSWORD.len()).and_then(|start| before.get(start..));
+    let is_spanish = end.is_some_and(|end| end.to_lowercase() == SPANISH_PASSWORD);
+    if is_spanish || PASSWORDS.iter().any(|part| name.ends_with(part)) {
         return Some(true);
     }
     KEYS.iter().any(|part| name.contains(part) || joined.ends_with(part)).then_some(false)

@@ -130,6 +130,15 @@ fn keys_in_sentences_are_replaced() {
 }
 
 #[test]
+fn passwords_after_a_colon_are_replaced_in_several_languages() {
+    check("my shop password is: Tram1987! can you", "my shop password is: [secret: password] can you");
+    check("Mein Kennwort: Tram1987!", "Mein Kennwort: [secret: password]");
+    check("La contraseña es: Tram1987!", "La contraseña es: [secret: password]");
+    check("Contraseña: Tram1987!", "Contraseña: [secret: password]");
+    stays("the password is: required. Das Passwort ist: egal, la contraseña: obligatoria");
+}
+
+#[test]
 fn passwords_in_sentences_are_counted_but_not_replaced() {
     let counts = |text: &str| {
         stays(text);
@@ -137,9 +146,13 @@ fn passwords_in_sentences_are_counted_but_not_replaced() {
         count(text, &mut counts);
         counts.total()
     };
-    for text in
-        ["The password is hunter2", "our wifi password is `Kx4!qq`, for guests", "db_password is S3cret!"]
-    {
+    for text in [
+        "The password is hunter2",
+        "our wifi password is `Kx4!qq`, for guests",
+        "db_password is S3cret!",
+        "Mein Passwort ist Tram1987!",
+        "la contraseña es Tram1987!",
+    ] {
         assert_eq!(counts(text), 1, "{text}");
     }
     for text in
