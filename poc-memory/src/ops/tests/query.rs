@@ -220,6 +220,7 @@ fn query_matches_an_exact_key() {
     for (asked, hit, unheld) in [
         ("guest wifi in Lisbon's office", "STRONG", Value::Null),
         ("guest wifi in Tokyo's office", "WEAK", serde_json::json!(["tokyo"])),
+        ("guest wifi in ACME's office", "WEAK", serde_json::json!(["acme"])),
         ("how Przemek opens the door of the office", "STRONG", Value::Null),
     ] {
         let known = json(&memory, &format!("query \"{asked}\""));

@@ -95,6 +95,12 @@ impl MentionIndex {
         distinctive_names(&FoldedWords::words(text))
     }
 
+    /// The acronyms of a question, such as `CSS`, folded. In a note, words of capitals are no evidence for a name, because
+    /// headings and warnings have them, too.
+    pub fn acronyms(question: &str) -> Vec<String> {
+        words::acronyms(question).into_iter().filter(|word| postings::is_distinctive(word)).collect()
+    }
+
     /// The words of a text that indicate its subject, folded: names by their capital letter, and words with a digit.
     pub fn names_and_numbers(text: &str) -> Vec<String> {
         let words = FoldedWords::words(text);

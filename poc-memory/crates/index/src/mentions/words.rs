@@ -10,6 +10,9 @@ const MIN_LETTERS: usize = 4;
 /// The maximum number of words in a title that can be mentioned.
 const MAX_WORDS: usize = 16;
 
+/// The maximum number of words in a question.
+const MAX_QUESTION_WORDS: usize = 64;
+
 /// What the spelling of a word in its position implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spelling {
@@ -92,6 +95,25 @@ impl FoldedWords {
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
+}
+
+/// The words of three to five capitals in a question, folded. A question without lower case and a text of more than
+/// [`MAX_QUESTION_WORDS`] words, which is a prompt, have none. Parts of identifiers (`INC-301`) are left out.
+pub(super) fn acronyms(question: &str) -> Vec<String> {
+    let words = question.split_whitespace();
+    if !question.contains(char::is_lowercase) || words.clone().nth(MAX_QUESTION_WORDS).is_some() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for word in words {
+        let word = without_possessive(word.trim_matches(|c: char| !c.is_alphanumeric()));
+        if (3..=5).contains(&word.chars().count()) && word.chars().all(char::is_uppercase) {
+            let mut folded = String::new();
+            fold_into(word, &mut folded);
+            found.push(folded);
+        }
+    }
+    found
 }
 
 /// The next word of a text at or after a byte offset, with its own offset.
@@ -192,6 +214,16 @@ fn without_brackets(title: &str) -> &str {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn acronyms_are_words_of_capitals_in_a_question() {
+        let check = |question: &str, expected: &[&str]| assert_eq!(acronyms(question), expected, "{question}");
+        check("How do I center a div in CSS?", &["css"]);
+        check("the \"VAT\" of the EU's NGO's bill, INC-301, HTML5 and README.md", &["vat", "ngo"]);
+        check("HOW DO I CENTER A DIV IN CSS", &[]);
+        check("How do I center a div in css, IMPORTANT", &[]);
+        check(&format!("a div in CSS {}", "please ".repeat(MAX_QUESTION_WORDS)), &[]);
+    }
 
     fn describe(words: &FoldedWords) -> String {
         let word = |(word, spelling): (&str, Spelling)| {

@@ -57,7 +57,7 @@ pub struct Certainty {
     /// if its certainty (coverage plus weighted cosine) is at least half of the highest coverage of any hit, and
     /// else the hit with the highest certainty.
     pub best: Option<NodeId>,
-    /// Names in the query that no note contains: tokens with the form of a name, and capitalised words.
+    /// Names in the query that no note contains: tokens with the form of a name, capitalised words, and acronyms.
     pub unknown_names: Vec<String>,
     /// The names in the query if `best` has none of them in its text, key, keywords, author, source and
     /// dates; likewise the numbers. Then the compounds in the query (`mail worker`) for which `best` has another one
@@ -210,7 +210,8 @@ fn unknown_names(
 ) -> Result<Vec<String>> {
     let is_key = |name: &str| !key::notes_named(view, name, is_visible).is_empty();
     let mut unknown: Vec<String> = words.missing_names(&is_visible, &is_key).map(str::to_owned).collect();
-    let capitalized = MentionIndex::capitalized_names(text);
+    let mut capitalized = MentionIndex::capitalized_names(text);
+    capitalized.extend(MentionIndex::acronyms(text));
     if capitalized.is_empty() {
         return Ok(unknown);
     }
