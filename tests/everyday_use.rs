@@ -100,7 +100,7 @@ fn commands_in_answers_name_the_memory_of_the_call() {
 }
 
 #[test]
-fn a_misspelt_keyword_in_a_pipeline_is_named() {
+fn a_misspelt_keyword_is_named() {
     let world = world();
     let degraded = |command: &[&str]| world.json(command)["degraded"].clone();
     let problem = json!(["no note in use has the keyword `prot`; did you mean `port`?"]);
@@ -109,6 +109,8 @@ fn a_misspelt_keyword_in_a_pipeline_is_named() {
     assert_eq!(degraded(&["pipeline", "explain", "all | keyword:prot"]), problem);
     assert_eq!(degraded(&["search", "-p", "keyword:Port"]), json!([]));
     assert_eq!(degraded(&["search", "-p", "keyword:metallurgy"]), json!([]));
+    assert_eq!(degraded(&["list", "--tag", "Prot"]), problem);
+    assert_eq!(degraded(&["list", "--tag", "metallurgy"]), json!([]));
 }
 
 #[test]

@@ -229,6 +229,10 @@ impl Op for Changes {
             };
             let mut nodes = change.nodes.iter().take(SHOWN_NOTES).map(name).collect::<Vec<_>>().join(", ");
             let count = change.count.unwrap_or(change.nodes.len());
+            // A sync that only wrote links into files, and its undo, change no note.
+            if count == 0 {
+                nodes += "no notes";
+            }
             if count > SHOWN_NOTES {
                 nodes += &format!(" and {} more", count - SHOWN_NOTES);
             }

@@ -1,6 +1,7 @@
 //! `list`
 
 use super::hit::{NoteRow, is_zero};
+use super::pipeline_keywords::misspelt;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{day, left_out, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
@@ -89,7 +90,10 @@ impl Op for List {
             let node = view.id(ix).map(|id| ctx.memory.store.node(id)).transpose()?.flatten();
             NoteRow::new(&view, ix, node.as_ref(), None, None)
         };
-        let status = answer_status::of(ctx.memory, &view);
+        let mut status = answer_status::of(ctx.memory, &view);
+        if found.is_empty() {
+            status.degraded.extend(words.iter().filter_map(|word| misspelt(&view, visibility, word)));
+        }
         Ok(ListOutput {
             notes: found.into_iter().map(note).collect::<Result<_>>()?,
             left_out,
