@@ -133,6 +133,9 @@ fn the_output_counts_notes_and_files_and_says_when_links_are_written() {
     assert!(listed().contains("up to date, write-back at the next sync"), "{}", listed());
     world.json(&["vault", "sync"]);
     assert!(listed().contains("up to date") && !listed().contains("write-back"), "{}", listed());
+    // The sync wrote the link into the files.
+    let changes = world.run(&["changes", "--limit", "1"]).stdout;
+    assert!(changes.trim_end().ends_with("vault sync  no notes"), "{changes}");
     for name in ["a", "b", "copy"] {
         fs::remove_file(world.home().join(format!("notes/{name}.md"))).unwrap();
     }
