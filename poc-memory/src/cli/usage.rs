@@ -55,12 +55,17 @@ fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
 /// Words that people try for commands with another name.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("ask", "retrieve"),
+    ("edit", "insert --update"),
     ("find", "search"),
     ("ls", "list"),
+    ("mv", "rename"),
     ("new", "insert"),
     ("note", "insert"),
+    ("open", "get"),
+    ("read", "get"),
     ("remember", "insert"),
     ("remove", "delete"),
+    ("revert", "undo"),
     ("rm", "delete"),
     ("save", "insert"),
     ("show", "get"),
@@ -251,8 +256,10 @@ mod tests {
     fn other_names_are_those_of_commands() {
         let top = command::build(&Globals::default());
         for (other, name) in OTHER_NAMES {
+            // An option may follow, as in `insert --update`.
+            let command = name.split(' ').next().unwrap();
             assert!(
-                top.find_subcommand(other).is_none() && top.find_subcommand(name).is_some(),
+                top.find_subcommand(other).is_none() && top.find_subcommand(command).is_some(),
                 "{other}: {name}"
             );
         }
@@ -279,6 +286,10 @@ mod tests {
         insta::assert_snapshot!(check(&["remember", "milk"]), @r"
         unrecognized subcommand `remember`
         `poc-memory insert` does this; see `poc-memory insert --help`
+        ");
+        insta::assert_snapshot!(check(&["edit", "soup"]), @r"
+        unrecognized subcommand `edit`
+        `poc-memory insert --update` does this; see `poc-memory insert --update --help`
         ");
         insta::assert_snapshot!(check(&["vault", "rm"]), @r"
         unrecognized subcommand `rm`
