@@ -194,7 +194,8 @@ mod tests {
         for key in ["notes/retry-policy", "INC-412", "2026-11-05", "claude-code/1111/ca43d0f40360", "D1:3"] {
             check(key, "Title", "Body", &["Title"]);
         }
-        let named = Node { other_names: vec!["FREYA LUND".into()], key: "Freya Lund".into(), ..testing::node(1) };
+        let named =
+            Node { other_names: vec!["FREYA LUND".into()], key: "Freya Lund".into(), ..testing::node(1) };
         assert_eq!(named.titles().collect::<Vec<_>>(), ["Title 1", "FREYA LUND"]);
     }
 

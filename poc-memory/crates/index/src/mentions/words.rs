@@ -217,7 +217,8 @@ mod tests {
 
     #[test]
     fn acronyms_are_words_of_capitals_in_a_question() {
-        let check = |question: &str, expected: &[&str]| assert_eq!(acronyms(question), expected, "{question}");
+        let check =
+            |question: &str, expected: &[&str]| assert_eq!(acronyms(question), expected, "{question}");
         check("How do I center a div in CSS?", &["css"]);
         check("the \"VAT\" of the EU's NGO's bill, INC-301, HTML5 and README.md", &["vat", "ngo"]);
         check("HOW DO I CENTER A DIV IN CSS", &[]);

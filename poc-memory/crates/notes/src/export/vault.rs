@@ -71,7 +71,9 @@ fn added_links(memory: &Memory, view: &View, note: &Note) -> Result<Vec<String>>
 
 /// The text of an imported file with the current contents of its note.
 fn file_of_frame(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String> {
-    let changes = changes(&Properties::of(note), &frame.imported, links);
+    let front = if links.is_empty() { Mapping::new() } else { mapping(frame.front()) };
+    let links: Vec<String> = links.iter().filter(|link| !has_link(&front, link)).cloned().collect();
+    let changes = changes(&Properties::of(note), &frame.imported, &links);
     if changes.is_empty() {
         return Ok(frame.file(&note.body));
     }
@@ -101,6 +103,15 @@ fn file_of_frame(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result
     };
     let before = format!("{bom}---\n{}---\n{between}", markdown::yaml(&front)?);
     Ok(MarkdownFrame { before, ..frame.clone() }.file(&note.body))
+}
+
+/// Whether a property of front matter is a link to a note, or a list with one, such as those that write-back adds.
+fn has_link(front: &Mapping, key: &str) -> bool {
+    let link = format!("[[{key}]]");
+    let is_link = |value: &Value| value.as_str() == Some(link.as_str());
+    front
+        .values()
+        .any(|value| is_link(value) || value.as_sequence().is_some_and(|all| all.iter().any(is_link)))
 }
 
 /// The properties of front matter. If a property is repeated, the last value counts, as in an import.

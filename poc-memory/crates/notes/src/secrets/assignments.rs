@@ -97,9 +97,9 @@ pub(super) fn may_state_password(text: &str) -> bool {
             && is_password_value(value, quoted)
             && !is_reference(value)
     };
-    PASSWORD_SEPARATORS.into_iter().any(|separator| {
-        memmem::find_iter(text.as_bytes(), separator).any(|at| states_after(at, separator))
-    })
+    PASSWORD_SEPARATORS
+        .into_iter()
+        .any(|separator| memmem::find_iter(text.as_bytes(), separator).any(|at| states_after(at, separator)))
 }
 
 /// Whether the name at the end of a text is one of a password (true) or of a key (false).

@@ -121,6 +121,38 @@ poc_laws::laws! {
     }
 }
 
+/// Links two notes by hand.
+fn add_link(memory: &TestMemory, src: &str, dst: &str) {
+    let edge = poc_graph::Edge {
+        src: memory.find(src).unwrap().id,
+        dst: memory.find(dst).unwrap().id,
+        kind: poc_graph::EdgeKind::Link,
+        strength: link::STRENGTH,
+        created: memory.now(),
+        touched: memory.now(),
+        provenance: "manual".into(),
+        reason: String::new(),
+    };
+    memory.store.transact(memory.cause("manual", "link"), |tx| tx.put_edge(&edge)).unwrap();
+}
+
+/// Write-back has written them, in the property `memory-links`.
+#[test]
+fn links_that_a_file_has_are_not_written_again() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    let tea = "---\ntags: [drink]\nmemory-links: [\"[[milk]]\"]\nup: \"[[cup]]\"\n---\nHot.\n";
+    let texts = [("tea.md", tea), ("milk.md", "White.\n"), ("cup.md", "Round.\n")];
+    let texts: BTreeMap<String, String> = texts.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+    write(&vault, &texts);
+    take(&memory, &vault);
+    add_link(&memory, "tea", "milk");
+    add_link(&memory, "tea", "cup");
+    let out = memory.folder().join("out");
+    export::vault(&memory, &out, &|_, _| {}).unwrap();
+    assert_eq!(files(&out), texts);
+}
+
 #[test]
 fn changes_are_written_into_the_front_matter() {
     let memory = TestMemory::new();
@@ -138,26 +170,8 @@ fn changes_are_written_into_the_front_matter() {
         keywords: Some(vec!["drink".into(), "hot".into()]),
         ..draft("# Tea\n\nWith lemon.")
     });
-    let add = |src: &str, dst: &str| {
-        let (src, dst) = (memory.find(src).unwrap().id, memory.find(dst).unwrap().id);
-        memory
-            .store
-            .transact(memory.cause("manual", "link"), |tx| {
-                tx.put_edge(&poc_graph::Edge {
-                    src,
-                    dst,
-                    kind: poc_graph::EdgeKind::Link,
-                    strength: link::STRENGTH,
-                    created: memory.now(),
-                    touched: memory.now(),
-                    provenance: "manual".into(),
-                    reason: String::new(),
-                })
-            })
-            .unwrap();
-    };
-    add("tea", "cup");
-    add("milk", "tea");
+    add_link(&memory, "tea", "cup");
+    add_link(&memory, "milk", "tea");
     let cup = memory.find("cup").unwrap().id;
     let renamed = |tx: &mut Transaction<'_>| rename::apply(tx, cup, Some("mug"), &[]);
     memory.store.transact(memory.cause("manual", "rename"), renamed).unwrap();
