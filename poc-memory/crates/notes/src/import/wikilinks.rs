@@ -29,6 +29,8 @@ pub(super) fn target(link: &str) -> String {
     let link = link.trim();
     let link = link.strip_prefix("[[").and_then(|link| link.strip_suffix("]]")).unwrap_or(link);
     let link = link.split('|').next().unwrap_or_default();
+    // In a table, the label follows `\|`.
+    let link = link.trim_end_matches('\\');
     // The heading stays, because a key may contain `#`: the lookup tries the whole target first.
     let link = link.trim();
     link.strip_suffix(".md").unwrap_or(link).to_owned()
@@ -69,6 +71,7 @@ mod tests {
         check("[[journal#Replay]] [[file.md]]", &["journal#Replay", "file"]);
         check("`[[code]]`\n\n```\n[[block]]\n```\n\n    [[indented]]", &[]);
         check("[[]] [x](y) ![[picture.png]]", &[]);
+        check("| a | b |\n|---|---|\n| [[btree\\|the tree]] | [[file.md\\|x]] |", &["btree", "file"]);
         check("[[#Goals]] [[#^block]] [[#Goals|the goals]] [[#]] [[other#Goals]]", &["other#Goals"]);
         check("# A heading with [[a link]]\n\n- [[item]]", &["a link", "item"]);
         assert_eq!(without_heading("journal#Replay"), "journal");
