@@ -182,6 +182,15 @@ fn a_thought_is_added_in_few_words() {
     assert_eq!((&note["body"], &note["keywords"]), (&json!("An idea."), &json!(["plan"])));
     world.run_with_input(&["add", "--key", "titled", "--title", "A title"], "Of the loop.\n");
     assert_eq!(world.json(&["get", "titled"])["body"], "");
+    // An update takes its text from a pipe if it would change nothing else.
+    let update = |more: &[&str], input: &str| {
+        world.run_with_input(&[&["add", "--key", "idea", "--update"], more].concat(), input)
+    };
+    assert_eq!(update(&[], "A better idea.\n").status, 0);
+    assert_eq!(update(&["--emotion", "3"], "Of the loop.\n").status, 0);
+    assert_eq!(world.json(&["get", "idea"])["body"], "A better idea.");
+    let nothing = update(&[], "");
+    assert!(nothing.stderr.contains("there is nothing to change"), "{}", nothing.stderr);
     assert_eq!(world.run(&["add", "x", "--body", "y"]).status, 2);
 }
 

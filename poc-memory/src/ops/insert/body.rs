@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::io::IsTerminal as _;
 
 /// The text of a note: `--body TEXT`, the words after the command, or standard input if it is a pipe and the note would
-/// be empty without it.
+/// be empty, or an update would change nothing, without it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct BodyArgument(pub(super) Option<String>);
@@ -16,8 +16,11 @@ pub(super) struct BodyArgument(pub(super) Option<String>);
 impl BodyArgument {
     const OPTION: &str = "body";
     const WORDS: &str = "text";
-    /// The arguments with which a note needs no text.
-    const INSTEAD: [&str; 3] = ["title", "notes", "update"];
+    /// The arguments with which a new note needs no text.
+    const INSTEAD: [&str; 2] = ["title", "notes"];
+    /// The arguments that change a note without a text.
+    const CHANGES: [&str; 9] =
+        ["title", "keywords", "node_type", "category", "author", "source", "emotion", "expires", "weight"];
 
     /// Whether there is none.
     pub(super) fn is_absent(&self) -> bool {
@@ -40,11 +43,13 @@ impl FromArgMatches for BodyArgument {
             return Ok(BodyArgument(Some(words.join(" "))));
         }
         // Otherwise standard input is not read: in a loop of a script, it belongs to the loop.
-        let is_given = |id: &Id| {
-            BodyArgument::INSTEAD.contains(&id.as_str())
-                && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
+        let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let given: Vec<&str> = matches.ids().map(Id::as_str).filter(is_given).collect();
+        let instead = match given.contains(&"update") {
+            true => BodyArgument::CHANGES.as_slice(),
+            false => BodyArgument::INSTEAD.as_slice(),
         };
-        let needs_text = !matches.ids().any(is_given);
+        let needs_text = !given.iter().any(|id| instead.contains(id));
         if needs_text && !std::io::stdin().is_terminal() {
             let piped = argument::text(argument::STANDARD_STREAM)
                 .map_err(|problem| clap::Error::raw(clap::error::ErrorKind::Io, problem))?;
