@@ -81,8 +81,8 @@ pub struct RecallResult {
 /// 4. The best `k` of all by `similarity^α · path_factor · weight^β` are the hits.
 ///
 /// The result includes the update to learn. Of the starts, only those that match the text count: they share a word with
-/// it, or are as near in meaning as candidates for a link (`candidate` under `[cosines]`). The nearest notes of any text
-/// are starts, also if no note is about it. The hits among the matching starts count as used, the best
+/// it, or are as near in meaning as notes that get an edge for it (`semantic` under `[cosines]`). The nearest notes of
+/// any text are starts, also if no note is about it. The hits among the matching starts count as used, the best
 /// `co_retrieval_notes` of these starts count as retrieved together, and the edges that led from them to the hits count
 /// as followed.
 pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timestamp) -> Result<RecallResult> {
@@ -148,7 +148,7 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
 
 /// The starts that share a word with the text or are near it in meaning.
 fn matching(memory: &Memory, text: &str, mut starts: Vec<Start>) -> Result<Vec<Start>> {
-    let near = similarity(memory.config.cosines()?.candidate);
+    let near = similarity(memory.config.cosines()?.semantic);
     let words = LazyCell::new(|| memory.text.scores(text));
     starts.retain(|start| start.similarity >= near || words.of(start.id) > 0.0);
     Ok(starts)

@@ -174,6 +174,9 @@ fn nothing_is_learned_from_notes_that_do_not_match_the_text() {
     let far = ask_for(&memory, "xyzzy", &[0, 0, 0, 0, 1], 3, 2, 300);
     assert_eq!((far.hits.len(), far.no_match), (3, true));
     assert_eq!(far.update, RecallUpdate::default());
+    // The first note would be a candidate for a link, but it does not have the same meaning.
+    let vague = ask_for(&memory, "xyzzy", &[1, 0, 0, 0, 2], 3, 2, 300);
+    assert_eq!((vague.update, vague.no_match), (RecallUpdate::default(), true));
     // A note that shares a word with the text counts, however far its vector is.
     put_node(&memory, &Node { title: "Zebras".into(), ..testing::node(5) }, &[0, 1], 1.0, 0);
     let shared = ask_for(&memory, "xyzzy zebras", &[0, 0, 0, 0, 1], 5, 0, 300);
