@@ -278,6 +278,14 @@ fn possible_duplicates_are_listed_with_their_differences() {
     // A note and its replacement are not a pair.
     world.json(&["supersede", "boil", "boil-again"]);
     assert_eq!(world.json(&["duplicates"])["pairs"], json!([]));
+    // Neither are the notes of two days.
+    for (key, body) in [
+        ("daily/2026-11-05", "Swept the yard and fed the cat."),
+        ("daily/2026-11-06", "Swept the yard and fed the dog."),
+    ] {
+        world.json(&["insert", "--key", key, "--title", "A day", "--body", body]);
+    }
+    assert_eq!(world.json(&["duplicates"])["pairs"], json!([]));
 }
 
 #[test]
