@@ -5,7 +5,6 @@
 
 use super::Memory;
 use poc_graph::error::Result;
-use poc_graph::time::CalendarDay;
 use poc_graph::{EdgeKind, Ix, Node, NodeId, View, Visibility, cancellation};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
@@ -73,7 +72,7 @@ pub fn find(
     let mut pairs = Vec::new();
     for (a, b) in candidates {
         cancellation::check()?;
-        if is_related(view, a, b) || are_of_different_days(view, a, b) {
+        if is_related(view, a, b) || view.are_of_different_days(a, b) {
             continue;
         }
         for ix in [a, b] {
@@ -123,17 +122,6 @@ impl Notes<'_> {
 /// Whether one note is known to replace, to contradict or to be derived from the other.
 fn is_related(view: &View, a: Ix, b: Ix) -> bool {
     view.other_edges(a).iter().any(|edge| edge.target() == b)
-}
-
-/// Whether the names of both notes are days, and different ones. What happened on two days happened twice, however similar
-/// the texts are, and notes of days are often made from a template.
-fn are_of_different_days(view: &View, a: Ix, b: Ix) -> bool {
-    let days = |ix: Ix| -> Vec<CalendarDay> {
-        view.names(ix).chain(view.other_names(ix)).filter_map(CalendarDay::of_name).collect()
-    };
-    let (a, b) = (days(a), days(b));
-    let is_same = |day: &CalendarDay| b.iter().any(|other| day.may_be(*other));
-    !a.is_empty() && !b.is_empty() && !a.iter().any(is_same)
 }
 
 /// Describes a pair. Each note comes with its words.

@@ -31,6 +31,14 @@ impl View {
         self.days_in_names(ix).next().is_some()
     }
 
+    /// Whether the names of both nodes end with days, and with different ones. What happened on two days happened twice,
+    /// however similar the texts are, and notes of days are often made from a template.
+    pub fn are_of_different_days(&self, a: Ix, b: Ix) -> bool {
+        let (mut days, mut others) = (self.days_in_names(a).peekable(), self.days_in_names(b).peekable());
+        let are_days = days.peek().is_some() && others.peek().is_some();
+        are_days && !days.any(|day| self.days_in_names(b).any(|other| day.may_be(other)))
+    }
+
     fn days_in_names(&self, ix: Ix) -> impl Iterator<Item = CalendarDay> {
         self.names(ix).chain(self.other_names(ix)).filter_map(CalendarDay::of_name)
     }
@@ -44,6 +52,28 @@ mod tests {
 
     const NAMES: [&str; 6] =
         ["a/2026-11-05", "b", "2025-11-05", "c#2026-11-06", "5 November", "d/5 May 2026"];
+
+    #[test]
+    fn days_in_names_differ_unless_two_of_them_may_be_the_same() {
+        let named = |number, key: &str, other: Option<&str>| {
+            let other_names = other.map(str::to_owned).into_iter().collect();
+            Delta::Node(Arc::new(Node { key: key.into(), other_names, ..testing::node(number) }))
+        };
+        let mut view = View::new();
+        view.apply(
+            1,
+            &[
+                named(1, "a/2026-11-05", None),
+                named(2, "a/2026-11-06", None),
+                named(3, "soup", None),
+                named(4, "b", Some("5 November")),
+            ],
+        );
+        let of = |number| view.find(testing::node(number).id).unwrap();
+        let differ = |a, b| view.are_of_different_days(of(a), of(b));
+        assert!(differ(1, 2) && differ(2, 1) && differ(2, 4));
+        assert!(!differ(1, 1) && !differ(1, 3) && !differ(3, 2) && !differ(1, 4) && !differ(4, 1));
+    }
 
     poc_laws::laws! {
         /// After any changes, with questions between them, the nodes of a day are those that a scan of all names finds,

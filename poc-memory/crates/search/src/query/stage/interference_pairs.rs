@@ -48,7 +48,8 @@ pub(super) const STAGE: StageDef = StageDef {
            form a pair only from the cosine `twin` of the embedder's `[cosines]` on, because notes that say \
            the same are linked when they are stored and so end up in one community. Where such an automatic \
            edge (`semantic`, perhaps with `keyword`) is all that joins two notes, the lower cosine applies. A note \
-           and the note that it was derived from form no pair. \
+           and the note that it was derived from form no pair, and neither do notes of different days, such as \
+           `daily/2026-11-05`. \
            The set contains both members of each pair, and a note scores as much as its best pair. The pairs \
            stay with the set: a template prints them with `PAIRS` as long as both members are \
            in it. `not-visited:` keeps a pair with both members if one of them is not visited.\n\n\
@@ -162,7 +163,7 @@ impl Probe<'_> {
         let elsewhere = |id: NodeId| other(id).filter(|(_, its)| *its != self.community).map(|(ix, _)| *ix);
         let partner = |hit: &VectorHit| {
             let (ix, its) = *other(hit.id)?;
-            if self.view.are_derived(self.ix, ix) {
+            if self.view.are_derived(self.ix, ix) || self.view.are_of_different_days(self.ix, ix) {
                 return None;
             }
             let is_elsewhere = its != self.community || are_joined_by_similarity_only(self.view, self.ix, ix);

@@ -216,6 +216,20 @@ fn near_duplicates_form_pairs_in_any_community() {
     }
 }
 
+#[test]
+fn notes_of_different_days_form_no_pair() {
+    let body = "rain, tea and a long walk home";
+    let says = |number: u64, key: &str| {
+        Delta::Node(Arc::new(Node { key: key.into(), body: body.into(), ..testing::node(number) }))
+    };
+    let pairs = |one: &str, other: &str| {
+        let world = World::new(NOW, vec![says(0, one), says(1, other)]);
+        world.run("interference-pairs").0.pairs.len()
+    };
+    assert_eq!(pairs("day/2026-11-05", "day/2026-11-06"), 0);
+    assert_eq!(pairs("day/2026-11-05", "walk"), 1);
+}
+
 /// Fifty notes of the same community have the same text, and so has one note of another community.
 #[test]
 fn a_pair_is_found_despite_similar_nodes_in_the_same_community() {
