@@ -161,6 +161,11 @@ fn query_and_search_find_the_note_of_a_day() {
     // The note counts as containing its day, and another note is about another day.
     assert_answered(&memory, "Yuki shows the sensor dashboard on 5 November 2026", "daily/2026-11-05");
     assert_answered(&memory, "which minutes of 2026-10-05 say that the roof leaks?", "roof");
+    // A note that mentions the day and has all words of the question comes before the note of the day.
+    json(&memory, "insert --key hiring -b 'Mirjam starts on 1 October 2026, at the desk by the window.'");
+    json(&memory, "insert --key daily/2026-10-01 -t '1 October 2026' -b 'Worked in the library.'");
+    assert_answered(&memory, "who starts on 1 October 2026?", "hiring");
+    assert_answered(&memory, "1 October 2026", "daily/2026-10-01");
     let other = "what do the minutes of 10 November 2026 say: the roof leaks?";
     assert_other_subject(&memory, other, "10 november 2026");
 }

@@ -40,6 +40,9 @@ pub struct TextScores<'a> {
 }
 
 impl<'a> QueryTerms<'a> {
+    /// The coverage of a note that has all terms. Their weights are added up, so that it may be slightly less than 1.
+    pub const FULL_COVERAGE: f64 = 1.0 - 1e-9;
+
     /// Analyses a query.
     pub(super) fn of(
         query: &str,

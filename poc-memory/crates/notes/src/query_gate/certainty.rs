@@ -42,9 +42,6 @@ pub(super) fn judge_hits(memory: &Memory, query: &GateQuery<'_>) -> Result<GateR
     })
 }
 
-/// The coverage of all words. Their weights are added up, so that it may be slightly less than 1.
-const ALL_WORDS: f64 = 1.0 - 1e-9;
-
 /// How well a query and its hits agree.
 #[derive(Clone, Debug)]
 pub struct Certainty {
@@ -142,7 +139,9 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
     // With a cross-encoder, only its likelihood counts.
-    let is_complete = |(hit, coverage): &(&RetrievalHit, f64)| Some(hit.id) == best && *coverage >= ALL_WORDS;
+    let is_complete = |(hit, coverage): &(&RetrievalHit, f64)| {
+        Some(hit.id) == best && *coverage >= QueryTerms::FULL_COVERAGE
+    };
     let has_all_words = likelihood.is_none() && words.has_rare_term() && covered.iter().any(is_complete);
     // A key with spaces may contain words that look like unknown names.
     let unknown_names = if by_key {

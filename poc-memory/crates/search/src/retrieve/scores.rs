@@ -8,6 +8,7 @@ use super::retriever::{DEPTH, Retriever};
 use super::{derived, key, links, structure, windows};
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility, cancellation};
+use poc_index::QueryTerms;
 use poc_rank::fusion::name_bonus;
 use poc_rank::propagation::PropagationWeights;
 use poc_rank::top_k::{Ranked, TopK};
@@ -36,15 +37,24 @@ pub(super) fn find(
     } else {
         Vec::new()
     };
-    add_name_bonuses(retriever, &question, text, &by_key, &mut candidates);
+    // A question that only names a day asks for the note of the day. Others may be about a note that mentions it, and are
+    // if it has all their words.
+    let days: Vec<&str> = by_key.iter().filter(|named| named.is_day).map(|named| named.spelling).collect();
+    let is_of_days = !days.is_empty() && question.words.terms().all_terms_in(&days.join(" "));
+    let has_all_words =
+        |id: NodeId| question.words.terms().coverage(id, "", &[]) >= QueryTerms::FULL_COVERAGE;
+    let is_about_mention =
+        !days.is_empty() && !is_of_days && lists.matching.first().is_some_and(|id| has_all_words(*id));
+    let of_day =
+        |named: &KeyMatch<'_>| named.is_day && !retriever.view.id(named.note).is_some_and(has_all_words);
+    let named: Vec<KeyMatch<'_>> =
+        by_key.iter().filter(|named| !(is_about_mention && of_day(named))).copied().collect();
+    add_name_bonuses(retriever, &question, text, &named, &mut candidates);
     let propagation = propagation_weights(retriever);
     let sources = match retriever.config.graph {
         true => propagate(retriever, &question, text, propagation, wanted, &mut candidates)?,
         false => PropagationSources::default(),
     };
-    // A question that only names a day asks for the note of the day. Others may be about a note that mentions it.
-    let days: Vec<&str> = by_key.iter().filter(|named| named.is_day).map(|named| named.spelling).collect();
-    let is_of_days = !days.is_empty() && question.words.terms().all_terms_in(&days.join(" "));
     let first: Vec<KeyMatch<'_>> = by_key.into_iter().filter(|named| is_of_days || !named.is_day).collect();
     put_named_keys_first(&question, &first, propagation, weights.identifier_weight, &mut candidates);
     let mut best = TopK::new(wanted);
