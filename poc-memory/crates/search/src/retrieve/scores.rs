@@ -42,14 +42,15 @@ pub(super) fn find(
     let days: Vec<&str> = by_key.iter().filter(|named| named.is_day).map(|named| named.spelling).collect();
     let is_of_days = !days.is_empty() && question.words.terms().all_terms_in(&days.join(" "));
     let has_all_words =
-        |id: NodeId| question.words.terms().coverage(id, "", &[]) >= QueryTerms::FULL_COVERAGE;
-    let is_about_mention =
-        !days.is_empty() && !is_of_days && lists.matching.first().is_some_and(|id| has_all_words(*id));
-    let of_day =
-        |named: &KeyMatch<'_>| named.is_day && !retriever.view.id(named.note).is_some_and(has_all_words);
-    let named: Vec<KeyMatch<'_>> =
-        by_key.iter().filter(|named| !(is_about_mention && of_day(named))).copied().collect();
-    add_name_bonuses(retriever, &question, text, &named, &mut candidates);
+        |id: &NodeId| question.words.terms().coverage(*id, "", &[]) >= QueryTerms::FULL_COVERAGE;
+    let may_mention = !days.is_empty() && !is_of_days;
+    let mention = lists.matching.first().copied().filter(|id| may_mention && has_all_words(id));
+    let is_named = |named: &&KeyMatch<'_>| {
+        let of_day = || retriever.view.id(named.note).is_some_and(|id| has_all_words(&id));
+        mention.is_none() || !named.is_day || of_day()
+    };
+    let named: Vec<KeyMatch<'_>> = by_key.iter().filter(is_named).copied().collect();
+    add_name_bonuses(retriever, &question, text, (named.as_slice(), mention), &mut candidates);
     let propagation = propagation_weights(retriever);
     let sources = match retriever.config.graph {
         true => propagate(retriever, &question, text, propagation, wanted, &mut candidates)?,
@@ -88,12 +89,13 @@ pub(super) fn find(
     })
 }
 
-/// Adds bonuses to the notes that the text names by title, by an identifier or by key.
+/// Adds bonuses to the notes that the text names by title, by an identifier or by key, and to the note that mentions a
+/// day in it.
 fn add_name_bonuses(
     retriever: &Retriever<'_>,
     question: &RetrievalQuery<'_>,
     text: &str,
-    by_key: &[KeyMatch<'_>],
+    (by_key, mention): (&[KeyMatch<'_>], Option<NodeId>),
     candidates: &mut Candidates,
 ) {
     let weights = &retriever.config.scores;
@@ -112,6 +114,11 @@ fn add_name_bonuses(
         if let Some(candidate) = candidates.at_index(question, matched.note) {
             candidate.identifier += name_bonus(weights.identifier_weight, best);
         }
+    }
+    if let Some(candidate) = mention.and_then(|id| candidates.at(question, id))
+        && candidate.identifier <= 0.0
+    {
+        candidate.identifier += name_bonus(weights.identifier_weight, best);
     }
 }
 
