@@ -83,18 +83,20 @@ impl Node {
         (!self.title.is_empty() && !repeats()).then_some(self.title.as_str())
     }
 
-    /// The title as in [`Node::own_title`], if there is one, then the other names, then the last part of the key if a
-    /// person has written it as a title, such as `Freya Lund` in `people/Freya Lund`. Editors show the name of a file as
-    /// its title, and its text often does not repeat it. All of them are searched like titles.
+    /// The title as in [`Node::own_title`], if there is one, then the other names, then the last parts of the key and of
+    /// the former keys that a person has written as titles, such as `Freya Lund` in `people/Freya Lund`. Editors show the
+    /// name of a file as its title, and its text often does not repeat it. All of them are searched like titles.
     pub fn titles(&self) -> impl Iterator<Item = &str> {
-        let own = self.own_title();
         let others = self.other_names.iter().map(String::as_str);
-        let of_key = self.key.rsplit('/').next().filter(|name| {
+        let mut titles: Vec<&str> = self.own_title().into_iter().chain(others).collect();
+        for name in self.names().filter_map(|name| name.rsplit('/').next()) {
             // The words of a title that repeats the name would count twice.
-            let repeats = |title: &str| title.to_lowercase().contains(&name.to_lowercase());
-            is_written_as_title(name) && !own.into_iter().chain(others.clone()).any(repeats)
-        });
-        own.into_iter().chain(others).chain(of_key)
+            let repeats = |title: &&str| title.to_lowercase().contains(&name.to_lowercase());
+            if is_written_as_title(name) && !titles.iter().any(repeats) {
+                titles.push(name);
+            }
+        }
+        titles.into_iter()
     }
 }
 
@@ -197,6 +199,10 @@ mod tests {
         let named =
             Node { other_names: vec!["FREYA LUND".into()], key: "Freya Lund".into(), ..testing::node(1) };
         assert_eq!(named.titles().collect::<Vec<_>>(), ["Title 1", "FREYA LUND"]);
+        // Former keys are names of the note, too.
+        let aliases = vec!["inbox/Freya Lund".into(), "people/lund".into(), "people/Freya Lund".into()];
+        let renamed = Node { key: "people/freya".into(), aliases, ..testing::node(1) };
+        assert_eq!(renamed.titles().collect::<Vec<_>>(), ["Title 1", "Freya Lund"]);
     }
 
     #[test]
