@@ -106,7 +106,8 @@ struct SubjectWord {
 /// The words that name the subject, in the order of the title.
 fn subject(node: &Node, text: &TextIndex, common: usize) -> Vec<SubjectWord> {
     let is_chosen = node.own_title().is_some();
-    let names = MentionIndex::capitalized_names(&node.title);
+    // A bracket begins a segment, where a capital says nothing, but the words of a `[[link]]` name a note.
+    let names = MentionIndex::capitalized_names(&node.title.replace(['[', ']'], " "));
     let content: BTreeSet<String> = text.query_tokens(&node.title).into_iter().collect();
     let mut words: Vec<SubjectWord> = Vec::new();
     for token in node.title.split_whitespace() {

@@ -267,6 +267,16 @@ fn named(scene: &mut Scene, keys: &[&str]) {
 }
 
 #[test]
+fn a_new_key_has_all_words_of_a_linked_name() {
+    let text = "New note about [[Kenji Mori]] and #osaka";
+    let mut scene = scene(&[(text, text)]);
+    named(&mut scene, &["Inbox/New"]);
+    scene.nodes[0].keywords = vec!["osaka".into()];
+    let proposed = rows(&scene.answer(&[ActionKind::Supersede]), "supersede").concat();
+    assert!(proposed.contains("Inbox/kenji-mori-osaka"), "{proposed}");
+}
+
+#[test]
 fn a_new_key_is_the_date_and_the_words_of_the_title() {
     let long = "2026-11-07-the-journal-now-replays-a-split-of-the-b-tree-after-a-crash-of-the-engine";
     let text = "The journal replays the torn split of a page after a crash";
