@@ -90,6 +90,8 @@ impl Node {
         let others = self.other_names.iter().map(String::as_str);
         let mut titles: Vec<&str> = self.own_title().into_iter().chain(others).collect();
         for name in self.names().filter_map(|name| name.rsplit('/').next()) {
+            // The key of a canvas has the extension of its file.
+            let name = name.strip_suffix(".canvas").unwrap_or(name);
             // The words of a title that repeats the name would count twice.
             let repeats = |title: &&str| title.to_lowercase().contains(&name.to_lowercase());
             if is_written_as_title(name) && !titles.iter().any(repeats) {
@@ -193,6 +195,7 @@ mod tests {
         check("How-to/Cat feeding", "Feeding Mogli", "60 g at 7.", &["Feeding Mogli", "Cat feeding"]);
         check("How-to/Boiler", "The boiler shows F28", "Press reset.", &["The boiler shows F28"]);
         check("2025-05-12 Warehouse", "Meeting", "Keys.", &["Meeting", "2025-05-12 Warehouse"]);
+        check("Werft/Rights board.canvas", "Rights board", "Danish: sold.", &["Rights board"]);
         for key in ["notes/retry-policy", "INC-412", "2026-11-05", "claude-code/1111/ca43d0f40360", "D1:3"] {
             check(key, "Title", "Body", &["Title"]);
         }
