@@ -264,12 +264,17 @@ impl NoteMatcher<'_> {
         }
     }
 
-    /// Matches by the same bytes. The title of a canvas is its file name, so a canvas that was moved has another
-    /// content than before.
+    /// Matches by the same bytes. The title of a canvas and of a file without text is its file name, so such a file has
+    /// another content after a move. A file that was edited keeps its note, even if a new file has its former bytes, as
+    /// files that were made from the same template have.
     fn by_bytes(&mut self, files: &Digests) {
+        let former: HashSet<[u8; 32]> = self.records.values().map(|record| record.digest.bytes).collect();
+        let is_edited = |path: &String| files.get(path).is_some_and(|file| !former.contains(&file.bytes));
         let mut owners: HashMap<[u8; 32], Vec<&VaultFile>> = HashMap::new();
-        for record in self.records.values().filter(|record| record.deleted_at.is_none() && record.is_own) {
-            owners.entry(record.digest.bytes).or_default().push(record);
+        for (path, record) in self.records {
+            if record.deleted_at.is_none() && record.is_own && !is_edited(path) {
+                owners.entry(record.digest.bytes).or_default().push(record);
+            }
         }
         for at in self.unassigned() {
             let path = self.groups.get(at).and_then(|group| group.paths.first());

@@ -154,6 +154,25 @@ fn a_moved_canvas_is_the_same_note() {
 }
 
 #[test]
+fn files_with_only_properties_keep_their_notes() {
+    const TEMPLATE: &str = "---\ntags: [film]\n---\n";
+    let world = World::new(&[("films/Alien.md", TEMPLATE), ("films/Brazil.md", TEMPLATE)]);
+    assert_eq!(counts(&world.sync()), [2, 0, 0, 0, 0, 0]);
+    let (alien, brazil) = (world.note("films/Alien").id, world.note("films/Brazil").id);
+    assert_eq!((world.note("films/Alien").title.as_str(), alien == brazil), ("Alien", false));
+    world.mv("films/Alien.md", "seen/Alien (1979).md");
+    assert_eq!(counts(&world.sync()), [0, 1, 1, 0, 0, 0]);
+    let moved = world.note("seen/Alien (1979)");
+    assert_eq!((moved.id, moved.title.as_str()), (alien, "Alien (1979)"));
+    // A file is edited, and another one is made from the same template.
+    world.put("films/Brazil.md", "---\ntags: [film]\n---\nBy Terry Gilliam.\n");
+    world.put("films/Clue.md", TEMPLATE);
+    assert_eq!(counts(&world.sync()), [1, 1, 0, 0, 0, 0]);
+    assert_eq!(world.note("films/Brazil").id, brazil);
+    assert_eq!(world.note("films/Clue").title, "Clue");
+}
+
+#[test]
 fn a_deleted_file_retires_its_note_and_no_other() {
     let world = World::new(&[("journal.md", JOURNAL), ("split.md", SPLIT)]);
     world.memory.note("own", "A note of mine about [[journal]].");
