@@ -121,6 +121,21 @@ fn write_back_fails_only_if_it_finds_a_new_problem() {
     world.json_with_status(&["vault", "write-back", "notes"], 1);
 }
 
+/// In most vaults, the name of a person is only in the name of the file.
+#[test]
+fn a_note_is_found_by_the_name_of_its_file() {
+    let world = World::new();
+    world.write("notes/people/Freya Lund.md", "Agent in Copenhagen. Birthday on 4 May.\n");
+    world.write("notes/people/Oskar.md", "---\ntags: [family]\n---\n");
+    world.write("notes/tram.md", "The last tram leaves at midnight. Call Freya Lund.\n");
+    world.json(&["vault", "add", "notes"]);
+    let known = world.json(&["query", "when is the birthday of Freya Lund?"]);
+    assert_eq!((&known["hit"], &known["key"]), (&json!("STRONG"), &json!("people/Freya Lund")), "{known:#}");
+    let backlinks = world.json(&["backlinks", "Freya Lund"]);
+    assert_eq!(backlinks["backlinks"][0]["key"], "tram", "{backlinks:#}");
+    assert_eq!(world.json(&["retrieve", "Oskar"])["results"][0]["key"], "people/Oskar");
+}
+
 #[test]
 fn the_output_counts_notes_and_files_and_says_when_links_are_written() {
     let world = World::new();
