@@ -2,14 +2,14 @@
 
 use crate::ops::Terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueEnum};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`
     #[default]
     Auto,
     /// Always
@@ -112,10 +112,17 @@ impl Globals {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => {
-                stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                let variable = |name| std::env::var_os(name);
+                stream.is_terminal()
+                    && may_color(variable("NO_COLOR").as_deref(), variable("TERM").as_deref())
             }
         }
     }
+}
+
+/// Whether a terminal with these values of `NO_COLOR` and `TERM` gets colours.
+fn may_color(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
+    no_color.is_none_or(OsStr::is_empty) && term != Some(OsStr::new("dumb"))
 }
 
 /// The columns of a terminal. Some, such as those of `script` and of CI, report 0; the environment variable `COLUMNS` may
@@ -130,6 +137,18 @@ fn columns(reported: u16, variable: Option<&str>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_color_and_dumb_terminals_turn_colours_off() {
+        let check = |no_color: Option<&str>, term: Option<&str>, colors: bool| {
+            assert_eq!(may_color(no_color.map(OsStr::new), term.map(OsStr::new)), colors);
+        };
+        check(None, Some("xterm-256color"), true);
+        check(None, None, true);
+        check(Some(""), Some("xterm"), true);
+        check(Some("1"), Some("xterm"), false);
+        check(None, Some("dumb"), false);
+    }
 
     #[test]
     fn options_for_errors_are_read_from_an_invalid_command_line() {
