@@ -40,7 +40,8 @@ pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Res
             files.push((path, file_of_frame(&node, frame, &links)?));
         }
         if frames.is_empty() {
-            files.push((names.path(&note.key), new_file(&node, &links)?));
+            let keys: Vec<String> = links.iter().filter_map(|names| names.first().cloned()).collect();
+            files.push((names.path(&note.key), new_file(&node, &keys)?));
         }
         Ok(files)
     })
@@ -53,16 +54,16 @@ fn path_inside(path: &str) -> Option<PathBuf> {
     (is_inside && path.extension().is_some()).then_some(path)
 }
 
-/// The keys of notes that a note is linked to by people and agents, but not by its text.
-fn added_links(memory: &Memory, view: &View, note: &Note) -> Result<Vec<String>> {
-    let mut links = Vec::new();
+/// The notes that a note is linked to by people and agents, but not by its text, each with its key and its former keys.
+fn added_links(memory: &Memory, view: &View, note: &Note) -> Result<Vec<Vec<String>>> {
+    let mut links: Vec<Vec<String>> = Vec::new();
     for edge in note.edges.iter().filter(|edge| edge.kind == EdgeKind::Link) {
         let is_live = view.find(edge.to).is_some_and(|ix| view.is_live(ix));
         if is_live
             && !edge.provenance.starts_with("import:")
             && let Some(target) = memory.store.node(edge.to)?
         {
-            links.push(target.key);
+            links.push(target.names().map(str::to_owned).collect());
         }
     }
     links.sort();
@@ -70,9 +71,10 @@ fn added_links(memory: &Memory, view: &View, note: &Note) -> Result<Vec<String>>
 }
 
 /// The text of an imported file with the current contents of its note.
-fn file_of_frame(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String> {
+fn file_of_frame(note: &Node, frame: &MarkdownFrame, links: &[Vec<String>]) -> Result<String> {
     let front = if links.is_empty() { Mapping::new() } else { mapping(frame.front()) };
-    let links: Vec<String> = links.iter().filter(|link| !has_link(&front, link)).cloned().collect();
+    let links = links.iter().filter(|names| !names.iter().any(|name| has_link(&front, name)));
+    let links: Vec<String> = links.filter_map(|names| names.first().cloned()).collect();
     let changes = changes(&Properties::of(note), &frame.imported, &links);
     if changes.is_empty() {
         return Ok(frame.file(&note.body));
@@ -105,9 +107,9 @@ fn file_of_frame(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result
     Ok(MarkdownFrame { before, ..frame.clone() }.file(&note.body))
 }
 
-/// Whether a property of front matter is a link to a note, or a list with one, such as those that write-back adds.
-fn has_link(front: &Mapping, key: &str) -> bool {
-    let link = format!("[[{key}]]");
+/// Whether a property of front matter is a link to a name, or a list with one, such as those that write-back adds.
+fn has_link(front: &Mapping, name: &str) -> bool {
+    let link = format!("[[{name}]]");
     let is_link = |value: &Value| value.as_str() == Some(link.as_str());
     front
         .values()

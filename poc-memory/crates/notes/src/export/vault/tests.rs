@@ -148,9 +148,17 @@ fn links_that_a_file_has_are_not_written_again() {
     take(&memory, &vault);
     add_link(&memory, "tea", "milk");
     add_link(&memory, "tea", "cup");
+    // The file keeps the name that its links use.
+    let cup = memory.find("cup").unwrap().id;
+    let renamed = |tx: &mut Transaction<'_>| rename::apply(tx, cup, Some("mug"), &[]);
+    memory.store.transact(memory.cause("manual", "rename"), renamed).unwrap();
+    let texts: BTreeMap<String, String> = texts.into_iter().filter(|(name, _)| name != "cup.md").collect();
     let out = memory.folder().join("out");
     export::vault(&memory, &out, &|_, _| {}).unwrap();
-    assert_eq!(files(&out), texts);
+    let mut written = files(&out);
+    // It has the new key as an alias.
+    assert!(written.remove("cup.md").unwrap().contains("mug"));
+    assert_eq!(written, texts);
 }
 
 #[test]
