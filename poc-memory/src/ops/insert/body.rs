@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::io::IsTerminal as _;
 
 /// The text of a note: `--body TEXT`, the words after the command, or standard input if it is a pipe and the note would
-/// be empty, or an update would change nothing, without it.
+/// be empty without it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct BodyArgument(pub(super) Option<String>);
@@ -17,10 +17,10 @@ impl BodyArgument {
     const OPTION: &str = "body";
     const WORDS: &str = "text";
     /// The arguments with which a new note needs no text.
-    const INSTEAD: [&str; 2] = ["title", "notes"];
-    /// The arguments that change a note without a text.
-    const CHANGES: [&str; 9] =
-        ["title", "keywords", "node_type", "category", "author", "source", "emotion", "expires", "weight"];
+    const INSTEAD: &[&str] = &["title", "notes"];
+    /// The arguments that change a note without a text. An update with none of them takes its text from standard input.
+    const CHANGES: &[&str] =
+        &["title", "keywords", "node_type", "category", "author", "source", "emotion", "expires", "weight"];
 
     /// Whether there is none.
     pub(super) fn is_absent(&self) -> bool {
@@ -46,8 +46,8 @@ impl FromArgMatches for BodyArgument {
         let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
         let given: Vec<&str> = matches.ids().map(Id::as_str).filter(is_given).collect();
         let instead = match given.contains(&"update") {
-            true => BodyArgument::CHANGES.as_slice(),
-            false => BodyArgument::INSTEAD.as_slice(),
+            true => BodyArgument::CHANGES,
+            false => BodyArgument::INSTEAD,
         };
         let needs_text = !given.iter().any(|id| instead.contains(id));
         if needs_text && !std::io::stdin().is_terminal() {
