@@ -79,21 +79,26 @@ const READ_ONLY_HINT: &str = "the server accepts only reads, as a replica does: 
 /// The error for a failure that the client library reports.
 fn client_failure(location: &impl Display, error: &tokio_postgres::Error) -> Error {
     // The source of the error has the reason, such as a refused connection or an unknown host.
-    let reason = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-    let failure = unreachable(location, format_args!("{error}{reason}"));
+    let Some(reason) = error.source().map(ToString::to_string) else { return unreachable(location, error) };
+    let failure = unreachable(location, format_args!("{error}: {reason}"));
     match reason.as_str() {
-        ": password missing" => Error { code: Code::InvalidConfig, ..failure }.hint(PASSWORD_HINT),
-        ": database does not allow writes" => failure.hint(READ_ONLY_HINT),
-        ": server does not support TLS" => failure.hint(
-            "switch on TLS at the server; only in a network that you trust, `sslmode=disable` in the address does without",
+        "password missing" => failure.hint(PASSWORD_HINT),
+        "database does not allow writes" => failure.hint(READ_ONLY_HINT),
+        "server does not support TLS" => failure.hint(
+            "enable TLS on the server; in a network that you trust, `sslmode=disable` in the address turns it off",
         ),
-        _ if error.to_string().contains("TLS") => failure
-            .hint("`ca-file` in `[store]` names a file with the certificate of the authority that signed that of the server"),
+        _ if error.to_string().contains("TLS") => failure.hint(
+            "the certificate of the server must be for the host in the address, and signed by a public authority or by one \
+             in the file that `ca-file` in `[store]` names",
+        ),
         _ => failure,
     }
 }
 
 /// The error for a failed call. It contains no password, because the client never puts one into its errors.
+///
+/// A database that refuses the login is `unavailable`, like one that does not answer: a store still answers from its
+/// copy, and the password is right again after a change in its file or in the database, without a restart.
 pub(crate) fn failure(location: &impl Display, error: &DatabaseError) -> Error {
     let error = match error {
         DatabaseError::Client(error) => error,
@@ -108,17 +113,18 @@ pub(crate) fn failure(location: &impl Display, error: &DatabaseError) -> Error {
     let state = database.code();
     let message = format!("log unreachable: `{location}`: {}", database.message());
     if TRANSIENT.iter().any(|class| state.code().starts_with(class)) {
-        let hint = if *state == SqlState::TOO_MANY_CONNECTIONS {
-            "the server has no connection left: raise its `max_connections`, or let fewer programs connect"
-        } else {
-            "the server starts, stops or is overloaded: try again later"
-        };
-        return Error::unavailable(message).hint(hint);
+        return Error::unavailable(message).hint(match *state {
+            SqlState::TOO_MANY_CONNECTIONS => {
+                "the server has no connection left: raise its `max_connections`, or let fewer programs connect"
+            }
+            SqlState::DISK_FULL => "free space on the disk of the server",
+            _ => "try again later; if the failure does not end, look into the log of the server",
+        });
     }
     match *state {
         SqlState::READ_ONLY_SQL_TRANSACTION => Error::unavailable(message).hint(READ_ONLY_HINT),
-        SqlState::INVALID_PASSWORD => Error::new(Code::InvalidConfig, message).hint(PASSWORD_HINT),
-        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => Error::new(Code::InvalidConfig, message).hint(
+        SqlState::INVALID_PASSWORD => Error::unavailable(message).hint(PASSWORD_HINT),
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => Error::unavailable(message).hint(
             "check the role in the address, and which connections `pg_hba.conf` of the server permits; `sslmode=require` in \
              the address requires TLS",
         ),

@@ -6,6 +6,7 @@ use crate::tls;
 use poc_graph::error::{Error, Result};
 use std::error::Error as _;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio_postgres::Config;
@@ -14,8 +15,8 @@ use tokio_postgres::config::{Host, SslMode};
 /// Time for the database and the network in addition to a time limit.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The values of `sslmode` for other clients, which check the certificate of the server only with these.
-const VERIFYING_MODES: [&str; 2] = ["sslmode=verify-full", "sslmode=verify-ca"];
+/// The options with which other clients check the certificate of the server. This client always checks it.
+const VERIFYING_OPTIONS: [&str; 2] = ["sslmode=verify-full", "sslmode=verify-ca"];
 
 /// The settings that identify a log and describe how to reach it.
 #[derive(Clone)]
@@ -50,9 +51,9 @@ pub struct LogLocation {
 impl LogLocation {
     /// Validates settings. Does not connect.
     ///
-    /// Without `sslmode` in the address, TLS is required unless the server is on this machine, where it is used only with
-    /// a file of trusted authorities. Certificates are always checked, so `verify-ca` and `verify-full` are the same as
-    /// `require`.
+    /// Without `sslmode` in the address, TLS is required unless all servers are on this machine. There, it is used only
+    /// with a file of trusted authorities. The certificate of a server and the name in it are checked whenever TLS is
+    /// used, so `verify-ca` and `verify-full` are the same as `require`.
     ///
     /// # Errors
     /// `invalid_config` if the address is malformed or contains a password.
@@ -65,14 +66,19 @@ impl LogLocation {
         if !address.starts_with("postgres://") && !address.starts_with("postgresql://") {
             return Err(malformed("begins with neither `postgres://` nor `postgresql://`"));
         }
-        let understood = VERIFYING_MODES
-            .iter()
-            .fold(address.to_owned(), |text, mode| text.replace(mode, "sslmode=require"));
+        let (base, mut options) = split_options(address);
+        let is_preferred = options.contains(&"sslmode=prefer");
+        for option in &mut options {
+            if VERIFYING_OPTIONS.contains(option) {
+                *option = "sslmode=require";
+            }
+        }
+        let understood = with_options(base, &options);
         let mut config: Config = understood.parse().map_err(|error: tokio_postgres::Error| {
             // Only the source of the error says which part of the address is invalid.
             let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             let error = malformed(&format!("cannot be read: {why}"));
-            match address.contains("sslrootcert=") {
+            match options.iter().any(|option| option.starts_with("sslrootcert=")) {
                 true => error.hint("`ca-file` in `[store]` names the file with the trusted certificates"),
                 false => error,
             }
@@ -85,13 +91,9 @@ impl LogLocation {
         if config.get_hosts().is_empty() {
             return Err(malformed("names no host"));
         }
-        let is_local = |host: &Host| match host {
-            Host::Tcp(name) => ["localhost", "127.0.0.1", "::1"].contains(&name.as_str()),
-            Host::Unix(_) => true,
-        };
-        if !address.contains("sslmode=") {
-            let is_local = config.get_hosts().iter().all(is_local);
-            config.ssl_mode(match (is_local, &settings.ca_file) {
+        // The client library prefers TLS if the address does not say otherwise.
+        if config.get_ssl_mode() == SslMode::Prefer && !is_preferred {
+            config.ssl_mode(match (is_on_this_machine(&config), &settings.ca_file) {
                 (false, _) => SslMode::Require,
                 (true, Some(_)) => SslMode::Prefer,
                 // Public authorities issue no certificate for this machine, so a server with TLS, such as that of Debian,
@@ -106,7 +108,7 @@ impl LogLocation {
         config.connect_timeout(settings.connect_timeout);
         config.tcp_user_timeout(settings.timeout);
         config.keepalives_idle(settings.timeout);
-        let text = format!("{}#{}", without_options(address), settings.store);
+        let text = format!("{}#{}", with_places(address), settings.store);
         Ok(LogLocation { config, text, settings })
     }
 
@@ -128,8 +130,8 @@ impl LogLocation {
     /// Opens a connection. Its calls together have the time of a statement, until they get another limit.
     ///
     /// # Errors
-    /// `unavailable` if the database does not answer within the time limit, `invalid_config` if the file of the password
-    /// or of the authorities cannot be read, and errors of the database.
+    /// `unavailable` if the database does not answer within the time limit or refuses the login, or if the file of the
+    /// password cannot be read; `invalid_config` if that of the authorities cannot be read; and errors of the database.
     pub(crate) fn connect(&self) -> Result<DatabaseClient> {
         let tls = tls::connector(self.settings.ca_file.as_deref())?;
         let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1);
@@ -137,7 +139,11 @@ impl LogLocation {
         let of = |error: DatabaseError| failure(self, &error);
         let mut config = self.config.clone();
         if let Some(file) = &self.settings.password_file {
-            config.password(read_password(file)?);
+            let password = read_password(file)?;
+            // Without a password, the error says that one is missing.
+            if !password.is_empty() {
+                config.password(password);
+            }
         }
         let mut client = DatabaseClient::connect(&config, tls, limit).map_err(of)?;
         let timeout = format!("SET statement_timeout = {}", self.settings.timeout.as_millis());
@@ -147,25 +153,49 @@ impl LogLocation {
     }
 }
 
-/// The password in a file, without the end of its line.
+/// Whether all servers are on this machine. `hostaddr` in an address replaces the address of its host.
+fn is_on_this_machine(config: &Config) -> bool {
+    let is_local = |host: &Host| match host {
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+        }
+        Host::Unix(_) => true,
+    };
+    config.get_hosts().iter().all(is_local) && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
+}
+
+/// The password in a file, without white space at its end.
+///
+/// # Errors
+/// `unavailable` if the file cannot be read. It may be in the process of being replaced.
 fn read_password(file: &Path) -> Result<String> {
     let text = std::fs::read_to_string(file).map_err(|error| {
-        Error::config(format!("`{}` cannot be read: {error}", file.display()))
+        Error::unavailable(format!("`{}` cannot be read: {error}", file.display()))
             .hint("give a file with the password")
             .field("store.password-file")
     })?;
     Ok(text.trim_end().to_owned())
 }
 
-/// An address, which has no password, with only those of its options that say where the server is.
-fn without_options(address: &str) -> String {
+/// An address without its options, and the options.
+fn split_options(address: &str) -> (&str, Vec<&str>) {
     let (base, options) = address.split_once('?').unwrap_or((address, ""));
-    let is_place = |option: &&str| matches!(option.split_once('='), Some(("host" | "hostaddr" | "port", _)));
-    let places: Vec<&str> = options.split('&').filter(is_place).collect();
-    match places.is_empty() {
+    (base, options.split('&').filter(|option| !option.is_empty()).collect())
+}
+
+/// An address with options.
+fn with_options(base: &str, options: &[&str]) -> String {
+    match options.is_empty() {
         true => base.to_owned(),
-        false => format!("{base}?{}", places.join("&")),
+        false => format!("{base}?{}", options.join("&")),
     }
+}
+
+/// An address, which has no password, with only those of its options that say where the server is.
+fn with_places(address: &str) -> String {
+    let (base, mut options) = split_options(address);
+    options.retain(|option| matches!(option.split_once('='), Some(("host" | "hostaddr" | "port", _))));
+    with_options(base, &options)
 }
 
 impl fmt::Display for LogLocation {
@@ -177,5 +207,38 @@ impl fmt::Display for LogLocation {
 impl fmt::Debug for LogLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("LogLocation").field(&self.text).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::settings_without_address;
+
+    #[test]
+    fn tls_is_required_for_other_machines() {
+        let mode = |address: &str| {
+            let address = format!("postgres://me@{address}");
+            let settings = LogSettings { address, ..settings_without_address("a") };
+            LogLocation::new(settings).unwrap().config.get_ssl_mode()
+        };
+        for local in ["localhost/db", "127.0.0.1/db", "[::1]/db", "%2Frun%2Fpostgresql/db"] {
+            assert_eq!(mode(local), SslMode::Disable, "{local}");
+        }
+        for other in [
+            "db.example.org/db",
+            "localhost,db.example.org/db",
+            "localhost/db?host=db.example.org",
+            "localhost/db?hostaddr=10.0.0.5",
+            "db.example.org/sslmode=prefer",
+            "db.example.org/db?application_name=sslmode=prefer",
+            "db.example.org/db?sslmode=verify-full",
+            "localhost/db?sslmode=verify-ca",
+            "localhost/db?sslmode=require",
+        ] {
+            assert_eq!(mode(other), SslMode::Require, "{other}");
+        }
+        assert_eq!(mode("db.example.org/db?sslmode=prefer"), SslMode::Prefer);
+        assert_eq!(mode("db.example.org/db?sslmode=disable"), SslMode::Disable);
     }
 }
