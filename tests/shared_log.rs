@@ -238,6 +238,36 @@ fn a_daemon_that_is_cut_off_reads_and_recovers() {
 }
 
 #[test]
+fn a_daemon_without_the_right_password_answers_from_its_copy_until_the_file_has_it() {
+    let Some(server) = TestServer::start() else { return };
+    let mut world = World::new();
+    let file = world.home().join("password");
+    let settings = format!("{}password-file = {file:?}\n", settings(&server));
+    world.write("config.toml", &format!("{settings}[daemon]\nruns-agents = false\n"));
+    world.write("password", "old\n");
+    world.json(&["store", "init"]);
+    world.start_daemon();
+    assert_eq!(insert(&world, "pier"), 0);
+    world.stop_daemon();
+    server.require_password("new");
+    world.start_daemon();
+    let answer = world.json(&["search", "harbour"]);
+    assert_eq!(answer["results"][0]["key"], "pier", "{answer:#}");
+    let degraded = answer["degraded"][0].as_str().unwrap();
+    assert!(degraded.contains("password authentication failed"), "{degraded}");
+    assert!(degraded.contains("`password-file`"), "{degraded}");
+    assert_eq!(insert(&world, "quay"), 5);
+    // A folder without a copy has nothing to answer from.
+    let other = World::new();
+    std::fs::copy(world.home().join("config.toml"), other.home().join("config.toml")).unwrap();
+    let error = other.json_with_status(&["stats"], 5);
+    assert!(error["error"]["hint"].as_str().unwrap().contains("`password-file`"), "{error:#}");
+    world.write("password", "new\n");
+    world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
+    assert_eq!(insert(&world, "quay"), 0);
+}
+
+#[test]
 fn a_database_that_never_answers_stops_writes_but_not_reads() {
     let Some(server) = TestServer::start() else { return };
     let proxy = Proxy::start(&server);

@@ -69,8 +69,8 @@ fn unreachable(location: &impl Display, why: impl Display) -> Error {
 }
 
 /// What to do if the database does not accept the password, or needs one.
-const PASSWORD_HINT: &str = "put the password into the variable that `password-env` in `[store]` names, `PGPASSWORD` by \
-                             default, or into a file that `password-file` names";
+const PASSWORD_HINT: &str = "put the password into the variable that `password-env` in `[store]` names, `PGPASSWORD` \
+                             by default, or into a file that `password-file` names";
 
 /// What to do if a server accepts only reads.
 const READ_ONLY_HINT: &str = "the server accepts only reads, as a replica does: name all servers in the address, with \
@@ -88,8 +88,8 @@ fn client_failure(location: &impl Display, error: &tokio_postgres::Error) -> Err
             "enable TLS on the server; in a network that you trust, `sslmode=disable` in the address turns it off",
         ),
         _ if error.to_string().contains("TLS") => failure.hint(
-            "the certificate of the server must be for the host in the address, and signed by a public authority or by one \
-             in the file that `ca-file` in `[store]` names",
+            "the certificate of the server must be for the host in the address, and signed by a public authority or by \
+             one in the file that `ca-file` in `[store]` names",
         ),
         _ => failure,
     }
@@ -125,8 +125,8 @@ pub(crate) fn failure(location: &impl Display, error: &DatabaseError) -> Error {
         SqlState::READ_ONLY_SQL_TRANSACTION => Error::unavailable(message).hint(READ_ONLY_HINT),
         SqlState::INVALID_PASSWORD => Error::unavailable(message).hint(PASSWORD_HINT),
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => Error::unavailable(message).hint(
-            "check the role in the address, and which connections `pg_hba.conf` of the server permits; `sslmode=require` in \
-             the address requires TLS",
+            "check the role in the address, and which connections `pg_hba.conf` of the server permits; \
+             `sslmode=require` in the address requires TLS",
         ),
         SqlState::UNDEFINED_DATABASE => Error::new(Code::InvalidConfig, message)
             .hint("create the database, then run `poc-memory store init`"),
@@ -134,8 +134,8 @@ pub(crate) fn failure(location: &impl Display, error: &DatabaseError) -> Error {
             Error::new(Code::InvalidConfig, message).hint("create the tables with `poc-memory store init`")
         }
         SqlState::INSUFFICIENT_PRIVILEGE => Error::new(Code::InvalidConfig, message).hint(
-            "the role needs SELECT, INSERT, UPDATE and DELETE on the tables; for `poc-memory store init`, it also needs \
-             CREATE on the schema, as after `GRANT CREATE ON SCHEMA public TO ROLE`",
+            "the role needs SELECT, INSERT, UPDATE and DELETE on the tables; for `poc-memory store init`, it also \
+             needs CREATE on the schema, as after `GRANT CREATE ON SCHEMA public TO ROLE`",
         ),
         _ => Error::internal(message),
     }

@@ -96,8 +96,8 @@ impl LogLocation {
             config.ssl_mode(match (is_on_this_machine(&config), &settings.ca_file) {
                 (false, _) => SslMode::Require,
                 (true, Some(_)) => SslMode::Prefer,
-                // Public authorities issue no certificate for this machine, so a server with TLS, such as that of Debian,
-                // would be refused.
+                // Public authorities issue no certificate for this machine, so a server with TLS, such as that of
+                // Debian, would be refused.
                 (true, None) => SslMode::Disable,
             });
         }

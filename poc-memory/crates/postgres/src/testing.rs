@@ -23,10 +23,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The user `nobody`, because PostgreSQL refuses to run as root.
 const NOBODY: &str = "65534";
+
+/// Maximum time that a server needs to read its changed files.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A running server, reached through a socket in its folder. Dropping it stops the server.
 pub struct TestServer {
@@ -195,16 +199,35 @@ impl TestServer {
 
     /// Runs an SQL statement.
     pub fn execute(&self, statement: &str) {
-        run(self.command("psql").arg("-h").arg(self.folder.path()).args([
-            "-U",
-            "test",
-            "-d",
-            "postgres",
-            "-p",
-            &self.port().to_string(),
-            "-c",
-            statement,
-        ]));
+        run(&mut self.query(statement));
+    }
+
+    fn query(&self, statement: &str) -> Command {
+        let mut command = self.command("psql");
+        let port = self.port().to_string();
+        command.arg("-h").arg(self.folder.path());
+        command.args(["-w", "-U", "test", "-d", "postgres", "-p", &port, "-c", statement]);
+        command
+    }
+
+    /// Makes the server accept only connections with this password. [`TestServer::execute`] fails from then on.
+    pub fn require_password(&self, password: &str) {
+        self.execute(&format!("ALTER ROLE test PASSWORD '{password}'"));
+        self.execute(
+            "DO $$ BEGIN EXECUTE format('COPY (SELECT %L) TO %L', 'local all all scram-sha-256', \
+             current_setting('hba_file')); END $$",
+        );
+        self.execute("SELECT pg_reload_conf()");
+        // The server reads its files some time after this statement.
+        let is_accepted = || {
+            let mut query = self.query("SELECT 1");
+            let query = query.env_remove("PGPASSWORD").stdout(Stdio::null()).stderr(Stdio::null());
+            query.status().unwrap().success()
+        };
+        let deadline = Instant::now() + RELOAD_TIMEOUT;
+        while is_accepted() {
+            assert!(Instant::now() < deadline, "the server does not ask for a password");
+        }
     }
 
     fn data(&self) -> PathBuf {

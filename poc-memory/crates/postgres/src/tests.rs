@@ -565,29 +565,24 @@ fn a_password_is_read_from_its_file_for_each_connection() {
         LogLocation::new(LogSettings { password, password_file, ..settings(&server, "a") }).unwrap()
     };
     init(&location(None, None)).unwrap();
-    server.execute("ALTER ROLE test PASSWORD 'hunter2'");
-    server.execute(
-        "DO $$ BEGIN EXECUTE format('COPY (SELECT %L) TO %L', 'local all all scram-sha-256', \
-         current_setting('hba_file')); END $$",
-    );
-    server.execute("SELECT pg_reload_conf()");
-    let deadline = Instant::now() + WAIT_TIMEOUT;
-    while location(None, None).connect().is_ok() {
-        assert!(Instant::now() < deadline, "the server does not ask for a password");
-    }
-    for wrong in [None, Some("hunter3")] {
+    server.require_password("hunter2");
+    for (wrong, why) in [(None, "password missing"), (Some("hunter3"), "authentication failed")] {
         let error = location(wrong, None).connect().err().unwrap();
-        assert_eq!(error.code, Code::InvalidConfig);
-        assert!(!error.line().contains("hunter"), "{error}");
+        assert_eq!(error.code, Code::Unavailable);
+        assert!(error.message.contains(why) && !error.line().contains("hunter"), "{error}");
         assert!(error.hint.unwrap().contains("`password-env`"));
     }
-    std::fs::write(&file, "hunter3\n").unwrap();
     let log = PostgresLog::new(location(None, Some(file.clone())), [1; 16], String::new());
-    assert_eq!(log.head().unwrap_err().code, Code::InvalidConfig);
+    for (content, why) in [("\n", "password missing"), ("hunter3\n", "authentication failed")] {
+        std::fs::write(&file, content).unwrap();
+        let error = log.head().unwrap_err();
+        assert!(error.message.contains(why), "{error}");
+    }
     std::fs::write(&file, "hunter2\n").unwrap();
     assert_eq!(log.head().unwrap(), 0);
     std::fs::remove_file(&file).unwrap();
     let unreadable = location(None, Some(file)).connect().err().unwrap();
+    assert_eq!(unreadable.code, Code::Unavailable);
     assert_eq!(unreadable.at.unwrap().field.unwrap(), "store.password-file");
 }
 
