@@ -65,8 +65,9 @@ impl From<LogCopyError> for Error {
 /// was empty cannot be used before it is complete.
 ///
 /// # Errors
-/// `conflict` if the shared log belongs to another memory or others write to it, and `invalid_argument` if the log is
-/// damaged, has lost its end, or lacks records after a compaction that the shared log lacks, too.
+/// `conflict` if the shared log belongs to another memory, has later records or others write to it, and
+/// `invalid_argument` if the log is damaged, has lost its end, or lacks records after a compaction that the shared log
+/// lacks, too.
 pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     log::check_format(&directory.join("log"))?;
     to.begin_copy()?;

@@ -16,7 +16,8 @@ pub enum ReadOnlyReason {
     /// Another program has changed the log while it was in use. Writes resume without a restart as soon as its files
     /// are restored. Data that the log lost is still in the records.
     ChangedLog(String),
-    /// The shared log cannot be reached. Writes resume without a restart as soon as it can.
+    /// The shared log cannot be reached, refuses the login, or is not the one that was copied. Writes resume without a
+    /// restart as soon as it can be used.
     SharedLog(String),
     /// The thread that writes has ended, or the shared log no longer has changes that this copy of it lacks. The
     /// store must be closed and opened again.

@@ -37,7 +37,7 @@ enum SharedLogError {
     )]
     Diverged { address: String, last: u64 },
     /// The folder is the copy of a shared log that has lost changes, or a memory that was never copied into this one.
-    #[error("the shared log `{address}` {}, but the store's folder has changes up to {last}", end_clause(*head))]
+    #[error("the shared log `{address}` {}, but the store's folder has changes up to {last}", end_clause(*.head))]
     Shorter { address: String, head: u64, last: u64 },
     /// The number is that of the last record in the copy.
     #[error(
@@ -89,6 +89,13 @@ pub(super) struct CopiedRecord {
     /// The record including its frame.
     pub(super) bytes: Vec<u8>,
     pub(super) checksum: u32,
+}
+
+/// Why transactions were not appended to the shared log.
+pub(super) struct AppendFailure {
+    pub(super) error: Error,
+    /// Whether an attempt had no answer, so that the transactions may be in the shared log.
+    pub(super) is_unknown: bool,
 }
 
 /// Why the copy cannot be brought up to the end of the shared log.
@@ -193,14 +200,9 @@ impl SharedLogCopy {
         if self.is_outdated() {
             return ReadOnlyReason::Failure(error.message);
         }
-        let mut message = error.message;
-        // Other errors do not end by themselves.
-        if error.code != Code::Unavailable
-            && let Some(advice) = error.hint
-        {
-            message = format!("{message}; {advice}");
-        }
-        ReadOnlyReason::SharedLog(message)
+        // Not every failure ends by itself: the log may refuse the login, or be another one.
+        let advice = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        ReadOnlyReason::SharedLog(format!("{}{advice}", error.message))
     }
 
     /// The error if the shared log begins after the end of the copy, which is record `last`.
@@ -363,8 +365,8 @@ impl SharedLogCopy {
     /// [`SharedLogCopy::end_append`].
     ///
     /// # Errors
-    /// `unavailable` if the shared log does not respond. It is then unknown whether the transactions are in it.
-    pub(super) fn append(&self, batch: &[PendingTransaction]) -> Result<bool> {
+    /// `unavailable` if the shared log does not respond, and errors of the comparison with it.
+    pub(super) fn append(&self, batch: &[PendingTransaction]) -> Result<bool, AppendFailure> {
         let Some(first) = batch.first() else { return Ok(true) };
         let expected = first.txn.seq - 1;
         let number = self.next_number.fetch_add(batch.len() as u64, Ordering::Relaxed);
@@ -373,14 +375,19 @@ impl SharedLogCopy {
             .zip(payloads)
             .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
             .collect();
-        let (mut attempts, mut waits) = (0, 0);
+        let (mut attempts, mut waits, mut is_unknown) = (0, 0, false);
         // Notifications of own records must not make the committer read them.
         let appended = || {
             self.appended.store(expected + records.len() as u64, Ordering::Relaxed);
             Ok(true)
         };
         loop {
-            let failure = match self.check().and_then(|()| self.shared.append(&records, expected)) {
+            let outcome = self.check().and_then(|()| {
+                let outcome = self.shared.append(&records, expected);
+                is_unknown |= matches!(&outcome, Err(error) if error.code == Code::Unavailable);
+                outcome
+            });
+            let failure = match outcome {
                 Ok(AppendOutcome::Appended) => return appended(),
                 Ok(AppendOutcome::Leased) if waits < LEASE_WAITS => {
                     waits += 1;
@@ -407,7 +414,7 @@ impl SharedLogCopy {
             self.note_failure();
             attempts += 1;
             if error.code != Code::Unavailable || attempts == ATTEMPTS {
-                return Err(error);
+                return Err(AppendFailure { error, is_unknown });
             }
         }
     }

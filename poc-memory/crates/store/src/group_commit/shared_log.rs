@@ -14,7 +14,7 @@ use crate::engine::{Engine, Watermark, changes};
 use crate::logged_transaction::LoggedTransaction;
 use crate::pending_transaction::PendingTransaction;
 use crate::records::TenantRecords;
-use crate::shared_log_copy::{self, CopiedRecord, SharedLogCopy};
+use crate::shared_log_copy::{self, AppendFailure, CopiedRecord, SharedLogCopy};
 use crate::tenant_counts::TenantTable;
 use crate::views::Views;
 use poc_graph::Delta;
@@ -48,10 +48,12 @@ impl Committer {
                     batch.append(&mut rest);
                     return self.roll_back_and_apply_missing(copy, batch);
                 }
-                Err(error) => {
+                Err(AppendFailure { error, is_unknown }) => {
                     let reason = copy.read_only_reason(error);
                     let mut error = reason.error();
-                    error.message += "; it is not known whether this write succeeded";
+                    if is_unknown {
+                        error.message += "; it is not known whether this write succeeded";
+                    }
                     self.refuse(reason, rest);
                     let rejection = Rejection::Failed(error);
                     batch.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));

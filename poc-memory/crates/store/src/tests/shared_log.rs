@@ -201,6 +201,31 @@ fn an_unreachable_log_stops_writes_but_not_reads() {
 }
 
 #[test]
+fn only_a_write_that_was_sent_may_have_succeeded() {
+    let log = Arc::new(MemoryLog::default());
+    let daemon = Daemon::new(&log);
+    // Otherwise the watching thread may find the log unreachable before the write.
+    daemon.writer.silence(true);
+    put(daemon.store(), 1);
+    for is_sent in [false, true] {
+        daemon.writer.plan(vec![Some(LogFault::Unreachable); 2000]);
+        if !is_sent {
+            // After a failed call, the next write first compares the copy with the log.
+            daemon.store().peers().unwrap_err();
+        }
+        let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
+        assert_eq!(error.code, Code::Unavailable);
+        assert_eq!(error.message.contains("not known whether this write succeeded"), is_sent, "{error}");
+        daemon.writer.plan(Vec::new());
+        while daemon.store().read_only().is_some() {
+            std::thread::yield_now();
+        }
+    }
+    put(daemon.store(), 3);
+    assert_eq!(numbers(daemon.store()), [1, 3]);
+}
+
+#[test]
 fn a_copy_opens_without_its_log_and_an_empty_folder_does_not() {
     let log = Arc::new(MemoryLog::default());
     let mut daemon = Daemon::new(&log);
