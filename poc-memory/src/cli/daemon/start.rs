@@ -238,7 +238,9 @@ impl DaemonEnd {
             }
         };
         let code = match self {
-            DaemonEnd::Failed(_, status) if has_status(*status, Exit::Config) => Code::InvalidConfig,
+            DaemonEnd::Failed(_, status) | DaemonEnd::Status(status) if has_status(*status, Exit::Config) => {
+                Code::InvalidConfig
+            }
             _ => Code::Unavailable,
         };
         Error::new(code, format!("the daemon ended before it answered: {why}")).hint(hint)
