@@ -333,19 +333,22 @@ impl SharedLogCopy {
                 first => first.is_some_and(|record| Log::origin_of(&record.payload) == origin),
             };
             if !is_same || !has_origin {
-                return Err(self.difference(last)?.into());
+                return Err(self.difference(last, has_origin)?.into());
             }
         }
         self.is_checked.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Why the local log, which ends with record `last`, is not a copy of the shared one.
-    fn difference(&self, last: u64) -> Result<SharedLogError> {
+    /// Why the local log, which ends with record `last`, is not a copy of the shared one. `has_origin` says whether both
+    /// begin with the same record.
+    fn difference(&self, last: u64, has_origin: bool) -> Result<SharedLogError> {
         let (address, head) = (self.shared.address(), self.shared.head()?);
         let is_beginning = match head {
             0 => true,
             head if head >= last => false,
+            // The copy began with a snapshot and lacks this record.
+            head if head <= self.log.base_seq() => has_origin,
             // A shorter log may also be that of another memory.
             head => {
                 let of_shared = self.shared.read(head - 1, 1)?.pop();

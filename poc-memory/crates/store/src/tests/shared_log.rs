@@ -330,6 +330,25 @@ fn a_copy_puts_back_what_its_log_has_lost() {
 }
 
 #[test]
+fn a_copy_of_a_snapshot_says_that_its_log_has_lost_changes() {
+    let log = Arc::new(MemoryLog::default());
+    let mut first = Daemon::new(&log);
+    (1..=3).for_each(|number| {
+        put(first.store(), number);
+    });
+    snapshot(first.store(), 1).unwrap().unwrap();
+    let mut second = Daemon::new(&log);
+    assert_eq!(second.store().history_base().unwrap().seq, 2);
+    first.close();
+    second.close();
+    log.remove_after(1);
+    let lost = second.open().unwrap_err();
+    assert!(lost.message.contains("ends at change 1, but the store's folder has changes up to 3"), "{lost}");
+    let error = copy_log(second.folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap_err();
+    assert!(error.message.contains("is missing in the shared log"), "{error}");
+}
+
+#[test]
 fn a_write_whose_copy_fails_is_in_the_shared_log_and_becomes_visible() {
     let log = Arc::new(MemoryLog::default());
     let daemon = Daemon::new(&log);
