@@ -56,7 +56,7 @@ impl Timestamp {
     /// other forms of a time.
     ///
     /// # Errors
-    /// `invalid_argument` for a day that its month does not have.
+    /// `invalid_argument` for a day that its month does not have, and for an instant without a time zone.
     pub(crate) fn parse_opt(text: &str) -> Result<Option<Timestamp>> {
         let day = || {
             let day = chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
@@ -66,7 +66,7 @@ impl Timestamp {
         let at = instant.or_else(day).map(Timestamp);
         match at.filter(|at| (Timestamp::EARLIEST..=Timestamp::LATEST).contains(at)) {
             Some(at) => Ok(Some(at)),
-            None => missing_day(text).map_or(Ok(None), Err),
+            None => missing_day(text).or_else(|| missing_zone(text)).map_or(Ok(None), Err),
         }
     }
 
@@ -93,6 +93,14 @@ fn missing_day(text: &str) -> Option<Error> {
     }
     let hint = format!("that month has {days} days");
     Some(Error::invalid(format!("there is no day `{date}`")).hint(hint))
+}
+
+/// The error for a date with a time of day but without a time zone, which many programs write and which RFC 3339 does
+/// not allow; `None` if the text is anything else.
+fn missing_zone(text: &str) -> Option<Error> {
+    DateTime::parse_from_rfc3339(&format!("{text}Z")).ok()?;
+    let hint = format!("write `{text}Z` for UTC, or add an offset such as `+01:00`");
+    Some(Error::invalid(format!("`{text}` has no time zone")).hint(hint))
 }
 
 impl fmt::Display for Timestamp {
@@ -313,5 +321,25 @@ mod tests {
         let at = Timestamp::parse("2026-11-21T08:00:00Z").unwrap();
         assert_eq!(serde_json::to_string(&at).unwrap(), "\"2026-11-21T08:00:00.000Z\"");
         assert_eq!(serde_json::from_str::<Timestamp>("\"2026-11-21T08:00:00.000Z\"").unwrap(), at);
+    }
+
+    #[test]
+    fn a_time_of_day_needs_a_time_zone() {
+        for (text, message) in [
+            ("2026-11-21T08:00:00", "`2026-11-21T08:00:00` has no time zone"),
+            ("2026-11-21 08:00:00.5", "`2026-11-21 08:00:00.5` has no time zone"),
+            ("2026-11-31T08:00:00", "there is no day `2026-11-31`"),
+            ("2026-11-21T", "`2026-11-21T` is not a time"),
+            ("", "`` is not a time"),
+        ] {
+            assert_eq!(Timestamp::parse(text).unwrap_err().message, message);
+            assert_eq!(PastTime::parse(text).unwrap_err().message, message);
+            assert_eq!(FutureTime::parse(text).unwrap_err().message, message);
+        }
+        let hint = Timestamp::parse("2026-11-21T08:00:00").unwrap_err().hint.unwrap();
+        assert_eq!(hint, "write `2026-11-21T08:00:00Z` for UTC, or add an offset such as `+01:00`");
+        for offset in ["Z", "z", "+01:00", "-08:00"] {
+            assert!(Timestamp::parse(&format!("2026-11-21T08:00:00{offset}")).is_ok(), "{offset}");
+        }
     }
 }

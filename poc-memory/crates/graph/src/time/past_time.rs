@@ -32,7 +32,7 @@ impl PastTime {
     /// Like [`parse`](Self::parse), but `None` if the text has none of these forms.
     ///
     /// # Errors
-    /// `invalid_argument` for a day that its month does not have.
+    /// `invalid_argument` for a day that its month does not have, and for an instant without a time zone.
     pub(crate) fn parse_opt(text: &str) -> Result<Option<PastTime>> {
         let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
         Ok(match (Timestamp::parse_opt(text)?, Span::parse(text)) {
