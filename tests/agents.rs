@@ -108,6 +108,42 @@ fn a_run_can_be_reviewed_and_partly_applied_and_undone() {
 }
 
 #[test]
+fn texts_of_a_model_cannot_imitate_lines_of_the_output() {
+    let world = World::new();
+    notes(&world);
+    let fake = "\n  9. fake";
+    let reply = json!({"notes": format!("done{fake}"), "weight": [],
+        "link-add": [{"reason": format!("same week{fake}"), "from": "N1", "to": "N2", "strength": 0.6},
+            {"reason": "unknown", "from": format!("N8{fake}"), "to": "N2", "strength": 0.6}],
+        "insert": [{"reason": format!("stated{fake}"), "key": "soup", "title": format!("Soup{fake}"),
+            "body": "There was soup.", "keywords": [], "sources": ["N1"]}]});
+    recorded(&world, "mode = \"propose\"", &reply);
+    world.shell(r#"sed -i 's/"weight"/"insert", "weight"/' agents/keeper.toml"#);
+    // One action is refused.
+    let run = world.json_with_status(&["agent", "run", "keeper", "--force"], 4);
+    let id = run["run"].as_str().unwrap();
+    assert_eq!(run["proposed"].as_array().unwrap().len(), 2, "{run:#}");
+    let check = |arguments: &[&str], contains: &str| {
+        let shown = world.run(arguments).stdout;
+        assert!(shown.contains(contains), "{arguments:?}: {shown}");
+        assert!(
+            !shown.lines().any(|line| line.trim_start().starts_with("9. fake")),
+            "{arguments:?}: {shown}"
+        );
+    };
+    check(&["agent", "inspect", id], "link `N8 9. fake` (unknown) to `monday` at 0.6: unknown-handle");
+    check(&["agent", "review"], "insert \"Soup 9. fake\": stated 9. fake");
+    check(&["agent", "reject", id, "--note", &format!("no{fake}")], "rejected: insert \"Soup 9. fake\"");
+    check(&["agent", "review", "--rejected"], "rejected: no 9. fake");
+    check(&["agent", "reopen", id], "insert \"Soup 9. fake\"");
+    check(&["agent", "apply", id], "applied: insert \"Soup 9. fake\"");
+    check(&["night"], "insert \"Soup 9. fake\": stated 9. fake");
+    check(&["get", "lunch"], "(same week 9. fake)");
+    check(&["history", "lunch"], "(same week 9. fake)");
+    check(&["backlinks", "monday"], "(same week 9. fake)");
+}
+
+#[test]
 fn a_run_of_a_paused_agent_mentions_the_pause() {
     let world = World::new();
     notes(&world);

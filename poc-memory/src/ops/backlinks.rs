@@ -132,8 +132,8 @@ impl Op for Backlinks {
 
     fn show(output: &BacklinksOutput, terminal: &Terminal) -> StyledText {
         let row = |Backlink { note, by, reasons }: &Backlink| {
-            let reasons =
-                if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
+            let reasons = one_line(&reasons.join("; "));
+            let reasons = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
             vec![
                 day(note.date),
                 note.key.clone(),

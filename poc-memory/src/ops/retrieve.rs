@@ -255,7 +255,7 @@ fn explanation(hit: &RetrieveRow, digits: usize) -> String {
         });
     }
     if let Some(LinkedNote { key, title, reason }) = &hit.linked {
-        let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+        let reason = if reason.is_empty() { String::new() } else { format!(" ({})", one_line(reason)) };
         let _ = writeln!(shares, "         linked with {key}: {title}{reason}");
     }
     let Some(nearest) = &hit.nearest else { return shares };

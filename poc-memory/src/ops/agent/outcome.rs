@@ -241,7 +241,8 @@ impl AgentRunOutput {
                 writeln!(text, "  ? {}. {}{state}: {}", action.number, action.action, one_line(&action.why));
         }
         for action in &self.refused {
-            let _ = writeln!(text, "  - {}: {} ({})", action.action, action.reason, action.detail);
+            let detail = one_line(&action.detail);
+            let _ = writeln!(text, "  - {}: {} ({detail})", action.action, action.reason);
         }
         if self.left_out > 0 {
             let _ = writeln!(text, "  - and {} more that were refused", self.left_out);

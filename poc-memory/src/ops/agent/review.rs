@@ -135,7 +135,7 @@ impl Op for AgentReview {
             let _ = writeln!(text, "{}{tenant} in run {run}, {made}", first.agent);
             for one in group {
                 let with = one.with.map_or_else(String::new, |with| format!(" (with {with})"));
-                let _ = writeln!(text, "  {}. {}{with}: {}", one.number, one.action, one.why);
+                let _ = writeln!(text, "  {}. {}{with}: {}", one.number, one.action, one_line(&one.why));
                 // Links and weights are in the text of the action.
                 let texts = one
                     .changes
@@ -151,7 +151,7 @@ impl Op for AgentReview {
                     };
                 }
                 if let Some(note) = &one.note {
-                    let _ = writeln!(text, "     rejected: {note}");
+                    let _ = writeln!(text, "     rejected: {}", one_line(note));
                 }
                 if let Some(stale) = &one.stale {
                     let _ = writeln!(text, "     too late to apply: {stale}");

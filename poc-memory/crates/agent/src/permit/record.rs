@@ -5,28 +5,30 @@ use crate::action::Action;
 use crate::ledger::{ActionRecord, ActionState};
 use crate::reply::{cut, short};
 use crate::selection::Selection;
+use poc_graph::one_line;
 use poc_store::WriteRange;
 
 /// Maximum characters that a row stores of each text about a refused action.
 const MAX_REFUSED_SAID: usize = 300;
 
-/// Description of an action, with keys instead of handles.
+/// Description of an action in one line, with keys instead of handles. Texts of the model cannot add lines, which could
+/// imitate other actions where a person reads them.
 pub fn summary(action: &Action, selection: &Selection) -> String {
     let key = |name: &str| match selection.get(name.trim()) {
         Some(handle) => format!("`{}`", handle.node.key),
-        None => format!("`{}` (unknown)", name.trim()),
+        None => format!("`{}` (unknown)", one_line(name)),
     };
     match action {
         Action::LinkAdd(link) => {
             format!("link {} to {} at {}", key(&link.from), key(&link.to), rounded_strength(link.strength))
         }
         Action::Weight(weight) => format!("move the weight of {} by {:+}", key(&weight.node), weight.delta),
-        Action::Insert(insert) => format!("insert \"{}\"", insert.title.trim()),
+        Action::Insert(insert) => format!("insert \"{}\"", one_line(&insert.title)),
         Action::Supersede(supersede) if supersede.renames() => {
-            format!("rename {} to `{}`", key(&supersede.node), supersede.key.trim())
+            format!("rename {} to `{}`", key(&supersede.node), one_line(&supersede.key))
         }
         Action::Supersede(supersede) if supersede.by.trim().is_empty() => {
-            format!("supersede {} by a new note \"{}\"", key(&supersede.node), supersede.title.trim())
+            format!("supersede {} by a new note \"{}\"", key(&supersede.node), one_line(&supersede.title))
         }
         Action::Supersede(supersede) => {
             format!("supersede {} by {}", key(&supersede.node), key(&supersede.by))
