@@ -36,3 +36,23 @@ fn a_webhook_receives_a_problem_and_its_end() {
     assert!(!log.contains("hidden-token"), "{log}");
     world.stop_daemon();
 }
+
+#[test]
+fn the_backlog_of_an_agent_that_runs_only_when_asked_is_not_reported() {
+    let mut world = World::new();
+    let server = MockModel::serve(|_| Answer::ok(serde_json::json!({})));
+    world.write("config.toml", &format!("[notify]\nwebhook = \"{}\"\nbacklog = 1\n", server.url()));
+    for (name, schedule) in [("nightly", "daily"), ("asked", "on-demand")] {
+        let agent = format!(
+            "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+             [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\nschedule = \"{schedule}\"\n"
+        );
+        world.write(&format!("agents/{name}.toml"), &agent);
+    }
+    world.json(&["insert", "--title", "A note"]);
+    world.start_daemon();
+    let reported = "agent `nightly`: notes to be read: 1";
+    let message = until(&server, |request| request.body["problems"].to_string().contains(reported));
+    assert!(!message.body["problems"].to_string().contains("`asked`"), "{}", message.body);
+    world.stop_daemon();
+}

@@ -6,6 +6,7 @@
 
 use crate::problems;
 use crate::state::DaemonState;
+use poc_config::schedule::Schedule;
 use poc_config::{NotifyConfig, endpoint};
 use poc_graph::error::{Error, Result};
 use poc_graph::retry::Backoff;
@@ -137,7 +138,13 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         let found = state.pools.background.run(move || {
             let found = problems::find(&looking);
             // An error of the store is already listed as a problem.
-            let backlog = problems::backlog(&looking).unwrap_or_default();
+            let mut backlog = problems::backlog(&looking).unwrap_or_default();
+            // An agent that runs only when asked reads nothing by itself, so its backlog is no problem.
+            let catalog = looking.catalog.load();
+            backlog.retain(|name, _| {
+                let definition = catalog.agents.get(name).and_then(|entry| entry.definition.as_deref());
+                definition.is_some_and(|agent| agent.execution.schedule != Schedule::OnDemand)
+            });
             [found.problems, found.waiting, long_backlogs(&backlog, min)].concat()
         });
         let Ok(mut lines) = found.await else { continue };

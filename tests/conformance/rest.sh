@@ -35,9 +35,31 @@ open(sys.argv[2], "wb").write(urllib.request.urlopen(sys.argv[1] + "/openapi.jso
 ' "$address" "$place/openapi.json"
 "$place/venv/bin/openapi-spec-validator" "$place/openapi.json"
 
+# Two differences that are meant, in the copy that schemathesis reads. It fails at the response schema of a tuple
+# (`prefixItems`), which it rewrites to a form that OpenAPI 3.1 does not have. And a request may give one text for a
+# list of texts, which the document does not say, because clients should send a list.
+"$place/venv/bin/python" -c '
+import json, sys
+
+def changed(value, in_request):
+    if isinstance(value, list):
+        return [changed(item, in_request) for item in value]
+    if not isinstance(value, dict):
+        return value
+    value = {key: changed(item, in_request or key == "requestBody") for key, item in value.items()}
+    if isinstance(value.get("prefixItems"), list):
+        del value["prefixItems"]
+    if in_request and value.get("type") == "array" and value.get("items", {}).get("type") == "string":
+        value["type"] = ["array", "string"]
+    return value
+
+document = json.load(open(sys.argv[1]))
+json.dump(changed(document, False), open(sys.argv[2], "w"))
+' "$place/openapi.json" "$place/schemathesis.json"
+
 # Left out: that everything a schema allows is accepted. Rules between fields (`update` needs a `key`) and the
 # pipeline language are more than a JSON Schema can say; such a request must get a 400 that is described.
 cd "$place"
-"$place/venv/bin/schemathesis" run openapi.json --url "$address" \
+"$place/venv/bin/schemathesis" run schemathesis.json --url "$address" \
     --header "Authorization: Bearer $(cat "$POC_MEMORY_HOME/token")" \
     --checks all --exclude-checks positive_data_acceptance --seed 1 --max-examples 100 "$@"
