@@ -170,9 +170,10 @@ impl Http {
         // attempt may be charged.
         let attempts = request.attempts.saturating_sub(progress.lost()).max(1);
         let asked = format!("`{}` requested a pause", self.provider);
-        if !request.attended {
-            self.pause(self.retry_after.remaining(), &asked, request, progress)?;
-        }
+        // The rest of a pause that other calls were asked to keep. A call for which a person waits is sent at once, and
+        // repeated as if the provider had asked for nothing before.
+        let shared_pause = || if request.attended { Duration::ZERO } else { self.retry_after.remaining() };
+        self.pause(shared_pause(), &asked, request, progress)?;
         let before_retry = |failures: u32, error: AttemptError| {
             let failure = match error {
                 AttemptError::Transient(failure) => failure,
@@ -192,7 +193,7 @@ impl Http {
             let delay = backoff(&self.calls)
                 .jittered_delay(failures, request.rng.next_u64())
                 .max(wanted.unwrap_or_default())
-                .max(self.retry_after.remaining());
+                .max(shared_pause());
             self.pause(delay, &failure.message, request, progress)
         };
         retry(|| self.attempt(message, request, progress), before_retry)
@@ -210,7 +211,7 @@ impl Http {
             return Ok(());
         }
         if delay >= progress.remaining() {
-            let wait = Span(delay.as_millis() as i64);
+            let wait = rounded_up(delay);
             let late = format!("{why}; the next attempt is due in {wait}, after the call's deadline");
             return Err(CallError::Down(late).into());
         }
@@ -303,6 +304,12 @@ impl Http {
             }
         }
     }
+}
+
+/// A delay for messages, in whole seconds, and in whole minutes from two minutes on.
+fn rounded_up(delay: Duration) -> Span {
+    let unit = if delay < Duration::from_secs(120) { Span::SECOND } else { Span::MINUTE };
+    Span(delay.as_millis().div_ceil(unit.0 as u128) as i64 * unit.0)
 }
 
 /// The delays that `[calls]` sets.

@@ -225,6 +225,18 @@ fn a_response_that_stalls_is_requested_again() {
 }
 
 #[test]
+fn delays_in_messages_are_rounded_up() {
+    let check = |millis: u64, text: &str| {
+        assert_eq!(rounded_up(Duration::from_millis(millis)).to_string(), text, "{millis}");
+    };
+    check(1, "1s");
+    check(3_566, "4s");
+    check(119_001, "2m");
+    check(120_001, "3m");
+    check(3_599_719, "1h");
+}
+
+#[test]
 fn all_models_of_a_provider_wait_for_its_retry_after() {
     let busy = Answer::error(429, "rate_limit_error", "slow down").with("retry-after", "30");
     let server = MockModel::script(vec![busy, ok(), ok(), ok()]);
@@ -258,6 +270,21 @@ fn all_models_of_a_provider_wait_for_its_retry_after() {
     // A client that does not share the state does not wait.
     let (stranger, waits) = provider(&server.url());
     assert!(ask(&stranger, Span::MINUTE).is_ok() && waits.lock().is_empty());
+    // A call for which a person waits is also repeated after its own delay only, whatever other calls were asked to wait for.
+    let server = MockModel::script(vec![
+        Answer::error(429, "rate_limit_error", "slow down").with("retry-after", "3600"),
+        Answer::error(503, "overloaded_error", "later"),
+        ok(),
+    ]);
+    let (http, _) = provider(&server.url());
+    assert!(matches!(ask(&http.with_retry_after(&retry_after), Span::MINUTE), Err(CallError::Down(_))));
+    let (http, waits) = provider(&server.url());
+    let attended = http.with_retry_after(&retry_after);
+    let turn = TestRequest { attended: true, timeout: Span::MINUTE, ..TestRequest::new("linker") };
+    let post = HttpRequest::post(attended.url("ask"), Vec::new(), &json!({}));
+    assert!(attended.post(&post, &turn.request(), &CallProgress::start(turn.timeout)).is_ok());
+    let waited: Vec<f64> = waits.lock().iter().map(Duration::as_secs_f64).collect();
+    assert!(waited.len() == 1 && waited[0] < 5.0, "{waited:?}");
 }
 
 #[test]
