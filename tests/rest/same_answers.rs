@@ -66,7 +66,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
             vec!["link", "btree", "a/journal", "--strength", "0.7"],
         ),
         ("POST /v1/link", Some(json!({"from": "btree", "to": "btree"})), vec!["link", "btree", "btree"]),
-        ("POST /v1/weight", Some(json!({"node": "btree", "value": "2.5"})), vec!["weight", "btree", "2.5"]),
+        ("POST /v1/weight", Some(json!({"node": "btree", "value": 2.5})), vec!["weight", "btree", "2.5"]),
         ("POST /v1/rename", Some(json!({"node": "old", "key": "older"})), vec!["rename", "old", "older"]),
         (
             "POST /v1/rename",

@@ -12,6 +12,7 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Span;
 use poc_graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome, former_title_of, title_of};
 use poc_store::Transaction;
+use serde_json::json;
 use std::sync::Arc;
 
 fn describe(error: Error) -> String {
@@ -480,11 +481,27 @@ fn a_weight_change_survives_a_round_trip() {
     {
         assert_eq!(text.parse::<WeightChange>().unwrap(), change);
         assert_eq!(change.to_string(), text);
+        let encoded = serde_json::to_value(change).unwrap();
+        assert_eq!(serde_json::from_value::<WeightChange>(encoded).unwrap(), change);
     }
     insta::assert_snapshot!(describe("much".parse::<WeightChange>().unwrap_err()), @r"
     invalid_argument: `value`: `much` is not a weight
     write `2.5` to set it, `+0.3` or `-0.3` to change it by that amount
     ");
+}
+
+#[test]
+fn a_weight_in_json_is_a_number_or_a_text() {
+    let read = |json: serde_json::Value| serde_json::from_value::<WeightChange>(json);
+    assert_eq!(read(json!(2)).unwrap(), WeightChange::To(2.0));
+    assert_eq!(read(json!(0.5)).unwrap(), WeightChange::To(0.5));
+    assert_eq!(read(json!("0.5")).unwrap(), WeightChange::To(0.5));
+    // Without quotes, it is not clear whether the weight becomes negative or is lowered.
+    let refused = read(json!(-0.3)).unwrap_err().to_string();
+    assert_eq!(refused, "-0.3 is below 0; write `\"-0.3\"` as text to lower the weight by that amount");
+    for wrong in [json!(true), json!(null), json!([1])] {
+        assert!(read(wrong).unwrap_err().to_string().starts_with("is not a weight; "));
+    }
 }
 
 #[test]

@@ -185,10 +185,26 @@ impl Serialize for WeightChange {
     }
 }
 
+/// The forms of a change in JSON. A number has no sign that tells a new weight from an amount, so it sets the weight.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "is not a weight; write `2.5` to set it, `\"+0.3\"` or `\"-0.3\"` to change it by that amount"
+)]
+enum Form {
+    Number(f64),
+    Text(String),
+}
+
 impl<'de> Deserialize<'de> for WeightChange {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(|error: Error| {
+        let change = match Form::deserialize(deserializer)? {
+            Form::Number(number) if number < 0.0 => Err(Error::invalid(format!("{number} is below 0"))
+                .hint(format!("write `\"{number}\"` as text to lower the weight by that amount"))),
+            Form::Number(number) => Ok(WeightChange::To(number)),
+            Form::Text(text) => text.parse(),
+        };
+        change.map_err(|error: Error| {
             serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
         })
     }
@@ -199,6 +215,11 @@ impl JsonSchema for WeightChange {
         "WeightChange".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "pattern": r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$", "description": "`2.5` sets the weight, `+0.3` or `-0.3` moves it"})
+        schemars::json_schema!({
+            "type": ["string", "number"],
+            "minimum": 0,
+            "pattern": r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$",
+            "description": "`2.5` sets the weight; `+0.3` or `-0.3`, as text, moves it"
+        })
     }
 }
