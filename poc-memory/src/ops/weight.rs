@@ -36,6 +36,8 @@ pub(crate) struct WeightOutput {
     /// Whether the change went beyond the floor or the cap, so that the weight is one of them; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     limited: bool,
+    /// The number of the change, which `undo` takes.
+    seq: u64,
 }
 
 impl Op for WeightRequest {
@@ -58,6 +60,7 @@ impl Op for WeightRequest {
                 before: weighed.before,
                 weight: weighed.after,
                 limited: weighed.is_limited,
+                seq: tx.seq(),
             })
         })?;
         Ok(done.value)

@@ -184,7 +184,7 @@ fn changes_lists_the_numbers_that_undo_takes() {
     let memory = filled();
     json(&memory, "link btree journal --strength 0.3");
     let before = json(&memory, "get btree")["weight"].clone();
-    json(&memory, "weight btree 2.5");
+    assert_eq!(json(&memory, "weight btree 2.5")["seq"], 5);
     insta::assert_snapshot!(text_output(&memory, "changes"), @r"
     5  2026-11-21 09:00:00Z  manual  weight  btree
     4  2026-11-21 09:00:00Z  manual  link    btree, journal
