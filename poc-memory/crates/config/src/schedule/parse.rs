@@ -82,7 +82,13 @@ impl Schedule {
             ["monthly", time @ ..] => {
                 at(time, &format!("{} * *", 1 + pick(agent, "day of month", DAYS_OF_MONTH)))
             }
-            ["every", period] => every(text, period),
+            ["every", period, time @ ..] => match meant_by_every(period, time) {
+                Some(meant) => {
+                    Err(Error::config(format!("`{text}` is not a schedule")).hint(format!("write `{meant}`")))
+                }
+                None if time.is_empty() => every(text, period),
+                None => Err(unknown(text, examples)),
+            },
             ["cron", fields @ ..] => cron_rule(text, fields),
             _ => Err(unknown(text, examples)),
         }
@@ -173,6 +179,19 @@ fn day_of_month(text: &str, day: &str) -> Result<String> {
             Error::config(format!("`{day}` in `{text}` is not a day that every month has"))
                 .hint("write a day from `1` to `28`, or `last`")
         })
+}
+
+/// The schedule that `every WORD TIME` probably means, if the word is no duration.
+fn meant_by_every(word: &str, time: &[&str]) -> Option<String> {
+    let schedule = match word {
+        "hour" => return time.is_empty().then(|| "hourly".to_owned()),
+        "day" => "daily".to_owned(),
+        "week" => "weekly".to_owned(),
+        "month" => "monthly".to_owned(),
+        day if DAYS.contains(&day) => format!("weekly on {day}"),
+        _ => return None,
+    };
+    Some([&[schedule.as_str()][..], time].concat().join(" "))
 }
 
 fn every(text: &str, period: &str) -> Result<Schedule> {

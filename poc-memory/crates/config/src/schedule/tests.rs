@@ -84,6 +84,9 @@ fn invalid_schedules_are_reported() {
     insta::assert_snapshot!(error_of("weekly on funday"), @"`funday` in `weekly on funday` is not a day of the week; write one of `sunday`, `monday`, `tuesday`, `wednesday`, `thursday`, `friday`, `saturday`");
     insta::assert_snapshot!(error_of("every 0s"), @"the period of `every 0s` is too short; the shortest is `every 1s`");
     insta::assert_snapshot!(error_of("every soon"), @"`soon` is not a duration; write a period such as `every 6h`");
+    insta::assert_snapshot!(error_of("every tuesday at 07:30"), @"`every tuesday at 07:30` is not a schedule; write `weekly on tuesday at 07:30`");
+    insta::assert_snapshot!(error_of("every day"), @"`every day` is not a schedule; write `daily`");
+    insta::assert_snapshot!(error_of("every hour"), @"`every hour` is not a schedule; write `hourly`");
     insta::assert_snapshot!(error_of("cron 0 3 * *"), @"`cron 0 3 * *` has 4 cron fields, not five; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(error_of("cron 61 3 * * *"), @"`cron 61 3 * * *` is not a cron rule: Component error: Number out of bounds; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(error_of("cron , 3 * * *"), @"`,` in `cron , 3 * * *` has a comma with nothing beside it; write numbers on both sides of a comma: `cron 0,30 3 * * *`");
