@@ -2,7 +2,7 @@
 
 use super::hit::{NoteRow, is_zero};
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::{day, left_out, one_line};
+use super::text::{day, left_out, one_line, reason_line};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, Ix, NodeId, cancellation};
@@ -132,7 +132,7 @@ impl Op for Backlinks {
 
     fn show(output: &BacklinksOutput, terminal: &Terminal) -> StyledText {
         let row = |Backlink { note, by, reasons }: &Backlink| {
-            let reasons = one_line(&reasons.join("; "));
+            let reasons = reason_line(&reasons.join("; "));
             let reasons = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
             vec![
                 day(note.date),

@@ -1,6 +1,6 @@
 //! `history`
 
-use super::text::{one_line, second};
+use super::text::{reason_line, second};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -163,5 +163,5 @@ pub(super) fn line(entry: &HistoryEntry) -> String {
 
 /// The reason of an edge as a suffix of its line.
 pub(super) fn reason(reason: &str) -> String {
-    if reason.is_empty() { String::new() } else { format!("  ({})", one_line(reason)) }
+    if reason.is_empty() { String::new() } else { format!("  ({})", reason_line(reason)) }
 }

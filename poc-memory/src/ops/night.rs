@@ -3,7 +3,7 @@
 use super::agent::DayBudget;
 use super::growth;
 use super::hit::is_zero;
-use super::text::{dollars, minute, one_line, plural};
+use super::text::{dollars, minute, plural, reason_line};
 use super::{Access, Ctx, Op, Route, TenantScope, Terminal, argument, tenancy};
 use poc_agent::consolidation;
 use poc_agent::created_notes::created_notes;
@@ -392,7 +392,7 @@ impl AgentNight {
         for action in self.actions.iter().take(SHOWN_ACTIONS) {
             let undone = if action.undone { " (undone)" } else { "" };
             let why =
-                if action.why.is_empty() { String::new() } else { format!(": {}", one_line(&action.why)) };
+                if action.why.is_empty() { String::new() } else { format!(": {}", reason_line(&action.why)) };
             let _ = writeln!(text, "  {}{}{undone}{why}", action.action, for_tenant(&action.tenant));
         }
         if self.actions.len() > SHOWN_ACTIONS {

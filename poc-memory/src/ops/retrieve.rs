@@ -4,7 +4,7 @@ use super::argument::{self, TextArgument};
 use super::hit::{DerivedNote, NoteRow, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::one_line;
+use super::text::{one_line, reason_line};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId, View};
@@ -255,7 +255,7 @@ fn explanation(hit: &RetrieveRow, digits: usize) -> String {
         });
     }
     if let Some(LinkedNote { key, title, reason }) = &hit.linked {
-        let reason = if reason.is_empty() { String::new() } else { format!(" ({})", one_line(reason)) };
+        let reason = if reason.is_empty() { String::new() } else { format!(" ({})", reason_line(reason)) };
         let _ = writeln!(shares, "         linked with {key}: {title}{reason}");
     }
     let Some(nearest) = &hit.nearest else { return shares };

@@ -43,6 +43,18 @@ pub(in crate::ops) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Maximum number of characters of a reason in a list for a person. Models are asked for a sentence, but may write more.
+const REASON_CHARS: usize = 300;
+
+/// The reason of an action or an edge on one line, with at most [`REASON_CHARS`] characters of it.
+pub(in crate::ops) fn reason_line(reason: &str) -> String {
+    let line = one_line(reason);
+    match line.char_indices().nth(REASON_CHARS) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(&line)),
+        None => line,
+    }
+}
+
 /// The line about entries of a list that are not shown, with the option that shows them all, or more of them; empty if
 /// there are none. `noun` names one of them, as for [`plural`], and `setting` is the key of the default of `-n`, whose
 /// bounds apply to the option.
@@ -111,7 +123,15 @@ pub(crate) fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{left_out, size};
+    use super::{REASON_CHARS, left_out, reason_line, size};
+
+    #[test]
+    fn a_reason_is_one_short_line() {
+        assert_eq!(reason_line(" the same\n  9. week "), "the same 9. week");
+        let long = "é".repeat(REASON_CHARS);
+        assert_eq!(reason_line(&long), long);
+        assert_eq!(reason_line(&format!("{long}é")), format!("{long}…"));
+    }
 
     #[test]
     fn the_option_that_shows_more_is_one_that_the_command_takes() {
