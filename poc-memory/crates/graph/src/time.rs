@@ -98,8 +98,9 @@ fn missing_day(text: &str) -> Option<Error> {
 /// The error for a date with a time of day but without a time zone, which many programs write and which RFC 3339 does
 /// not allow; `None` if the text is anything else.
 fn missing_zone(text: &str) -> Option<Error> {
-    DateTime::parse_from_rfc3339(&format!("{text}Z")).ok()?;
-    let hint = format!("write `{text}Z` for UTC, or add an offset such as `+01:00`");
+    let in_utc = [format!("{text}Z"), format!("{text}:00Z")];
+    let in_utc = in_utc.into_iter().find(|time| DateTime::parse_from_rfc3339(time).is_ok())?;
+    let hint = format!("write `{in_utc}` for UTC, or an offset such as `+01:00` instead of `Z`");
     Some(Error::invalid(format!("`{text}` has no time zone")).hint(hint))
 }
 
@@ -328,6 +329,7 @@ mod tests {
         for (text, message) in [
             ("2026-11-21T08:00:00", "`2026-11-21T08:00:00` has no time zone"),
             ("2026-11-21 08:00:00.5", "`2026-11-21 08:00:00.5` has no time zone"),
+            ("2026-11-21T08:00", "`2026-11-21T08:00` has no time zone"),
             ("2026-11-31T08:00:00", "there is no day `2026-11-31`"),
             ("2026-11-21T", "`2026-11-21T` is not a time"),
             ("", "`` is not a time"),
@@ -336,8 +338,11 @@ mod tests {
             assert_eq!(PastTime::parse(text).unwrap_err().message, message);
             assert_eq!(FutureTime::parse(text).unwrap_err().message, message);
         }
-        let hint = Timestamp::parse("2026-11-21T08:00:00").unwrap_err().hint.unwrap();
-        assert_eq!(hint, "write `2026-11-21T08:00:00Z` for UTC, or add an offset such as `+01:00`");
+        for text in ["2026-11-21T08:00:00", "2026-11-21T08:00"] {
+            let hint = Timestamp::parse(text).unwrap_err().hint.unwrap();
+            let right = "write `2026-11-21T08:00:00Z` for UTC, or an offset such as `+01:00` instead of `Z`";
+            assert_eq!(hint, right, "{text}");
+        }
         for offset in ["Z", "z", "+01:00", "-08:00"] {
             assert!(Timestamp::parse(&format!("2026-11-21T08:00:00{offset}")).is_ok(), "{offset}");
         }
