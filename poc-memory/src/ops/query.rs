@@ -12,7 +12,7 @@ use poc_graph::Node;
 use poc_graph::error::Result;
 use poc_notes::answer_status::{self, AsOf};
 use poc_notes::query_gate::{self, GateReason, GateResult};
-use poc_notes::resolve::quoted;
+use poc_notes::resolve::operand;
 use poc_notes::samples;
 use poc_rank::gate::{CertaintySignals, GateSignals, TitleSignals, Verdict};
 use schemars::JsonSchema;
@@ -169,7 +169,7 @@ impl Op for Query {
             Verdict::Weak => format!(
                 "WEAK  {key}  {title}\nunverified: `{} get {}` shows whether it is what you mean\n",
                 terminal.program,
-                quoted(key)
+                operand(key)
             ),
             Verdict::Miss => "MISS\n".to_owned(),
         };
@@ -181,10 +181,14 @@ impl Op for Query {
                     0 => plural(more_lines as u64, "more line"),
                     _ => "more lines".to_owned(),
                 };
-                text.push_str(&format!("… {more}: `{} get {}` shows all\n\n", terminal.program, quoted(key)));
+                text.push_str(&format!(
+                    "… {more}: `{} get {}` shows all\n\n",
+                    terminal.program,
+                    operand(key)
+                ));
             } else if output.body_left_out > 0 {
                 let more = plural(output.body_left_out as u64, "more character");
-                text.push_str(&format!("{more}: `{} get {}` shows all\n\n", terminal.program, quoted(key)));
+                text.push_str(&format!("{more}: `{} get {}` shows all\n\n", terminal.program, operand(key)));
             }
         }
         text.push_str(&signals(&output.signals));

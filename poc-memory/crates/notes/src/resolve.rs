@@ -125,7 +125,7 @@ pub fn expect(tx: &Transaction<'_>, id: NodeId) -> Result<Node> {
 pub fn unknown(name: &str, view: &View) -> Error {
     let hint = match similar_name(name, view) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("`poc-memory search {}` looks for it", quoted(name)),
+        None => format!("`poc-memory search {}` looks for it", operand(name)),
     };
     Error::not_found(format!("there is no note `{name}`")).hint(hint)
 }
@@ -159,6 +159,12 @@ pub fn key_of_title(memory: &Memory, title: &str, visibility: Visibility) -> Res
 /// The error for a note whose record is lost.
 fn lost(name: &str) -> Error {
     Error::damaged(format!("the text of `{name}` is lost")).hint(DAMAGED_HINT)
+}
+
+/// A text quoted as the last word of a shell command line. A text that begins with `-` is kept from being an option.
+pub fn operand(text: &str) -> String {
+    let dashes = if text.starts_with('-') { "-- " } else { "" };
+    format!("{dashes}{}", quoted(text))
 }
 
 /// A text quoted as one word of a shell command line.

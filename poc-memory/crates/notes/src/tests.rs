@@ -536,6 +536,10 @@ fn an_unknown_name_gets_a_suggestion() {
     not_found: there is no note `what's this`
     `poc-memory search 'what'\''s this'` looks for it
     ");
+    insta::assert_snapshot!(describe(memory.find("-x").unwrap_err()), @r"
+    not_found: there is no note `-x`
+    `poc-memory search -- -x` looks for it
+    ");
     memory.note("people/anna-berger", "two");
     insta::assert_snapshot!(describe(memory.find("Ana Berger").unwrap_err()), @r"
     not_found: there is no note `Ana Berger`
