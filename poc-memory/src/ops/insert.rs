@@ -12,7 +12,6 @@ use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Node, NodeId, is_project_label, normal_key};
 use poc_notes::{Draft, vault};
-use poc_store::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +116,7 @@ pub(crate) struct InsertOutput {
     /// Version of the note, from 1, which `if_version` takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
-    /// The number of the change, which `undo` takes; absent if nothing has changed, and for a batch.
+    /// The number of the change, which `undo` takes: that of its last part for a batch. Absent if nothing was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
     /// Number of new edges to notes that share a keyword; absent for a batch.
@@ -156,18 +155,19 @@ impl Op for InsertRequest {
             let stored = poc_notes::batch::insert_all(ctx.memory, &notes, draft, &cause, &|done| {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             })?;
+            let seq = stored.iter().flatten().filter_map(|note| note.seq).max();
             let notes = stored.into_iter().zip(warnings).enumerate();
             let notes = notes.map(|(place, (stored, warning))| InsertedNote::of(place, stored, warning));
-            return Ok(InsertOutput { notes: Some(notes.collect()), ..InsertOutput::default() });
+            return Ok(InsertOutput { seq, notes: Some(notes.collect()), ..InsertOutput::default() });
         }
         let warning = self.check_secrets(ctx);
         let draft = || self.clone().draft(ctx);
-        let Commit { seq, value: done } = poc_notes::insert::commit(ctx.memory, draft, cause)?;
+        let done = poc_notes::insert::commit(ctx.memory, draft, cause)?;
         let of_file = if done.updated { self.file_warning(ctx, done.id)? } else { None };
         let warnings: Vec<String> = warning.into_iter().chain(of_file).collect();
         let warning = (!warnings.is_empty()).then(|| warnings.join("; "));
         Ok(InsertOutput {
-            seq: (!done.duplicate).then_some(seq),
+            seq: done.seq,
             id: Some(done.id),
             key: Some(done.key),
             duplicate: Some(done.duplicate),

@@ -43,7 +43,7 @@ pub(in crate::ops) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Maximum number of characters of a reason in a list for a person. Models are asked for a sentence, but may write more.
+/// Maximum number of characters of a reason in a list. Models are asked for a sentence, but may write more.
 const REASON_CHARS: usize = 300;
 
 /// The reason of an action or an edge on one line, with at most [`REASON_CHARS`] characters of it.

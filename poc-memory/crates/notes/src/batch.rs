@@ -32,7 +32,7 @@ pub fn insert_all<N>(
                 // Another writer was faster, so the note is prepared again.
                 None => {
                     let cause = cause.part(memory.now());
-                    let done = insert::commit(memory, || draft(note), cause).map(|done| done.value);
+                    let done = insert::commit(memory, || draft(note), cause);
                     separate_note_errors(done)?
                 }
             });

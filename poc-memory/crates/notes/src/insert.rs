@@ -8,7 +8,7 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Node, NodeId, former_title_of, is_title_of, project_name};
-use poc_store::{Cause, Commit, Transaction};
+use poc_store::{Cause, Transaction};
 use std::sync::Arc;
 
 /// A validated and embedded note with its edges, before it is stored.
@@ -89,6 +89,8 @@ pub struct InsertReport {
     pub keyword_edges: usize,
     /// Number of edges created to notes of similar meaning.
     pub semantic_edges: usize,
+    /// Number of the transaction that stored it; `None` for a duplicate.
+    pub seq: Option<u64>,
 }
 
 /// Maximum number of times that a note is prepared because other writers change what it depends on. In each round, at
@@ -101,16 +103,12 @@ const MAX_PREPARATIONS: usize = 30;
 /// `invalid_argument` for an invalid draft, `conflict` if the key is taken, the note does not have the expected
 /// version, or other writers keep changing it; those of the embedder and the store.
 pub fn insert(memory: &Memory, draft: Draft, cause: Cause) -> Result<InsertReport> {
-    Ok(commit(memory, || Ok(draft.clone()), cause)?.value)
+    commit(memory, || Ok(draft.clone()), cause)
 }
 
-/// Like [`insert`], with the sequence number of the transaction. `draft` is called again if another writer changes what
-/// the note depends on before it is stored, because the draft may depend on it, too.
-pub fn commit(
-    memory: &Memory,
-    draft: impl Fn() -> Result<Draft>,
-    cause: Cause,
-) -> Result<Commit<InsertReport>> {
+/// Like [`insert`]. `draft` is called again if another writer changes what the note depends on before it is stored,
+/// because the draft may depend on it, too.
+pub fn commit(memory: &Memory, draft: impl Fn() -> Result<Draft>, cause: Cause) -> Result<InsertReport> {
     let now = cause.at;
     for _ in 1..MAX_PREPARATIONS {
         let prepared = prepare(memory, draft()?)?;
@@ -118,12 +116,12 @@ pub fn commit(
             true => Ok(None),
             false => apply(tx, &prepared, now).map(Some),
         })?;
-        if let Some(value) = stored.value {
-            return Ok(Commit { seq: stored.seq, value });
+        if let Some(report) = stored.value {
+            return Ok(report);
         }
     }
     let prepared = prepare(memory, draft()?)?;
-    memory.store.transact(cause, |tx| apply(tx, &prepared, now))
+    Ok(memory.store.transact(cause, |tx| apply(tx, &prepared, now))?.value)
 }
 
 /// Prepares one note. Call it outside of any transaction, because embedding takes time.
@@ -271,6 +269,7 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
         version: node.version,
         keyword_edges: counts.keyword,
         semantic_edges: counts.semantic,
+        seq: Some(tx.seq()),
     })
 }
 
@@ -297,6 +296,7 @@ fn apply_duplicate(
         version: node.version,
         keyword_edges: 0,
         semantic_edges: 0,
+        seq: None,
     })
 }
 

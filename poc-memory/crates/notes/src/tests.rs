@@ -58,7 +58,7 @@ fn a_note_is_stored_once() {
         key: Some("other".into()),
         ..draft("# The journal\n\nIt is cut at a checkpoint.\n")
     });
-    assert_eq!(again.unwrap(), insert::InsertReport { duplicate: true, ..first });
+    assert_eq!(again.unwrap(), insert::InsertReport { duplicate: true, seq: None, ..first });
     assert_eq!(memory.store.view().seq, seq, "a duplicate writes nothing");
 }
 

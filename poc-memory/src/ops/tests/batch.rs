@@ -60,9 +60,11 @@ fn a_chunk_is_one_transaction() {
     let answer = insert(&memory, many(2 * chunk + 1)).unwrap();
     assert_eq!(answer["notes"].as_array().unwrap().len(), 2 * chunk + 1);
     assert_eq!((memory.store.view().seq - before, memory.store.view().node_count()), (3, 2 * chunk + 1));
+    assert_eq!(answer["seq"], memory.store.view().seq);
     let again = insert(&memory, many(2 * chunk + 1)).unwrap();
     assert!(again["notes"].as_array().unwrap().iter().all(|note| note["duplicate"] == json!(true)));
     assert_eq!(memory.store.view().seq - before, 3, "existing notes are not written again");
+    assert_eq!(again.get("seq"), None);
     assert_eq!(insert(&memory, json!({"notes": []})).unwrap(), json!({"notes": []}));
 }
 
