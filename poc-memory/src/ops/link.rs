@@ -80,6 +80,7 @@ impl Op for LinkRequest {
                 .hint("leave it out, or leave out `remove`")
                 .field(field));
         }
+        link::check_reason(self.reason.as_deref().unwrap_or_default())?;
         let mut check = SecretCheck::of(ctx);
         self.reason.iter_mut().for_each(|reason| check.text(reason));
         let cause = ctx.cause(Self::NAME);

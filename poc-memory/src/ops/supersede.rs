@@ -5,7 +5,7 @@ use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, Terminal};
 use poc_config::HistoryRetention;
 use poc_graph::error::Result;
-use poc_notes::{resolve, supersede};
+use poc_notes::{link, resolve, supersede};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,7 @@ impl Op for SupersedeRequest {
     type Output = SupersedeOutput;
 
     fn run(mut self, ctx: &Ctx<'_>) -> Result<SupersedeOutput> {
+        link::check_reason(self.reason.as_deref().unwrap_or_default())?;
         let mut check = SecretCheck::of(ctx);
         self.reason.iter_mut().for_each(|reason| check.text(reason));
         let cause = ctx.cause(Self::NAME);

@@ -1,5 +1,6 @@
 //! Edges that people and agents create: `link`, `contradicts` and `derived-from`.
 
+use super::draft::no_nul;
 use super::{derivation, resolve};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -11,6 +12,9 @@ pub const KINDS: [EdgeKind; 3] = [EdgeKind::Link, EdgeKind::Contradicts, EdgeKin
 
 /// Default strength of a link.
 pub const STRENGTH: f64 = 0.8;
+
+/// Maximum number of characters of a reason that is given. Answers about either note contain it.
+const MAX_REASON_CHARS: usize = 2000;
 
 /// An edge to create.
 #[derive(Clone, Debug)]
@@ -36,6 +40,23 @@ pub enum LinkOutcome {
     Added,
     /// It existed with this strength and was left unchanged.
     AlreadyPresent(f64),
+}
+
+/// Checks the reason that somebody gives for an edge.
+///
+/// # Errors
+/// `invalid_argument` if it contains a NUL character or is too long.
+pub fn check_reason(reason: &str) -> Result<()> {
+    no_nul(reason, "reason")?;
+    let chars = reason.chars().count();
+    if chars > MAX_REASON_CHARS {
+        return Err(Error::invalid(format!(
+            "the reason has {chars} characters, more than the maximum of {MAX_REASON_CHARS}"
+        ))
+        .hint("give one sentence")
+        .field("reason"));
+    }
+    Ok(())
 }
 
 /// Creates an edge unless one with the same source, kind and target exists.

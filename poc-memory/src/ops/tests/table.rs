@@ -32,6 +32,13 @@ fn an_invalid_request_names_the_field() {
         Some("strength"),
         "out of range",
     );
+    for (reason, message) in [("é".repeat(2001), "the reason has 2001 characters"), ("a\0b".into(), "a NUL")]
+    {
+        let request = serde_json::json!({"from": "btree", "to": "journal", "reason": reason});
+        check("link", request, Some("reason"), message);
+        let request = serde_json::json!({"old": "btree", "new": "journal", "reason": reason});
+        check("supersede", request, Some("reason"), message);
+    }
 }
 
 #[test]
