@@ -270,7 +270,7 @@ fn all_models_of_a_provider_wait_for_its_retry_after() {
     // A client that does not share the state does not wait.
     let (stranger, waits) = provider(&server.url());
     assert!(ask(&stranger, Span::MINUTE).is_ok() && waits.lock().is_empty());
-    // A call for which a person waits is also repeated after its own delay only, whatever other calls were asked to wait for.
+    // A call for which a person waits is also repeated after its own delay only, however long other calls must wait.
     let server = MockModel::script(vec![
         Answer::error(429, "rate_limit_error", "slow down").with("retry-after", "3600"),
         Answer::error(503, "overloaded_error", "later"),
