@@ -54,8 +54,8 @@ fn a_broken_schedule_has_a_hint() {
       13:12: the period of `every 0s` is too short
          → the shortest is `every 1s`
     "every day"
-      13:12: `day` is not a duration
-         → write a period such as `every 6h`
+      13:12: `every day` is not a schedule
+         → write `daily`
     "cron 0 3 * *"
       13:12: `cron 0 3 * *` has 4 cron fields, not five
          → the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`
