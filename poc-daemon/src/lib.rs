@@ -7,6 +7,7 @@ mod checkpoint;
 mod compaction;
 mod console;
 mod debounce;
+mod file_events;
 mod host;
 mod lifecycle;
 mod logging;

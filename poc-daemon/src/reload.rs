@@ -6,9 +6,9 @@
 mod watched_paths;
 
 use crate::debounce::{Debounce, Pending};
+use crate::file_events::FileEventWatcher;
 use crate::reconcile::{CatalogEvent, CatalogSnapshot, Reconciliation};
 use crate::state::DaemonState;
-use notify::RecommendedWatcher;
 use parking_lot::Mutex;
 use poc_agent::{Catalog, CatalogChange, CatalogScan};
 use poc_config::Config;
@@ -79,7 +79,7 @@ struct FolderWatcher {
     /// The paths that are watched now, shared with the event handler.
     paths: Arc<Mutex<WatchedPaths>>,
     /// `None` when the operating system offers no file events.
-    watcher: Option<RecommendedWatcher>,
+    watcher: Option<FileEventWatcher>,
     /// Folders for which a warning was logged.
     warned: BTreeSet<PathBuf>,
 }
@@ -97,7 +97,7 @@ impl FolderWatcher {
                 changed.notify_one();
             }
         };
-        let watcher = notify::recommended_watcher(handler);
+        let watcher = FileEventWatcher::new(handler);
         if let Err(error) = &watcher {
             tracing::warn!("file events are not available, changes take effect at the next scan: {error}");
         }

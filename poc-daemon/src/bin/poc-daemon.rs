@@ -28,6 +28,7 @@ fn main() -> ExitCode {
 
 /// `poc-memory` in the folder of this program, also if this program was started through a link.
 fn sibling_program() -> Option<PathBuf> {
-    let own = std::env::current_exe().ok()?;
+    // On macOS, the path of the link.
+    let own = std::env::current_exe().and_then(|own| own.canonicalize()).ok()?;
     Some(own.with_file_name(PROGRAM)).filter(|path| path.is_file())
 }

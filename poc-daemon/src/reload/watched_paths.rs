@@ -1,7 +1,8 @@
 //! Determines which folders are watched and which of their events are relevant.
 
+use crate::file_events::FileEventWatcher;
+use notify::RecursiveMode;
 use notify::event::{Event, EventKind};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use poc_config::paths::Paths;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -84,9 +85,9 @@ impl WatchedPaths {
         event.need_rescan() || (changes && event.paths.iter().any(matters))
     }
 
-    /// Watches every folder that exists. Watching a folder twice has no effect; a replaced folder is watched
-    /// again. Returns existing folders that cannot be watched.
-    pub(crate) fn watch(&self, watcher: &mut RecommendedWatcher) -> Vec<(PathBuf, notify::Error)> {
+    /// Watches every folder that exists. A replaced folder is watched again. Returns existing folders that cannot be
+    /// watched.
+    pub(crate) fn watch(&self, watcher: &mut FileEventWatcher) -> Vec<(PathBuf, notify::Error)> {
         let mut failed = Vec::new();
         for folder in self.folders.iter().filter(|folder| folder.is_dir()) {
             if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive)
@@ -193,7 +194,7 @@ mod tests {
         for folder in [paths.agents(), paths.prompts()] {
             std::fs::create_dir(folder).unwrap();
         }
-        let mut watcher = notify::recommended_watcher(|_| {}).unwrap();
+        let mut watcher = FileEventWatcher::new(|_| {}).unwrap();
         let watched = WatchedPaths::of(&paths);
         let home = parent.path().join("home");
         for folder in [parent.path().to_owned(), home, paths.agents(), paths.prompts()] {
@@ -206,14 +207,14 @@ mod tests {
     }
 
     /// A watcher of the paths, and the events that matter.
-    fn watcher(paths: &Paths) -> (RecommendedWatcher, mpsc::Receiver<Event>) {
+    fn watcher(paths: &Paths) -> (FileEventWatcher, mpsc::Receiver<Event>) {
         for folder in [paths.agents(), paths.prompts()] {
             std::fs::create_dir_all(folder).unwrap();
         }
         let watched = WatchedPaths::of(paths);
         let (send, receive) = mpsc::channel();
         let filter = watched.clone();
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        let mut watcher = FileEventWatcher::new(move |event: notify::Result<Event>| {
             if let Ok(event) = event
                 && filter.concerns(&event)
             {

@@ -5,14 +5,12 @@ use super::idle_connections::IdleConnections;
 use crate::state::DaemonState;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-
-/// Maximum length of the path of a socket on Linux, in bytes.
-const MAX_PATH_BYTES: usize = 107;
 
 /// Creates the socket with access for its owner only. It replaces the file of a daemon that crashed:
 /// this process holds the lock of the store, so no other daemon serves the socket.
@@ -22,9 +20,10 @@ const MAX_PATH_BYTES: usize = 107;
 pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
     let path = paths.socket();
     let failed = |error: std::io::Error| {
-        let hint = match path.as_os_str().len() > MAX_PATH_BYTES {
-            true => "its path is too long: set `XDG_RUNTIME_DIR` or `POC_MEMORY_HOME` to a shorter one",
-            false => {
+        let hint = match error.kind() {
+            // Linux allows 107 bytes, macOS 103.
+            ErrorKind::InvalidInput => "its path is too long: set `XDG_RUNTIME_DIR` or `POC_MEMORY_HOME` to a shorter one",
+            _ => {
                 "its folder must be writable: set `XDG_RUNTIME_DIR`, or `POC_MEMORY_HOME` if that is in use; without a \
                  daemon, commands still read the memory"
             }

@@ -1,8 +1,9 @@
 //! Watches the folders of vaults with file events of the operating system.
 
 use super::is_visible;
+use crate::file_events::FileEventWatcher;
+use notify::RecursiveMode;
 use notify::event::EventKind;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use parking_lot::Mutex;
 use poc_notes::vault;
 use std::collections::BTreeSet;
@@ -17,7 +18,7 @@ const MAX_EVENTS: usize = 1000;
 /// Watches folders, and collects the paths that have changed.
 pub(super) struct VaultWatcher {
     /// `None` when the operating system offers no file events.
-    watcher: Option<RecommendedWatcher>,
+    watcher: Option<FileEventWatcher>,
     /// The folders of the vaults.
     roots: Arc<Mutex<BTreeSet<PathBuf>>>,
     events: Arc<Mutex<BTreeSet<PathBuf>>>,
@@ -55,7 +56,7 @@ impl VaultWatcher {
                 changed.notify_one();
             }
         };
-        let watcher = notify::recommended_watcher(handler);
+        let watcher = FileEventWatcher::new(handler);
         if let Err(error) = &watcher {
             tracing::warn!(
                 "file events are not available, vaults are synchronised at the next scan: {error}"
@@ -75,7 +76,7 @@ impl VaultWatcher {
     }
 
     /// Watches a vault: every folder in it that has notes or may get some, and the folder above, where the vault may
-    /// be created again. Watching a folder twice has no effect, and a replaced folder is watched again.
+    /// be created again. A replaced folder is watched again.
     pub(super) fn watch(&mut self, root: &Path) {
         self.roots.lock().insert(root.to_owned());
         let Some(watcher) = &mut self.watcher else { return };

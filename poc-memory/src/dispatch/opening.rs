@@ -43,9 +43,8 @@ fn log_of(settings: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
     let (first, last) = writer.split_at_mut(8);
     first.copy_from_slice(&SystemRng.next_u64().to_le_bytes());
     last.copy_from_slice(&SystemRng.next_u64().to_le_bytes());
-    let host = poc_config::files::read_text("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = if host.trim().is_empty() { "unknown host" } else { host.trim() };
-    let name = format!("{host}, process {}", std::process::id());
+    let system = rustix::system::uname();
+    let name = format!("{}, process {}", system.nodename().to_string_lossy(), std::process::id());
     Ok(Arc::new(poc_postgres::PostgresLog::new(location(settings)?, writer, name)))
 }
 

@@ -98,7 +98,7 @@ impl TestServer {
     fn create(&self) {
         let (data, template) = (self.data(), template_of(&self.programs));
         if copy_folder(&template, &data) {
-            if is_root() {
+            if rustix::process::geteuid().is_root() {
                 // Another user may have created them.
                 run(Command::new("chown").args(["-R", NOBODY]).arg(&data));
             }
@@ -240,7 +240,7 @@ impl TestServer {
 
     /// A program that runs as the user of the server, in its folder.
     fn command_of(&self, program: &Path) -> Command {
-        let mut command = if is_root() {
+        let mut command = if rustix::process::geteuid().is_root() {
             let mut command = Command::new("setpriv");
             command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(program);
             command
@@ -286,7 +286,7 @@ fn new_folder(syncs: bool) -> TempDir {
     let builder = builder.prefix("poc-pg-");
     let in_memory = memory_folder().filter(|_| !syncs).and_then(|memory| builder.tempdir_in(memory).ok());
     let folder = in_memory.unwrap_or_else(|| builder.tempdir().unwrap());
-    if is_root() {
+    if rustix::process::geteuid().is_root() {
         run(Command::new("chown").arg(NOBODY).arg(folder.path()));
     }
     folder
@@ -360,10 +360,6 @@ fn run(command: &mut Command) {
 #[allow(clippy::print_stderr, reason = "a skipped test says so")]
 fn print_skipped(reason: &str) {
     eprintln!("skipped: {reason}");
-}
-
-fn is_root() -> bool {
-    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
 }
 
 /// The folder with PostgreSQL's programs: of the newest version installed from Debian's packages, or the one in the

@@ -113,9 +113,9 @@ pub(in crate::cli) fn install(context: &CommandContext) -> Result<DaemonInstallO
             Err(error) if error.code != Code::Unavailable => return Err(error),
             _ => {}
         }
-        if before.is_some() && manager == ServiceManager::Launchd {
-            // The error is ignored, because the service may not be loaded.
-            let _ = manager.disable(&context.paths);
+        if manager == ServiceManager::Launchd {
+            // A loaded agent keeps the text of its old file.
+            manager.disable(&context.paths)?;
         }
         files::write(&file, &text)?;
     }

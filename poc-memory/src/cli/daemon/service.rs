@@ -121,6 +121,8 @@ impl ServiceManager {
                 self.run(&["--user", "daemon-reload"])?;
                 self.run(&["--user", "enable", "--now", &self.name(paths)])
             }
+            // An agent that is loaded cannot be loaded again.
+            (ServiceManager::Launchd, _) if self.is_loaded(paths) => self.start(paths),
             (ServiceManager::Launchd, Some(file)) => {
                 self.run(&["bootstrap", &domain(), &file.display().to_string()])
             }
@@ -132,7 +134,9 @@ impl ServiceManager {
     pub(super) fn disable(self, paths: &Paths) -> Result<()> {
         match self {
             ServiceManager::Systemd => self.run(&["--user", "disable", "--now", &self.name(paths)]),
-            ServiceManager::Launchd => self.run(&["bootout", &format!("{}/{}", domain(), self.name(paths))]),
+            // Only a loaded agent can be unloaded.
+            ServiceManager::Launchd if !self.is_loaded(paths) => Ok(()),
+            ServiceManager::Launchd => self.run(&["bootout", &self.target(paths)]),
         }
     }
 
@@ -140,10 +144,18 @@ impl ServiceManager {
     pub(super) fn start(self, paths: &Paths) -> Result<()> {
         match self {
             ServiceManager::Systemd => self.run(&["--user", "--no-block", "start", &self.name(paths)]),
-            ServiceManager::Launchd => {
-                self.run(&["kickstart", &format!("{}/{}", domain(), self.name(paths))])
-            }
+            ServiceManager::Launchd => self.run(&["kickstart", &self.target(paths)]),
         }
+    }
+
+    /// Whether launchd has loaded the agent of a profile.
+    fn is_loaded(self, paths: &Paths) -> bool {
+        self.run(&["print", &self.target(paths)]).is_ok()
+    }
+
+    /// The name of the agent of a profile for launchd, with its domain.
+    fn target(self, paths: &Paths) -> String {
+        format!("{}/{}", domain(), self.name(paths))
     }
 
     fn run(self, arguments: &[&str]) -> Result<()> {
@@ -240,6 +252,10 @@ fn property_list(service: &Service) -> String {
            <key>EnvironmentVariables</key>\n  <dict>\n{pairs}  </dict>\n  \
            <key>RunAtLoad</key><true/>\n  \
            <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>\n  \
+           <!-- `[daemon] shutdown-grace` and a little more. -->\n  \
+           <key>ExitTimeOut</key><integer>45</integer>\n  \
+           <!-- The default of 256 is too low for the connections of `max-connections`. -->\n  \
+           <key>SoftResourceLimits</key><dict><key>NumberOfFiles</key><integer>1024</integer></dict>\n  \
            <key>StandardErrorPath</key>{}\n\
          </dict>\n\
          </plist>\n",
@@ -313,6 +329,10 @@ mod tests {
           </dict>
           <key>RunAtLoad</key><true/>
           <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
+          <!-- `[daemon] shutdown-grace` and a little more. -->
+          <key>ExitTimeOut</key><integer>45</integer>
+          <!-- The default of 256 is too low for the connections of `max-connections`. -->
+          <key>SoftResourceLimits</key><dict><key>NumberOfFiles</key><integer>1024</integer></dict>
           <key>StandardErrorPath</key><string>/m/daemon.launchd.log</string>
         </dict>
         </plist>

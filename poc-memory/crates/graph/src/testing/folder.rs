@@ -14,7 +14,8 @@ const ST_NOEXEC: u64 = 8;
 /// thousands of files, and on a disk, that takes longer than everything else.
 pub fn folder() -> TempDir {
     let in_memory = memory_folder().and_then(|memory| tempfile::tempdir_in(memory).ok());
-    in_memory.unwrap_or_else(|| tempfile::tempdir().unwrap())
+    // On macOS, the folder of temporary files is behind a link, and file events contain the path without it.
+    in_memory.unwrap_or_else(|| tempfile::tempdir_in(std::env::temp_dir().canonicalize().unwrap()).unwrap())
 }
 
 /// The folder whose files are in memory. `None` if it has no room for those of several tests, if no programs can be
