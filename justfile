@@ -23,6 +23,11 @@ test-documents:
 deny:
     cargo deny check
 
+# The lints for macOS, on Linux: nothing is linked or run. The target of older machines is x86_64-apple-darwin (needs
+# rustup and Python; installs zig from PyPI).
+check-macos TARGET="aarch64-apple-darwin":
+    bash packaging/check-macos.sh {{TARGET}}
+
 # Build, and run the first command of the README.
 demo:
     cargo build --release && ./target/release/poc-memory demo

@@ -1,9 +1,7 @@
 //! The daemon as a service: what it tells systemd, and how it is registered.
 
 use crate::support::{WAIT_LIMIT, World};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
-use std::path::PathBuf;
 use std::process::Stdio;
 
 #[test]
@@ -35,7 +33,8 @@ fn the_daemon_tells_systemd_when_it_is_ready_alive_and_stopping() {
 }
 
 /// A substitute for `systemctl`: it logs its arguments, and starts and stops the daemon as the unit says.
-fn write_systemctl(world: &World) -> PathBuf {
+#[cfg(target_os = "linux")]
+fn write_systemctl(world: &World) -> std::path::PathBuf {
     let unit = "$HOME/.config/systemd/user/poc-memory.service";
     let script = format!(
         "#!/bin/sh\necho \"$*\" >> \"$HOME/calls\"\ncase \"$*\" in\n\
@@ -43,7 +42,7 @@ fn write_systemctl(world: &World) -> PathBuf {
          *'disable --now'*) kill $(cat \"$HOME/pid\") ;;\nesac\n"
     );
     let path = world.write("bin/systemctl", &script);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     path.parent().unwrap().to_owned()
 }
 

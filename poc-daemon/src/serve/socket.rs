@@ -22,7 +22,9 @@ pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
     let failed = |error: std::io::Error| {
         let hint = match error.kind() {
             // Linux allows 107 bytes, macOS 103.
-            ErrorKind::InvalidInput => "its path is too long: set `XDG_RUNTIME_DIR` or `POC_MEMORY_HOME` to a shorter one",
+            ErrorKind::InvalidInput => {
+                "its path is too long: set `XDG_RUNTIME_DIR` or `POC_MEMORY_HOME` to a shorter one"
+            }
             _ => {
                 "its folder must be writable: set `XDG_RUNTIME_DIR`, or `POC_MEMORY_HOME` if that is in use; without a \
                  daemon, commands still read the memory"
