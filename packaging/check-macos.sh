@@ -15,7 +15,7 @@ if ! test -x "$zig"; then
     "$folder/venv/bin/pip" install -q ziglang
 fi
 
-# The crates name the system as Clang does, which zig does not understand.
+# Build scripts pass the target and its version in the form of Clang, which zig does not understand.
 mkdir -p "$folder/$target"
 for tool in cc c++; do
     cat >"$folder/$target/$tool" <<END
@@ -32,6 +32,10 @@ END
 done
 printf '#!/bin/sh\nexec "%s" ar "$@"\n' "$zig" >"$folder/$target/ar"
 chmod +x "$folder/$target"/*
+
+# zig lacks a header that jemalloc includes. Without linking, any file does.
+touch "$folder/libjemalloc.dylib"
+export JEMALLOC_OVERRIDE=$folder/libjemalloc.dylib
 
 name=${target//-/_}
 export "CC_$name=$folder/$target/cc" "CXX_$name=$folder/$target/c++" "AR_$name=$folder/$target/ar"
