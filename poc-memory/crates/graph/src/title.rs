@@ -93,8 +93,7 @@ impl Node {
             // The key of a canvas has the extension of its file.
             let name = name.strip_suffix(".canvas").unwrap_or(name);
             // The words of a title that repeats the name would count twice.
-            let repeats = |title: &&str| title.to_lowercase().contains(&name.to_lowercase());
-            if is_written_as_title(name) && !titles.iter().any(repeats) {
+            if is_written_as_title(name) && !titles.iter().any(|title| contains_words(title, name)) {
                 titles.push(name);
             }
         }
@@ -102,12 +101,28 @@ impl Node {
     }
 }
 
-/// Whether a part of a key reads like a title: several words, or a word that begins with a capital. Keys that were made
-/// from a title, ids and file names such as `retry-policy` do not.
+/// Whether a part of a key reads like a title: several words, or a word that begins with a capital. Ids, identifiers
+/// (`retry-policy`, `RetryPolicy`) and parts of documents (`Annual report#3`), which have the title of the document, do
+/// not.
 fn is_written_as_title(name: &str) -> bool {
+    let is_number = |end: &str| !end.is_empty() && end.chars().all(|c| c.is_ascii_digit());
+    let is_part = || name.rsplit_once('#').is_some_and(|(_, end)| is_number(end));
     let is_word = |c: char| c.is_alphabetic() || matches!(c, '-' | '\'' | '’');
-    let is_capitalized = || name.starts_with(char::is_uppercase) && name.chars().all(is_word);
-    name.contains(char::is_alphabetic) && (name.contains(' ') || is_capitalized())
+    let is_camel_case =
+        || name.chars().zip(name.chars().skip(1)).any(|(c, next)| c.is_lowercase() && next.is_uppercase());
+    let is_capitalized =
+        || name.starts_with(char::is_uppercase) && name.chars().all(is_word) && !is_camel_case();
+    name.contains(char::is_alphabetic) && !is_part() && (name.contains(' ') || is_capitalized())
+}
+
+/// Whether a text contains a name as whole words, ignoring case.
+fn contains_words(text: &str, name: &str) -> bool {
+    let (text, name) = (text.to_lowercase(), name.to_lowercase());
+    text.match_indices(&name).any(|(at, found)| {
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(at + found.len()..).unwrap_or_default();
+        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+    })
 }
 
 #[cfg(test)]
@@ -196,7 +211,19 @@ mod tests {
         check("How-to/Boiler", "The boiler shows F28", "Press reset.", &["The boiler shows F28"]);
         check("2025-05-12 Warehouse", "Meeting", "Keys.", &["Meeting", "2025-05-12 Warehouse"]);
         check("Werft/Rights board.canvas", "Rights board", "Danish: sold.", &["Rights board"]);
-        for key in ["notes/retry-policy", "INC-412", "2026-11-05", "claude-code/1111/ca43d0f40360", "D1:3"] {
+        check("People/Ann", "Annual plan", "First the gate.", &["Annual plan", "Ann"]);
+        for key in [
+            "notes/retry-policy",
+            "src/RetryPolicy",
+            "INC-412",
+            "2026-11-05",
+            "claude-code/1111/ca43d0f40360",
+            "D1:3",
+            "session_1/t4",
+            "Refund_not_showing_up",
+            "Refund_not_showing_up/3",
+            "Annual report#3",
+        ] {
             check(key, "Title", "Body", &["Title"]);
         }
         let named =
