@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::io::IsTerminal as _;
 
 /// The text of a note: `--body TEXT`, the words after the command, or standard input if it is a pipe and the note would
-/// be empty without it.
+/// be empty, or an update would change nothing, without it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct BodyArgument(pub(super) Option<String>);
@@ -18,9 +18,19 @@ impl BodyArgument {
     const WORDS: &str = "text";
     /// The arguments with which a new note needs no text.
     const INSTEAD: &[&str] = &["title", "notes"];
-    /// The arguments that change a note without a text. An update with none of them takes its text from standard input.
-    const CHANGES: &[&str] =
-        &["title", "keywords", "node_type", "category", "author", "source", "emotion", "expires", "weight"];
+    /// The arguments with which an update needs no text, because they change the note.
+    const INSTEAD_IN_UPDATE: &[&str] = &[
+        "title",
+        "notes",
+        "keywords",
+        "node_type",
+        "category",
+        "author",
+        "source",
+        "emotion",
+        "expires",
+        "weight",
+    ];
 
     /// Whether there is none.
     pub(super) fn is_absent(&self) -> bool {
@@ -46,7 +56,7 @@ impl FromArgMatches for BodyArgument {
         let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
         let given: Vec<&str> = matches.ids().map(Id::as_str).filter(is_given).collect();
         let instead = match given.contains(&"update") {
-            true => BodyArgument::CHANGES,
+            true => BodyArgument::INSTEAD_IN_UPDATE,
             false => BodyArgument::INSTEAD,
         };
         let needs_text = !given.iter().any(|id| instead.contains(id));

@@ -2,6 +2,7 @@
 
 use crate::text::fold::fold_into;
 use crate::text::tokens::{identifiers, names_at, without_possessive};
+use crate::text::words::MAX_QUESTION_WORDS;
 use unicode_normalization::char::is_combining_mark;
 
 /// The minimum number of letters in a title, or of letters and digits in a key, that can be mentioned.
@@ -10,8 +11,11 @@ const MIN_LETTERS: usize = 4;
 /// The maximum number of words in a title that can be mentioned.
 const MAX_WORDS: usize = 16;
 
-/// The maximum number of words in a question.
-const MAX_QUESTION_WORDS: usize = 64;
+/// Words that are written in capitals for emphasis, and abbreviations that do not name a subject, folded.
+const NOT_ACRONYMS: [&str; 17] = [
+    "all", "any", "asap", "ever", "eur", "fyi", "last", "must", "never", "new", "not", "now", "only", "pdf",
+    "todo", "url", "usd",
+];
 
 /// What the spelling of a word in its position implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,19 +101,25 @@ impl FoldedWords {
     }
 }
 
-/// The words of three to five capitals in a question, folded. A question without lower case and a text of more than
-/// [`MAX_QUESTION_WORDS`] words, which is a prompt, have none. Parts of identifiers (`INC-301`) are left out.
+/// The words of three to five capitals in a question, folded. A question in which most words are in capitals and a text
+/// of more than [`MAX_QUESTION_WORDS`] words, which is a prompt, have none. Parts of identifiers (`INC-301`), Roman
+/// numerals below forty and [`NOT_ACRONYMS`] are left out.
 pub(super) fn acronyms(question: &str) -> Vec<String> {
-    let words = question.split_whitespace();
-    if !question.contains(char::is_lowercase) || words.clone().nth(MAX_QUESTION_WORDS).is_some() {
+    let words: Vec<&str> = question.split_whitespace().take(MAX_QUESTION_WORDS + 1).collect();
+    let is_of_capitals =
+        |word: &&&str| word.contains(char::is_uppercase) && !word.contains(char::is_lowercase);
+    let capitals = words.iter().filter(is_of_capitals).count();
+    if words.len() > MAX_QUESTION_WORDS || 2 * capitals > words.len() {
         return Vec::new();
     }
     let mut found = Vec::new();
     for word in words {
         let word = without_possessive(word.trim_matches(|c: char| !c.is_alphanumeric()));
-        if (3..=5).contains(&word.chars().count()) && word.chars().all(char::is_uppercase) {
-            let mut folded = String::new();
-            fold_into(word, &mut folded);
+        let is_acronym = (3..=5).contains(&word.chars().count()) && word.chars().all(char::is_uppercase);
+        let is_numeral = || word.chars().all(|c| matches!(c, 'I' | 'V' | 'X'));
+        let mut folded = String::new();
+        fold_into(word, &mut folded);
+        if is_acronym && !is_numeral() && !NOT_ACRONYMS.contains(&folded.as_str()) {
             found.push(folded);
         }
     }
@@ -222,7 +232,9 @@ mod tests {
         check("How do I center a div in CSS?", &["css"]);
         check("the \"VAT\" of the EU's NGO's bill, INC-301, HTML5 and README.md", &["vat", "ngo"]);
         check("HOW DO I CENTER A DIV IN CSS", &[]);
+        check("WHERE IS MY KEY FOR THE SHED? thanks", &[]);
         check("How do I center a div in css, IMPORTANT", &[]);
+        check("Is Henry VIII in the PDF, or did I NEVER save it?", &[]);
         check(&format!("a div in CSS {}", "please ".repeat(MAX_QUESTION_WORDS)), &[]);
     }
 

@@ -3,7 +3,7 @@
 //! Words and vectors hardly tell one weekday from another. English only, like the names that are compared.
 
 use super::tokens::without_possessive;
-use super::words::{MAX_WORDS, Word};
+use super::words::{MAX_QUESTION_WORDS, Word};
 use poc_graph::time::calendar_names::{MONTHS, WEEKDAYS, is_day_or_month, position};
 use std::ops::Range;
 
@@ -168,7 +168,7 @@ impl<'a> NoteWords<'a> {
 /// Folded.
 pub(super) fn differing(question: &[Word], text: &NoteWords<'_>, changed: &[Word]) -> Vec<String> {
     let excludes = |word: &Word| EXCLUSIONS.contains(&word.folded.as_str());
-    if question.len() > MAX_WORDS || question.iter().any(excludes) {
+    if question.len() > MAX_QUESTION_WORDS || question.iter().any(excludes) {
         return Vec::new();
     }
     let asked = |calendar: &Calendar| -> Vec<(usize, String)> {
@@ -545,7 +545,7 @@ mod tests {
     fn long_prompts_are_not_compared() {
         let prompt = |count| format!("{} where do the visitors park on Fridays?", "please ".repeat(count));
         check(&prompt(1), PARKING, &["fridays"]);
-        check(&prompt(MAX_WORDS), PARKING, &[]);
+        check(&prompt(MAX_QUESTION_WORDS), PARKING, &[]);
     }
 
     #[test]

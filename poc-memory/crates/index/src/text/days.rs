@@ -3,7 +3,7 @@
 
 use super::compared_note::ComparedNote;
 use super::dates::{BOUNDS, EXCLUSIONS, MAX_NAMED, NoteWords, content_words, has_date};
-use super::words::{MAX_WORDS, Word};
+use super::words::{MAX_QUESTION_WORDS, Word};
 use poc_graph::time::CalendarDay;
 
 /// Words of a question that may mean other days than the one it names (`the week of 2 November`).
@@ -22,7 +22,7 @@ pub(super) fn differing(
     let asked = CalendarDay::in_text(question);
     let means_others = |word: &Word| EXCLUSIONS.iter().chain(&PERIODS).any(|other| *other == word.folded);
     if asked.is_empty()
-        || question_words.len() > MAX_WORDS
+        || question_words.len() > MAX_QUESTION_WORDS
         || question_words.iter().any(means_others)
         || asked.iter().any(|(range, _)| is_bound(question.get(..range.start).unwrap_or_default()))
     {
@@ -131,7 +131,7 @@ mod tests {
         ] {
             check(question, body, &[]);
         }
-        let prompt = format!("what happened on 10 November 2026? {}", "please ".repeat(MAX_WORDS));
+        let prompt = format!("what happened on 10 November 2026? {}", "please ".repeat(MAX_QUESTION_WORDS));
         check(&prompt, MINUTES, &[]);
     }
 

@@ -5,7 +5,7 @@
 //! other words of the question and something else in the place of the missing one, it is about another thing. English
 //! only, because a place is recognised by an article, a pronoun, a preposition or an auxiliary before it.
 
-use super::words::{AUXILIARIES, MAX_WORDS, Word, are_synonyms, is_variant, spelled};
+use super::words::{AUXILIARIES, MAX_QUESTION_WORDS, Word, are_synonyms, is_variant, spelled};
 use poc_graph::similar;
 use poc_graph::time::calendar_names::is_day_or_month;
 use rustc_hash::FxHashSet;
@@ -38,7 +38,7 @@ pub(super) const MAX_IN_PLACE: usize = 3;
 pub(super) fn differing(question: &[Word], text: &[Word]) -> Option<String> {
     let parts = question.iter().filter(|word| word.is_part()).count();
     // Notes that explain something often have synonyms of the words in a question `how` or `why`.
-    if parts <= MIN_SHARED || question.len() > MAX_WORDS || asks(question, &["how", "why"]) {
+    if parts <= MIN_SHARED || question.len() > MAX_QUESTION_WORDS || asks(question, &["how", "why"]) {
         return None;
     }
     let (place, shared) = missing(question, text)?;
@@ -295,7 +295,8 @@ mod tests {
         check("who operates the ferry in the yard?", CRANE, None);
         check("", CRANE, None);
         check("who operates the ferry in the north yard?", "", None);
-        let long = format!("who operates the ferry in the north yard? {}", "north ".repeat(MAX_WORDS));
+        let long =
+            format!("who operates the ferry in the north yard? {}", "north ".repeat(MAX_QUESTION_WORDS));
         check(&long, CRANE, None);
     }
 

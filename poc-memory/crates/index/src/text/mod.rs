@@ -18,7 +18,7 @@ mod subjects;
 #[cfg(test)]
 mod tests;
 pub(super) mod tokens;
-mod words;
+pub(super) mod words;
 use crate::error::IndexError;
 use crate::per_tenant::Index;
 use crate::snapshotted::SnapshottedIndex;

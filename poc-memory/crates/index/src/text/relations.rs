@@ -8,7 +8,7 @@
 
 use super::frames::{MAX_IN_PLACE, asks, is_same_name, is_vague_noun};
 use super::tokens::without_possessive;
-use super::words::{AUXILIARIES, MAX_WORDS, Word, are_synonyms, has_synonyms, is_variant, spelled};
+use super::words::{AUXILIARIES, MAX_QUESTION_WORDS, Word, are_synonyms, has_synonyms, is_variant, spelled};
 use rustc_hash::FxHashSet;
 
 /// The minimum length in bytes of a word that counts as a part of another one, such as `house` of `farmhouse` and `Mel`
@@ -54,7 +54,7 @@ struct Relation<'a> {
 /// The owner in a question (`hotel` in `the password of the hotel`) that a text lacks, if the text has the same thing
 /// with another owner (`the password of the office`). Folded.
 pub(super) fn differing(question: &[Word], text: &[Word]) -> Option<String> {
-    if question.len() > MAX_WORDS {
+    if question.len() > MAX_QUESTION_WORDS {
         return None;
     }
     let mut asked = relations(question);
@@ -366,7 +366,7 @@ mod tests {
         ] {
             check(question, note, None);
         }
-        check(&format!("{question} {}", "please ".repeat(MAX_WORDS)), WIFI, None);
+        check(&format!("{question} {}", "please ".repeat(MAX_QUESTION_WORDS)), WIFI, None);
     }
 
     const THINGS: [&str; 4] = ["key", "alarm code", "spare key", "new wifi password"];

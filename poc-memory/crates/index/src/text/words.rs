@@ -100,7 +100,7 @@ pub(super) const AUXILIARIES: [&str; 11] =
     ["does", "did", "will", "would", "can", "could", "should", "has", "had", "may", "might"];
 
 /// The maximum number of words of a question. Longer texts are prompts, which no sentence repeats.
-pub(super) const MAX_WORDS: usize = 64;
+pub(crate) const MAX_QUESTION_WORDS: usize = 64;
 
 /// The minimum length in bytes of a term that counts as the beginning of another one, such as `mail` of `mailer`.
 const MIN_VARIANT: usize = 4;
