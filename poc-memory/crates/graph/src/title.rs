@@ -83,9 +83,10 @@ impl Node {
         (!self.title.is_empty() && !repeats()).then_some(self.title.as_str())
     }
 
-    /// The title as in [`Node::own_title`], if there is one, then the other names, then the last parts of the key and of
-    /// the former keys that a person has written as titles, such as `Freya Lund` in `people/Freya Lund`. Editors show the
-    /// name of a file as its title, and its text often does not repeat it. All of them are searched like titles.
+    /// The title as in [`Node::own_title`], if there is one, then the other names, then the last parts of the key and
+    /// of the former keys that a person has written as titles, such as `Freya Lund` in `people/Freya Lund`. Editors
+    /// show the name of a file as its title, and its text often does not repeat it. All of them are searched like
+    /// titles.
     pub fn titles(&self) -> impl Iterator<Item = &str> {
         let others = self.other_names.iter().map(String::as_str);
         let mut titles: Vec<&str> = self.own_title().into_iter().chain(others).collect();

@@ -31,8 +31,8 @@ impl View {
         self.days_in_names(ix).next().is_some()
     }
 
-    /// Whether the names of both nodes end with days, and with different ones. What happened on two days happened twice,
-    /// however similar the texts are, and notes of days are often made from a template.
+    /// Whether the names of both nodes end with days, and with different ones. What happened on two days happened
+    /// twice, however similar the texts are, and notes of days are often made from a template.
     pub fn are_of_different_days(&self, a: Ix, b: Ix) -> bool {
         let (mut days, mut others) = (self.days_in_names(a).peekable(), self.days_in_names(b).peekable());
         let are_days = days.peek().is_some() && others.peek().is_some();

@@ -95,8 +95,8 @@ impl MentionIndex {
         distinctive_names(&FoldedWords::words(text))
     }
 
-    /// The acronyms of a question, such as `CSS`, folded. In a note, words of capitals are no evidence for a name, because
-    /// headings and warnings have them, too.
+    /// The acronyms of a question, such as `CSS`, folded. In a note, words of capitals are no evidence for a name,
+    /// because headings and warnings have them, too.
     pub fn acronyms(question: &str) -> Vec<String> {
         words::acronyms(question).into_iter().filter(|word| postings::is_distinctive(word)).collect()
     }

@@ -37,16 +37,16 @@ pub(super) fn find(
     } else {
         Vec::new()
     };
-    // A question that only names a day asks for the note of the day. Others may be about a note that mentions it, and are
-    // if it has all their words.
+    // A question that only names a day asks for the note of the day. Others may be about a note that mentions it, and
+    // are if it has all their words and the note of the day, which rarely contains the day, does not.
     let days: Vec<&str> = by_key.iter().filter(|named| named.is_day).map(|named| named.spelling).collect();
     let is_of_days = !days.is_empty() && question.words.terms().all_terms_in(&days.join(" "));
     let has_all_words =
-        |id: &NodeId| question.words.terms().coverage(*id, "", &[]) >= QueryTerms::FULL_COVERAGE;
+        |id: NodeId, key: &str| question.words.terms().coverage(id, key, &[]) >= QueryTerms::FULL_COVERAGE;
     let may_mention = !days.is_empty() && !is_of_days;
-    let mention = lists.matching.first().copied().filter(|id| may_mention && has_all_words(id));
+    let mention = lists.matching.first().copied().filter(|&id| may_mention && has_all_words(id, ""));
     let is_named = |named: &&KeyMatch<'_>| {
-        let of_day = || retriever.view.id(named.note).is_some_and(|id| has_all_words(&id));
+        let of_day = || retriever.view.id(named.note).is_some_and(|id| has_all_words(id, named.spelling));
         mention.is_none() || !named.is_day || of_day()
     };
     let named: Vec<KeyMatch<'_>> = by_key.iter().filter(is_named).copied().collect();
