@@ -268,8 +268,11 @@ impl SlotCheck<'_> {
         let earliest = now.minus(rules.catch_up_window);
         // A slot that was polled on time may have waited for the limit on concurrent runs.
         let waited = now > start.plus(tolerance) && start < earliest;
+        // Later slots that passed while this one waited are settled as caught up by it: the age of the latest counts.
+        let settled = self.history.state.last_slot(now).filter(|_| rules.catch_up);
+        let replaces_recent = settled.is_some_and(|settled| settled > slot && settled >= earliest);
         // No later slot would handle the changes that an on-change agent has not handled yet.
-        let expires = *self.agent.schedule != Schedule::OnChange;
+        let expires = *self.agent.schedule != Schedule::OnChange && !replaces_recent;
         if !self.agent.enabled {
             SkipReason::skipped(StatusReason::Disabled)
         } else if self.paused_since(start).is_some() {

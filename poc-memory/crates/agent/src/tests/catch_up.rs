@@ -3,7 +3,7 @@
 use super::fleet::{Fleet, nothing};
 use crate::ledger::{Run, Status, StatusReason};
 use poc_graph::time::Span;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Twenty agents on a machine that slept for three days.
 fn slept(fleet: Fleet) -> (Fleet, Vec<Run>) {
@@ -54,6 +54,32 @@ fn delayed_catch_up_runs_survive_a_restart() {
     fleet.pass(Span(10 * Span::MINUTE.0), Span::SECOND);
     assert_eq!(ran(&fleet), 20);
     assert_eq!(fleet.rows().len(), 40);
+}
+
+/// A laptop that is opened for a moment every evening, shorter than the delays of catch-up runs.
+#[test]
+fn a_delayed_run_that_a_second_sleep_interrupts_still_runs_for_the_latest_slot() {
+    let mut fleet = twenty();
+    fleet.tick();
+    fleet.pass(Span(3 * Span::DAY.0), Span(3 * Span::DAY.0));
+    fleet.pass(Span::MINUTE, Span::SECOND);
+    let ran = |fleet: &Fleet| {
+        let mut ran: BTreeMap<String, usize> = BTreeMap::new();
+        for row in fleet.rows().into_iter().filter(|row| row.status == Status::Noop) {
+            *ran.entry(row.agent).or_default() += 1;
+        }
+        ran
+    };
+    let before = ran(&fleet);
+    assert!((1..20).contains(&before.len()), "{before:?}");
+    fleet.pass(Span::DAY, Span::DAY);
+    fleet.pass(Span(10 * Span::MINUTE.0), Span::SECOND);
+    let after = ran(&fleet);
+    for count in 0..20 {
+        let agent = format!("agent-{count}");
+        let runs = |ran: &BTreeMap<String, usize>| ran.get(&agent).copied().unwrap_or(0);
+        assert_eq!(runs(&after), runs(&before) + 1, "{agent}: {}", fleet.story());
+    }
 }
 
 #[test]
