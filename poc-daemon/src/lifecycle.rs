@@ -101,7 +101,7 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
     state.follows_unclean_end.store(follows_unclean_end, Ordering::Relaxed);
     let result = runtime.block_on(serve(state.clone(), signals));
     let is_restarting = state.is_restarting();
-    let closed = result.and_then(|connections| close(state, connections));
+    let closed = result.and_then(|connections| service_manager::while_closing(|| close(state, connections)));
     runtime.shutdown_background();
     match &closed {
         Ok(()) => tracing::info!("stopped"),

@@ -4,6 +4,7 @@
 use crate::state::DaemonState;
 use sd_notify::NotifyState;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 /// How long the daemon may need to stop beyond `[daemon] shutdown-grace`: it records interrupted work and saves the
@@ -47,9 +48,49 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
     }
 }
 
+/// Closes the store with `close`, and reports until it returns that the daemon is alive and needs [`CLOSE_TIME`] more:
+/// the files of thousands of tenants take minutes on a slow disk, and systemd would kill the daemon meanwhile.
+pub(crate) fn while_closing<T>(close: impl FnOnce() -> T) -> T {
+    let micros = u32::try_from(CLOSE_TIME.as_micros()).unwrap_or(u32::MAX);
+    let report = || notify(&[NotifyState::Watchdog, NotifyState::ExtendTimeoutUsec(micros)]);
+    repeat_during(CLOSE_TIME / 3, report, close)
+}
+
+/// Runs `work`, and calls `repeat` in another thread after each interval until `work` has returned.
+fn repeat_during<T>(interval: Duration, repeat: impl Fn() + Send, work: impl FnOnce() -> T) -> T {
+    let (working, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                repeat();
+            }
+        });
+        let result = work();
+        drop(working);
+        result
+    })
+}
+
 /// Sends a notification; does nothing without a service manager.
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::warn!("the service manager was not notified: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_close_is_reported_again_and_again_until_it_ends() {
+        let (report, reports) = mpsc::channel();
+        let repeat = move || {
+            let _ = report.send(());
+        };
+        let waits_for_three = || (0..3).map(|_| reports.recv()).collect::<Result<Vec<()>, _>>().is_ok();
+        assert!(repeat_during(Duration::from_millis(1), repeat, waits_for_three));
+        // This ends because the thread that reports has ended.
+        let _more = reports.iter().count();
     }
 }
