@@ -56,3 +56,22 @@ fn the_backlog_of_an_agent_that_runs_only_when_asked_is_not_reported() {
     assert!(!message.body["problems"].to_string().contains("`asked`"), "{}", message.body);
     world.stop_daemon();
 }
+
+/// A problem is often solved with a restart: its end is reported by another daemon than the problem.
+#[test]
+fn the_next_daemon_reports_that_a_problem_is_solved() {
+    let mut world = World::new();
+    let server = MockModel::serve(|_| Answer::ok(serde_json::json!({})));
+    world.write("config.toml", &format!("[notify]\nwebhook = \"{}\"\n", server.url()));
+    world.json(&["insert", "--title", "Journal", "--body", "Every write is in the journal first."]);
+    world.write("agents/broken.toml", "[query]\npipelin = \"all\"\n");
+    world.start_daemon();
+    until(&server, |request| request.body["problems"].to_string().contains("`broken`"));
+    let saved = world.home().join("store/derived/reported-problems");
+    world.until(WAIT_LIMIT, &["daemon", "status"], |_| saved.exists());
+    world.stop_daemon();
+    std::fs::remove_file(world.home().join("agents/broken.toml")).unwrap();
+    world.start_daemon();
+    until(&server, |request| request.body["problems"] == serde_json::json!([]));
+    world.stop_daemon();
+}

@@ -19,6 +19,7 @@ mod problems;
 mod recall_updates;
 mod reconcile;
 mod reload;
+mod reported_problems;
 mod schedule;
 mod serve;
 mod service_manager;

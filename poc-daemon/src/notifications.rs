@@ -1,11 +1,12 @@
 //! Notifies a person of problems: runs the command and posts to the address of `[notify]`.
 //!
-//! A message is sent when there is a problem that was not reported yet, and when the last problem is solved.
+//! A message is sent when there is a problem that was not reported yet, and when the last problem is solved, also by
+//! a restart of the daemon.
 //! The same problem is reported again at most once per `every`. Problems are compared without their numbers
 //! and times, which change constantly, but names keep their digits.
 
-use crate::problems;
 use crate::state::DaemonState;
+use crate::{problems, reported_problems};
 use poc_config::schedule::Schedule;
 use poc_config::{NotifyConfig, endpoint};
 use poc_graph::error::{Error, Result};
@@ -42,7 +43,7 @@ struct Notification<'a> {
 /// Decides when to send a message.
 #[derive(Debug, Default)]
 struct Notifier {
-    /// The problems of the last delivered message that are not solved yet, without numbers.
+    /// The ids of the problems of the last delivered message that are not solved yet. An earlier daemon may have sent it.
     reported: BTreeSet<String>,
     /// When each problem was last reported.
     reported_at: BTreeMap<String, Timestamp>,
@@ -61,7 +62,7 @@ fn is_within(pause: Span, since: Timestamp, now: Timestamp) -> bool {
 }
 
 impl Notifier {
-    /// Returns the problems, without numbers, if a message is to be sent now: because a problem was not reported within
+    /// Returns the ids of the problems if a message is to be sent now: because a problem was not reported within
     /// the last `every`, or because the last problem is solved.
     fn due(
         &mut self,
@@ -69,7 +70,7 @@ impl Notifier {
         config: &NotifyConfig,
         now: Timestamp,
     ) -> Option<BTreeSet<String>> {
-        let current: BTreeSet<String> = problems.iter().map(|problem| without_numbers(problem)).collect();
+        let current: BTreeSet<String> = problems.iter().map(|problem| id(problem)).collect();
         self.reported_at.retain(|_, at| is_within(config.every, *at, now));
         let is_new =
             |problem: &String| !self.reported.contains(problem) && !self.reported_at.contains_key(problem);
@@ -103,6 +104,11 @@ impl Notifier {
     }
 }
 
+/// The id of a problem, which does not change with its numbers and times.
+fn id(problem: &str) -> String {
+    reported_problems::id(&without_numbers(problem))
+}
+
 /// The problem without its numbers and times: the words outside of backticks that begin with a digit.
 fn without_numbers(problem: &str) -> String {
     let without = |text: &str| -> String {
@@ -123,8 +129,19 @@ fn long_backlogs(backlog: &BTreeMap<String, usize>, min: usize) -> Vec<String> {
 
 /// Sends messages until the daemon stops.
 pub(crate) async fn run(state: Arc<DaemonState>) {
-    let mut notifier = Notifier::default();
+    let reading = state.clone();
+    let reported = state.pools.background.run(move || reported_problems::load(&reading.memory.store)).await;
+    let mut saved = reported.unwrap_or_default();
+    let mut notifier = Notifier { reported: saved.clone(), ..Notifier::default() };
     loop {
+        if notifier.reported != saved {
+            saved.clone_from(&notifier.reported);
+            let (saving, reported) = (state.clone(), saved.clone());
+            let save = move || reported_problems::save(&saving.memory.store, &reported);
+            if let Ok(Err(error)) = state.pools.background.run(save).await {
+                tracing::warn!("the next daemon may report problems again: {error}");
+            }
+        }
         tokio::select! {
             () = state.stopped() => return,
             () = tokio::time::sleep(POLL) => {}
@@ -284,6 +301,26 @@ mod tests {
         check(65, &[], false);
         // The clock was set back.
         check(10, &["a provider is down"], true);
+    }
+
+    #[test]
+    fn the_next_daemon_reports_the_end_of_a_problem_and_does_not_repeat_it() {
+        let (config, now) = (config(), Timestamp(0));
+        let both = ["the settings are broken, line 3", "agent `a`: paused"].map(str::to_owned);
+        let reported = Notifier::default().due(&both, &config, now).unwrap();
+        let after = || Notifier { reported: reported.clone(), ..Notifier::default() };
+        let due = |problems: &[&str]| {
+            let problems: Vec<String> = problems.iter().map(|problem| (*problem).to_owned()).collect();
+            after().due(&problems, &config, now)
+        };
+        assert_eq!(due(&[]), Some(BTreeSet::new()));
+        assert_eq!(due(&["the settings are broken, line 7"]), None);
+        assert_eq!(due(&["agent `b`: paused"]).map(|problems| problems.len()), Some(1));
+        // A restart that solves nothing: the problem is gone for a moment, and is reported when it comes back.
+        let mut notifier = after();
+        let solved = notifier.due(&[], &config, now).unwrap();
+        notifier.record_delivery(solved, now, true);
+        assert!(notifier.due(&both, &config, Timestamp(Span::MINUTE.0)).is_some());
     }
 
     #[test]
