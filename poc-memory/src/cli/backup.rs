@@ -139,6 +139,9 @@ impl LocalCommand for Backup {
     }
 }
 
+/// Problems of a generation that are shown. An archive that is cut off lacks every file after the cut.
+const SHOWN_PROBLEMS: usize = 10;
+
 /// The generations as a table, then their problems. In a narrow terminal, the columns are left out that repeat parts of
 /// the names of the generations.
 fn generation_table(generations: &[GenerationOutput], terminal: &Terminal) -> String {
@@ -160,8 +163,13 @@ fn generation_table(generations: &[GenerationOutput], terminal: &Terminal) -> St
         text = table(&rows);
     }
     for generation in generations {
-        for problem in &generation.problems {
-            text.push_str(&terminal.wrapped(&format!("{}: {problem}", generation.generation), 0));
+        let (name, problems) = (&generation.generation, &generation.problems);
+        for problem in problems.iter().take(SHOWN_PROBLEMS) {
+            text.push_str(&terminal.wrapped(&format!("{name}: {problem}"), 0));
+        }
+        let left_out = problems.len().saturating_sub(SHOWN_PROBLEMS);
+        if left_out > 0 {
+            text.push_str(&format!("{name}: … and {left_out} more: `--json` shows them all\n"));
         }
     }
     text
@@ -198,9 +206,8 @@ pub(super) fn show(bar: &progress::Bar, done: u64, total: Option<u64>) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_list_of_generations_fits_a_narrow_terminal() {
-        let generation = |problems: &[&str]| GenerationOutput {
+    fn generation(problems: &[&str]) -> GenerationOutput {
+        GenerationOutput {
             generation: "00000000000000000012-20261121T080000.000Z".into(),
             seq: 12,
             at: Timestamp::parse("2026-11-21T08:00:00Z").unwrap(),
@@ -209,7 +216,24 @@ mod tests {
             verified: false,
             is_archive: false,
             problems: problems.iter().map(|problem| (*problem).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn the_first_problems_of_a_generation_are_shown_and_the_others_counted() {
+        let shown = |count: usize| {
+            let generations = vec![generation(&vec!["`config.toml` is missing"; count])];
+            Backup::show(&BackupAnswer::Listed { generations }, &Terminal::default())
         };
+        assert_eq!(shown(SHOWN_PROBLEMS).matches("is missing").count(), SHOWN_PROBLEMS);
+        assert!(!shown(SHOWN_PROBLEMS).contains("more"));
+        let many = shown(SHOWN_PROBLEMS + 50);
+        assert_eq!(many.matches("is missing").count(), SHOWN_PROBLEMS);
+        assert!(many.ends_with("Z: … and 50 more: `--json` shows them all\n"), "{many}");
+    }
+
+    #[test]
+    fn a_list_of_generations_fits_a_narrow_terminal() {
         let damage = "`log/00000000000000000001.log` has 100 bytes instead of 2048";
         let answer = BackupAnswer::Listed { generations: vec![generation(&[]), generation(&[damage])] };
         let narrow = Terminal { columns: Some(80), ..Terminal::default() };

@@ -115,7 +115,7 @@ pub(super) fn write_generation(
         return Err(Error::invalid(message).hint("name the folder that contains it").field("path"));
     }
     require_no_other_files(folder)?;
-    create_private(folder)?;
+    create_folder(folder)?;
     let _lock = folder_lock::lock(folder)?;
     generations::remove_partial(folder)?;
     let earlier = generations::in_folder(folder)?;
@@ -228,6 +228,11 @@ pub(super) fn resolved_path(path: &Path) -> PathBuf {
         || path.to_owned(),
         |(above, real)| path.strip_prefix(above).map_or_else(|_| path.to_owned(), |rest| real.join(rest)),
     )
+}
+
+/// Creates the folder of a backup, or the one in which an archive is prepared.
+pub(super) fn create_folder(folder: &Path) -> Result<()> {
+    create_private(folder).map_err(|error| error.hint("choose a folder in which you may create files"))
 }
 
 /// Refuses a destination inside one of the copied folders, because the backup would contain itself.

@@ -4,13 +4,15 @@
 
 use super::archive;
 use super::backup_destinations;
-use super::create::{BackupReport, FileTotals, origin, require_outside, require_own, write_generation};
+use super::create::{
+    BackupReport, FileTotals, create_folder, origin, require_outside, require_own, write_generation,
+};
 use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
 use super::manifest::{self, BackupManifest};
 use super::retention::has_other_changes;
 use super::{BackupCallbacks, folder_lock, unusable};
-use poc_config::paths::{Paths, create_private};
+use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::Store;
@@ -107,7 +109,7 @@ impl Preparation {
         name.push(file.file_name().unwrap_or_default());
         name.push(".backup-partial");
         let folder = file.with_file_name(name);
-        create_private(&folder)?;
+        create_folder(&folder)?;
         let preparation = Preparation { _lock: folder_lock::lock(&folder)?, folder };
         preparation.clear()?;
         Ok(preparation)

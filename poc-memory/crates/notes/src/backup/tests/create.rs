@@ -233,3 +233,13 @@ fn a_damaged_log_is_not_backed_up() {
     assert!(error.message.contains("damaged"), "{error}");
     assert_eq!(generations(&profile.folder()).unwrap().len(), 0);
 }
+
+#[test]
+fn a_folder_that_cannot_be_created_is_named_with_a_remedy() {
+    let home = poc_graph::testing::folder();
+    let file = home.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = crate::backup::create::create_folder(&file.join("backup")).unwrap_err();
+    assert!(error.message.contains("file/backup` cannot be created"), "{error}");
+    assert_eq!(error.hint.as_deref(), Some("choose a folder in which you may create files"));
+}
