@@ -181,6 +181,16 @@ fn an_agent_whose_key_is_missing_is_blocked_and_a_callable_fallback_unblocks_it(
     let problems = world.json(&["daemon", "status"])["problems"].to_string();
     assert!(problems.contains("agent `blocked` is blocked: set `POC_STORY_NO_SUCH_KEY`"), "{problems}");
     assert!(!problems.contains("`other`"), "{problems}");
+    // The key may be set in the shell and not where the daemon was started.
+    assert!(problems.contains("the daemon reads its environment when it starts"), "{problems}");
+    world.write("agents/second.toml", &agent("", "on-demand"));
+    world.json(&["agent", "reload"]);
+    let problems = world.json(&["daemon", "status"])["problems"].to_string();
+    let expected = "agents `blocked`, `second` are blocked: set `POC_STORY_NO_SUCH_KEY`";
+    assert_eq!(problems.matches("POC_STORY_NO_SUCH_KEY").count(), 1, "{problems}");
+    assert!(problems.contains(expected), "{problems}");
+    let listed = world.run(&["agent", "list"]).stdout;
+    assert!(listed.contains("\nblocked, second: set `POC_STORY_NO_SUCH_KEY`"), "{listed}");
 }
 
 #[cfg(feature = "local-models")]

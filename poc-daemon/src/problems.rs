@@ -5,7 +5,7 @@ use poc_agent::ledger::StatusReason;
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
 use poc_agent::{AgentStatus, Catalog, consolidation, ledger, tenant_rotation};
-use poc_config::{RunnableAgents, token_files};
+use poc_config::{Config, ProviderConfig, RunnableAgents, token_files};
 use poc_graph::error::Result;
 use poc_notes::{answer_status, verification};
 use std::collections::BTreeMap;
@@ -42,6 +42,8 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
     let tokens = token_files::start_problems(&memory.paths, &memory.config);
     found.problems.extend(tokens.iter().map(ToString::to_string));
     let suspended = state.models.suspension(&memory.config, memory.now());
+    // Agents that lack the same thing, such as a key, are listed in one line.
+    let mut blocked: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, entry) in &catalog.agents {
         let paused = match ledger::state(memory, name) {
             Ok(stored) => entry.paused(&stored, memory.now()),
@@ -55,9 +57,9 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
         *found.agents.entry(status.name().to_owned()).or_default() += 1;
         // A suspended provider is listed as its own problem. An agent that needs a language model is none: a memory works
         // without one.
-        let blocked = obstacle.filter(|_| status == AgentStatus::Blocked).map(|obstacle| obstacle.why);
-        if let Some(blocked) = blocked.filter(|why| !suspended.contains(why)) {
-            found.problems.push(format!("agent `{name}` is blocked: {blocked}"));
+        let why = obstacle.filter(|_| status == AgentStatus::Blocked).map(|obstacle| obstacle.why);
+        if let Some(why) = why.filter(|why| !suspended.contains(why)) {
+            blocked.entry(why).or_default().push(format!("`{name}`"));
         }
         if let Some(paused) = paused {
             let line = format!("agent `{name}`: {}", paused.line(name));
@@ -69,6 +71,7 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
         }
         found.problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
     }
+    found.problems.extend(blocked.iter().map(|(why, agents)| blocked_line(&memory.config, why, agents)));
     found.problems.extend(suspended);
     match proposals(memory, None) {
         Ok(proposals) => match proposals.len() {
@@ -93,6 +96,23 @@ fn unknown_agents(runs: &RunnableAgents, catalog: &Catalog) -> Vec<String> {
     unknown
         .map(|name| format!("`runs-agents` in `[daemon]` names `{name}`, but there is no such agent"))
         .collect()
+}
+
+/// The line about the agents that are blocked for one reason.
+fn blocked_line(config: &Config, why: &str, agents: &[String]) -> String {
+    let blocked = match agents {
+        [agent] => format!("agent {agent} is blocked"),
+        agents => format!("agents {} are blocked", agents.join(", ")),
+    };
+    let lacks_key = |provider: &&ProviderConfig| poc_models::missing_key(provider).is_some();
+    let without_file = config.providers.values().filter(|provider| provider.key_file.is_none());
+    let mut variables = without_file.filter(lacks_key).filter_map(|provider| provider.key_env.as_ref());
+    // The variable may be set where the commands run.
+    let restart = match variables.any(|name| why.contains(&format!("`{name}`"))) {
+        true => "; the daemon reads its environment when it starts: `poc-memory daemon restart`",
+        false => "",
+    };
+    format!("{blocked}: {why}{restart}")
 }
 
 /// The backlog of each agent in notes. Agents without one are omitted, and so are those that wait for a language model.

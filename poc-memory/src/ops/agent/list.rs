@@ -163,6 +163,8 @@ impl Op for AgentList {
             ]);
         }
         let mut text = wrapped_table(terminal, &rows);
+        // Agents of one model are often blocked for the same reason.
+        let mut errors: Vec<(&str, Vec<&str>)> = Vec::new();
         for agent in &output.agents {
             if let Some(paused) = &agent.paused {
                 text.push_str(&format!("\n{}: {paused}\n", agent.name));
@@ -171,7 +173,10 @@ impl Op for AgentList {
                 text.push_str(&format!("\n{}: {rerun}\n", agent.name));
             }
             match (&agent.error, agent.errors.is_empty()) {
-                (Some(error), true) => text.push_str(&format!("\n{}: {error}\n", agent.name)),
+                (Some(error), true) => match errors.iter_mut().find(|(known, _)| known == error) {
+                    Some((_, agents)) => agents.push(&agent.name),
+                    None => errors.push((error.as_str(), vec![agent.name.as_str()])),
+                },
                 (_, false) => {
                     text.push_str(&format!("\n{}:\n", agent.name));
                     text.extend(agent.errors.iter().map(diagnostic_text));
@@ -179,6 +184,8 @@ impl Op for AgentList {
                 (None, true) => {}
             }
         }
+        let shared = errors.iter().map(|(error, agents)| format!("\n{}: {error}\n", agents.join(", ")));
+        text.extend(shared);
         let problems = output.problems.iter().chain(&output.budget.budget_warning);
         text.extend(problems.map(|problem| format!("\n{problem}\n")));
         text

@@ -9,7 +9,7 @@ pub(crate) const CHECK: &str = "agents";
 pub(crate) fn read(report: &Value) -> Vec<CheckResult> {
     let list =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut results = Vec::new();
+    let mut found: Vec<(CheckState, Value, String)> = Vec::new();
     let mut good = Vec::new();
     for agent in list(report, "agents") {
         let name = text(&agent, "name").unwrap_or_default();
@@ -17,9 +17,11 @@ pub(crate) fn read(report: &Value) -> Vec<CheckResult> {
         if errors.is_empty() {
             good.push(name.clone());
         }
-        results.extend(errors.iter().map(result(&name, CheckState::Failed)));
-        results.extend(list(&agent, "warnings").iter().map(result(&name, CheckState::Warning)));
+        found.extend(errors.into_iter().map(|error| (CheckState::Failed, error, name.clone())));
+        let warnings = list(&agent, "warnings").into_iter();
+        found.extend(warnings.map(|warning| (CheckState::Warning, warning, name.clone())));
     }
+    let mut results = grouped(found);
     let problems = list(report, "problems");
     let problems = problems.iter().filter_map(Value::as_str);
     results.extend(problems.map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())));
@@ -42,10 +44,41 @@ fn text(value: &Value, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Converts a problem of an agent's file.
-fn result(agent: &str, state: CheckState) -> impl Fn(&Value) -> CheckResult {
-    move |problem| {
-        let message = format!("`{agent}`: {}", text(problem, "message").unwrap_or_default());
-        CheckResult { hint: text(problem, "hint"), ..CheckResult::new(CHECK, state, message) }
+/// One result for each problem, with the names of all agents that have it: agents of one model lack the same key.
+fn grouped(found: Vec<(CheckState, Value, String)>) -> Vec<CheckResult> {
+    let mut groups: Vec<(CheckResult, Vec<String>)> = Vec::new();
+    for (state, problem, agent) in found {
+        let message = text(&problem, "message").unwrap_or_default();
+        let result = CheckResult { hint: text(&problem, "hint"), ..CheckResult::new(CHECK, state, message) };
+        let agent = format!("`{agent}`");
+        match groups.iter_mut().find(|(known, _)| *known == result) {
+            Some((_, agents)) => agents.push(agent),
+            None => groups.push((result, vec![agent])),
+        }
+    }
+    let named = |(result, agents): (CheckResult, Vec<String>)| {
+        let message = format!("{}: {}", agents.join(", "), result.message);
+        CheckResult { message, ..result }
+    };
+    groups.into_iter().map(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn agents_with_the_same_problem_share_a_result() {
+        let agent = |name: &str, message: &str| {
+            let warning = json!({"message": message, "hint": "set it"});
+            json!({"name": name, "errors": [], "warnings": [warning]})
+        };
+        let agents = [agent("facts", "no key"), agent("linker", "no file"), agent("split", "no key")];
+        let report = json!({"agents": agents});
+        let results = read(&report);
+        let messages: Vec<&str> = results.iter().map(|result| result.message.as_str()).collect();
+        assert_eq!(messages, ["good: facts, linker, split", "`facts`, `split`: no key", "`linker`: no file"]);
+        assert!(results.iter().skip(1).all(|result| result.hint.as_deref() == Some("set it")));
     }
 }
