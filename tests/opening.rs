@@ -187,3 +187,20 @@ fn a_daemon_without_its_log_file_starts_and_serves() {
     assert_eq!(world.json(&["get", "note"])["title"], "Note");
     world.stop_daemon();
 }
+
+/// The session manager deletes `XDG_RUNTIME_DIR` when the last session of the user ends, and the daemon goes on.
+#[test]
+fn a_deleted_socket_is_created_again() {
+    let mut world = World::new();
+    world.start_daemon();
+    let socket = world.home().join("daemon.sock");
+    std::fs::remove_file(&socket).unwrap();
+    let deadline = Deadline::after(WAIT_LIMIT);
+    // The file exists before its mode is set, so the answer counts.
+    while world.run(&["daemon", "status"]).status != 0 {
+        deadline.wait(|| format!("`{}` is missing", socket.display()));
+    }
+    assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    world.stop_daemon();
+    assert!(!socket.exists());
+}

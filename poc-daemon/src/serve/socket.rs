@@ -3,14 +3,18 @@
 use super::connection;
 use super::idle_connections::IdleConnections;
 use crate::state::DaemonState;
-use poc_config::paths::Paths;
+use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+
+/// The time between two checks that the file of the socket exists.
+const FILE_CHECK: Duration = Duration::from_secs(5);
 
 /// Creates the socket with access for its owner only. It replaces the file of a daemon that crashed:
 /// this process holds the lock of the store, so no other daemon serves the socket.
@@ -38,6 +42,26 @@ pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
     Ok(listener)
 }
 
+/// Creates the socket again if its file was deleted, as it is with `XDG_RUNTIME_DIR` when the last session of the user
+/// ends. `None` if the file exists or cannot be created.
+fn bind_again(paths: &Paths) -> Option<UnixListener> {
+    let path = paths.socket();
+    // If the folder of the memory was moved away, another daemon may serve it from here.
+    if path.symlink_metadata().is_ok() || !paths.store().is_dir() {
+        return None;
+    }
+    match create_private(path.parent().unwrap_or(&path)).and_then(|()| bind(paths)) {
+        Ok(listener) => {
+            tracing::warn!("the socket `{}` was deleted, and is created again", path.display());
+            Some(listener)
+        }
+        Err(error) => {
+            tracing::debug!("the socket was deleted and cannot be created again: {error}");
+            None
+        }
+    }
+}
+
 /// Removes the file of the socket, if there is one.
 pub(crate) fn remove(paths: &Paths) -> Result<()> {
     let path = paths.socket();
@@ -52,13 +76,14 @@ pub(crate) fn remove(paths: &Paths) -> Result<()> {
 
 /// Serves the socket until the daemon stops and every request is answered. Returns the connections that are
 /// still open: clients wait until they are closed to know that the daemon has exited.
-pub(crate) async fn run(state: Arc<DaemonState>, listener: UnixListener) -> Vec<UnixStream> {
+pub(crate) async fn run(state: Arc<DaemonState>, mut listener: UnixListener) -> Vec<UnixStream> {
     let slots = Arc::new(Semaphore::new(state.memory.config.daemon.max_connections));
     let idle = Arc::new(IdleConnections::default());
     let mut connections = JoinSet::new();
     let mut open = Vec::new();
     // A client that waits for a free slot. No other client is accepted until it has one.
     let mut waiting = None;
+    let mut file_checks = tokio::time::interval(FILE_CHECK);
     loop {
         tokio::select! {
             () = state.stopped() => break,
@@ -67,6 +92,11 @@ pub(crate) async fn run(state: Arc<DaemonState>, listener: UnixListener) -> Vec<
                 open.extend(ended.ok().flatten());
             }
             stream = accept(&listener), if waiting.is_none() => waiting = stream,
+            _ = file_checks.tick() => {
+                if let Some(created) = bind_again(&state.memory.paths) {
+                    listener = created;
+                }
+            }
             slot = idle.free_slot(&slots), if waiting.is_some() => {
                 let (Some(stream), Some(slot)) = (waiting.take(), slot) else { continue };
                 let (state, idle) = (state.clone(), idle.clone());
@@ -91,7 +121,7 @@ async fn accept(listener: &UnixListener) -> Option<UnixStream> {
         Err(error) => {
             tracing::warn!("a connection could not be accepted: {error}");
             // The usual cause is a lack of file descriptors, and without a pause this loop would spin.
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
             return None;
         }
     };
