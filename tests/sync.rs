@@ -47,6 +47,27 @@ fn profiles_can_be_created_listed_and_shown() {
     assert_eq!(world.json(&["stats"])["nodes"], 1);
 }
 
+#[test]
+fn doctor_names_a_remote_that_is_gone() {
+    let world = World::new();
+    world.json(&["profile", "create", "hub"]);
+    insert(&world, "default", "Ropes");
+    world.json(&["profile", "remote", "bind", "hub"]);
+    let remote = |world: &World| {
+        let report = world.json(&["doctor"]);
+        let results = report["results"].as_array().unwrap().clone();
+        results.into_iter().find(|result| result["check"] == "remote")
+    };
+    assert_eq!(remote(&world), None);
+    world.json(&["profile", "delete", "hub", "--yes"]);
+    let found = remote(&world).unwrap();
+    assert_eq!(found["state"], "warning");
+    assert_eq!(found["message"], "`hub` cannot be synchronised: there is no profile `hub`");
+    assert!(found["hint"].as_str().unwrap().ends_with("`poc-memory profile remote detach` unbinds it"), "{found}");
+    world.json(&["profile", "remote", "detach"]);
+    assert_eq!(remote(&world), None);
+}
+
 /// The steps from the first bind to the detachment, with and without a daemon.
 fn story(world: &World) {
     world.json(&["profile", "create", "shared"]);

@@ -5,6 +5,7 @@ mod agents;
 mod daemon;
 mod deep;
 mod quarantine;
+mod remote;
 mod settings;
 mod store;
 mod vaults;
@@ -68,6 +69,7 @@ impl LocalCommand for Doctor {
                 results.extend(store::last_verification(&context.paths));
             }
             results.extend(memory.as_mut().map(vaults::check).unwrap_or_default());
+            results.extend(memory.as_mut().map(remote::check).unwrap_or_default());
             results.extend(memory.map(agents::check).unwrap_or_default());
         }
         // Several checks read the settings, so each problem of the settings is listed only once.
