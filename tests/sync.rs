@@ -55,7 +55,7 @@ fn doctor_names_a_remote_that_is_gone() {
     world.json(&["profile", "remote", "bind", "hub"]);
     let remote = |world: &World| {
         let report = world.json(&["doctor"]);
-        let results = report["results"].as_array().unwrap().clone();
+        let results = report["findings"].as_array().unwrap().clone();
         results.into_iter().find(|result| result["check"] == "remote")
     };
     assert_eq!(remote(&world), None);
@@ -63,7 +63,8 @@ fn doctor_names_a_remote_that_is_gone() {
     let found = remote(&world).unwrap();
     assert_eq!(found["state"], "warning");
     assert_eq!(found["message"], "`hub` cannot be synchronised: there is no profile `hub`");
-    assert!(found["hint"].as_str().unwrap().ends_with("`poc-memory profile remote detach` unbinds it"), "{found}");
+    let hint = found["hint"].as_str().unwrap();
+    assert!(hint.ends_with("`poc-memory profile remote detach` unbinds it"), "{found}");
     world.json(&["profile", "remote", "detach"]);
     assert_eq!(remote(&world), None);
 }
