@@ -19,7 +19,11 @@ fn a_webhook_receives_a_problem_and_its_end() {
         if answers == 1 { Answer::error(500, "down", "not now") } else { Answer::ok(serde_json::json!({})) }
     });
     let url = format!("{}/hooks/hidden-token", server.url());
-    world.write("config.toml", &format!("[notify]\nwebhook = \"{url}\"\nevery = \"1s\"\n"));
+    let command = "command = [\"sh\", \"-c\", \"cat >> $0; echo >> $0\"";
+    let told = world.home().join("told");
+    let settings =
+        format!("[notify]\n{command}, \"{}\"]\nwebhook = \"{url}\"\nevery = \"1s\"\n", told.display());
+    world.write("config.toml", &settings);
     world.write("agents/broken.toml", "[query]\npipelin = \"all\"\n");
     world.start_daemon();
     let notification = until(&server, |request| request.body["problems"].to_string().contains("`broken`"));
@@ -29,6 +33,13 @@ fn a_webhook_receives_a_problem_and_its_end() {
     assert!(notification.body["at"].is_string());
     std::fs::remove_file(world.home().join("agents/broken.toml")).unwrap();
     until(&server, |request| request.body["problems"] == serde_json::json!([]));
+    // The command got each message once, although the server refused the first.
+    let told = std::fs::read_to_string(told).unwrap();
+    let messages: Vec<serde_json::Value> =
+        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(messages.len(), 2, "{told}");
+    assert!(messages[0]["problems"].to_string().contains("`broken`"), "{told}");
+    assert_eq!(messages[1]["problems"], serde_json::json!([]));
     // The log names the host of a server that fails, and not the path, which may contain a secret.
     let log = std::fs::read_to_string(world.home().join("daemon.log")).unwrap();
     let expected = "a notification was not delivered: the webhook at `127.0.0.1` answered 500";

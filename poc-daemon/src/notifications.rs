@@ -5,8 +5,9 @@
 //! The same problem is reported again at most once per `every`. Problems are compared without their numbers
 //! and times, which change constantly, but names keep their digits.
 
+use crate::problems;
+use crate::reported_problems::{self, ReportedProblems};
 use crate::state::DaemonState;
-use crate::{problems, reported_problems};
 use poc_config::schedule::Schedule;
 use poc_config::{NotifyConfig, endpoint};
 use poc_graph::error::{Error, Result};
@@ -40,7 +41,7 @@ struct Notification<'a> {
     at: Timestamp,
 }
 
-/// Decides when to send a message.
+/// Decides when to send a message to one recipient.
 #[derive(Debug, Default)]
 struct Notifier {
     /// The ids of the problems of the last delivered message that are not solved yet. An earlier daemon may have sent it.
@@ -49,7 +50,7 @@ struct Notifier {
     reported_at: BTreeMap<String, Timestamp>,
     /// When the last message was sent.
     last: Option<Timestamp>,
-    /// Number of consecutive messages that were not delivered to all recipients.
+    /// Number of consecutive messages that were not delivered.
     failures: u32,
     /// Whether one of these messages contained a problem.
     has_undelivered: bool,
@@ -127,16 +128,63 @@ fn long_backlogs(backlog: &BTreeMap<String, usize>, min: usize) -> Vec<String> {
     long.map(|(agent, count)| format!("agent `{agent}`: notes to be read: {count}")).collect()
 }
 
+/// Where messages are sent. Each recipient gets its messages independently, so that a server that is down neither delays
+/// those of the command nor repeats them.
+#[derive(Clone, Copy, Debug)]
+enum Recipient {
+    Command,
+    Webhook,
+}
+
+impl Recipient {
+    const ALL: [Recipient; 2] = [Recipient::Command, Recipient::Webhook];
+
+    /// The key of its setting.
+    fn name(self) -> &'static str {
+        match self {
+            Recipient::Command => "command",
+            Recipient::Webhook => "webhook",
+        }
+    }
+
+    fn is_configured(self, config: &NotifyConfig) -> bool {
+        match self {
+            Recipient::Command => !config.command.is_empty(),
+            Recipient::Webhook => !config.webhook.is_empty(),
+        }
+    }
+
+    /// Sends a message.
+    fn send(self, state: &DaemonState, config: &NotifyConfig, problems: &[String]) -> Result<()> {
+        let store = state.memory.paths.store().display().to_string();
+        let message = Notification { problems, store, at: state.memory.now() };
+        let text = serde_json::to_string(&message)
+            .map_err(|error| Error::internal(format!("a message cannot be encoded: {error}")))?;
+        match self {
+            Recipient::Command => run_command(config, &text, &|| state.is_stopping()),
+            Recipient::Webhook => post(config, text),
+        }
+    }
+}
+
 /// Sends messages until the daemon stops.
 pub(crate) async fn run(state: Arc<DaemonState>) {
     let reading = state.clone();
     let reported = state.pools.background.run(move || reported_problems::load(&reading.memory.store)).await;
     let mut saved = reported.unwrap_or_default();
-    let mut notifier = Notifier { reported: saved.clone(), ..Notifier::default() };
+    let mut notifiers = Recipient::ALL.map(|recipient| {
+        let reported = saved.get(recipient.name()).cloned().unwrap_or_default();
+        (recipient, Notifier { reported, ..Notifier::default() })
+    });
     loop {
-        if notifier.reported != saved {
-            saved.clone_from(&notifier.reported);
-            let (saving, reported) = (state.clone(), saved.clone());
+        let reported: ReportedProblems = notifiers
+            .iter()
+            .map(|(recipient, notifier)| (recipient.name().to_owned(), notifier.reported.clone()))
+            .filter(|(_, reported)| !reported.is_empty())
+            .collect();
+        if reported != saved {
+            saved.clone_from(&reported);
+            let saving = state.clone();
             let save = move || reported_problems::save(&saving.memory.store, &reported);
             if let Ok(Err(error)) = state.pools.background.run(save).await {
                 tracing::warn!("the next daemon may report problems again: {error}");
@@ -147,7 +195,7 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
             () = tokio::time::sleep(POLL) => {}
         }
         let config = state.settings.load().notify.clone();
-        if config.command.is_empty() && config.webhook.is_empty() {
+        if !Recipient::ALL.iter().any(|recipient| recipient.is_configured(&config)) {
             continue;
         }
         let looking = state.clone();
@@ -164,43 +212,30 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
             });
             [found.problems, found.waiting, long_backlogs(&backlog, min)].concat()
         });
-        let Ok(mut lines) = found.await else { continue };
-        let now = state.memory.now();
-        let Some(problems) = notifier.due(&lines, &config, now) else { continue };
-        lines.truncate(MAX_PROBLEMS);
-        let sending = state.clone();
-        let sending = state.pools.background.run(move || send(&sending, &config, &lines));
-        tokio::select! {
-            // The daemon does not wait for a slow server.
-            () = state.stopped() => return,
-            sent = sending => match sent {
-                Ok(errors) => {
-                    notifier.record_delivery(problems, now, errors.is_empty());
-                    for error in errors {
-                        tracing::warn!("a notification was not delivered: {error}");
+        let Ok(lines) = found.await else { continue };
+        for (recipient, notifier) in &mut notifiers {
+            let (recipient, now) = (*recipient, state.memory.now());
+            if !recipient.is_configured(&config) {
+                continue;
+            }
+            let Some(problems) = notifier.due(&lines, &config, now) else { continue };
+            let (sending, config) = (state.clone(), config.clone());
+            let shown: Vec<String> = lines.iter().take(MAX_PROBLEMS).cloned().collect();
+            let sending = state.pools.background.run(move || recipient.send(&sending, &config, &shown));
+            tokio::select! {
+                // The daemon does not wait for a slow server.
+                () = state.stopped() => return,
+                sent = sending => {
+                    notifier.record_delivery(problems, now, matches!(sent, Ok(Ok(()))));
+                    match sent {
+                        Ok(Ok(())) => {}
+                        Ok(Err(error)) => tracing::warn!("a notification was not delivered: {error}"),
+                        Err(error) => tracing::error!("a notification failed: {error}"),
                     }
                 }
-                Err(error) => {
-                    notifier.record_delivery(problems, now, false);
-                    tracing::error!("a notification failed: {error}");
-                }
-            },
+            }
         }
     }
-}
-
-/// Sends a message to the command and to the webhook, if the settings name them. Returns the errors.
-fn send(state: &DaemonState, config: &NotifyConfig, problems: &[String]) -> Vec<Error> {
-    let store = state.memory.paths.store().display().to_string();
-    let message = Notification { problems, store, at: state.memory.now() };
-    let text = match serde_json::to_string(&message) {
-        Ok(text) => text,
-        Err(error) => return vec![Error::internal(format!("a message cannot be encoded: {error}"))],
-    };
-    let is_stopping = || state.is_stopping();
-    let ran = (!config.command.is_empty()).then(|| run_command(config, &text, &is_stopping));
-    let posted = (!config.webhook.is_empty()).then(|| post(config, text));
-    [ran, posted].into_iter().flatten().filter_map(Result::err).collect()
 }
 
 /// Runs the command with the message on its standard input, and ends it when it takes too long.

@@ -5,7 +5,10 @@
 use poc_graph::error::{Error, Result};
 use poc_store::Store;
 use poc_store::atomic_file::Fingerprint;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The ids of the problems that were reported and are not reported as solved yet, by recipient.
+pub(crate) type ReportedProblems = BTreeMap<String, BTreeSet<String>>;
 
 /// The file in `derived/` of the store.
 const FILE: &str = "reported-problems";
@@ -18,9 +21,8 @@ pub(crate) fn id(problem: &str) -> String {
     blake3::hash(problem.as_bytes()).to_hex().to_string()
 }
 
-/// The ids of the problems that an earlier daemon has reported and not yet reported as solved; none if the file is
-/// missing or damaged, or belongs to another log.
-pub(crate) fn load(store: &Store) -> BTreeSet<String> {
+/// What an earlier daemon has reported; nothing if the file is missing or damaged, or belongs to another log.
+pub(crate) fn load(store: &Store) -> ReportedProblems {
     let saved = store.load_derived(FILE, Fingerprint::of(FORMAT)).unwrap_or_else(|error| {
         tracing::warn!("problems that were reported before may be reported again: {error}");
         None
@@ -28,11 +30,11 @@ pub(crate) fn load(store: &Store) -> BTreeSet<String> {
     saved.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// Saves the ids of the reported problems.
+/// Saves what was reported.
 ///
 /// # Errors
 /// Those of [`Store::save_derived`].
-pub(crate) fn save(store: &Store, reported: &BTreeSet<String>) -> Result<()> {
+pub(crate) fn save(store: &Store, reported: &ReportedProblems) -> Result<()> {
     let payload = serde_json::to_vec(reported)
         .map_err(|error| Error::internal(format!("the reported problems cannot be encoded: {error}")))?;
     store.save_derived(FILE, Fingerprint::of(FORMAT), &payload).map(|_| ())
