@@ -100,9 +100,12 @@ fn a_folder_that_was_missing_is_watched_again() {
     while !fs::read_to_string(world.home().join("daemon.log")).unwrap().contains("does not exist") {
         deadline.wait(|| "the folder is not missed".to_owned());
     }
+    let problems = |world: &World| world.json(&["daemon", "status"])["problems"].to_string();
+    assert!(problems(&world).contains("of the vault `notes` is missing"), "{}", problems(&world));
     world.write("away/a.md", "Back again.\n");
     rename(&world, "away", "notes");
     until_text(&world, "a", "Back again.");
+    assert!(!problems(&world).contains("is missing"), "{}", problems(&world));
     world.stop_daemon();
 }
 

@@ -7,6 +7,7 @@ use poc_agent::proposal::proposals;
 use poc_agent::{AgentStatus, Catalog, consolidation, ledger, tenant_rotation};
 use poc_config::{Config, ProviderConfig, RunnableAgents, token_files};
 use poc_graph::error::Result;
+use poc_notes::vault::VaultBinding;
 use poc_notes::{answer_status, verification};
 use std::collections::BTreeMap;
 
@@ -38,6 +39,9 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
     found.problems.extend(catalog.problems.iter().cloned());
     found.problems.extend(unknown_agents(&memory.config.daemon.runs_agents, &catalog));
     found.problems.extend(state.capture_failures.problems(memory.now()));
+    // A folder on a server that is down may block.
+    let vaults = state.bound_vaults.lock().clone();
+    found.problems.extend(missing_folders(&vaults));
     // The daemon that runs has its tokens in memory, and the next one could not read them.
     let tokens = token_files::start_problems(&memory.paths, &memory.config);
     found.problems.extend(tokens.iter().map(ToString::to_string));
@@ -95,6 +99,16 @@ fn unknown_agents(runs: &RunnableAgents, catalog: &Catalog) -> Vec<String> {
     let unknown = names.iter().filter(|name| !is_known(name));
     unknown
         .map(|name| format!("`runs-agents` in `[daemon]` names `{name}`, but there is no such agent"))
+        .collect()
+}
+
+/// The vaults whose folders are missing, one line each: changes of their files are not seen.
+fn missing_folders(vaults: &[VaultBinding]) -> Vec<String> {
+    let missing = vaults.iter().filter(|vault| !vault.folder.is_dir());
+    missing
+        .map(|vault| {
+            format!("the folder `{}` of the vault `{}` is missing", vault.folder.display(), vault.name)
+        })
         .collect()
 }
 

@@ -16,7 +16,7 @@ use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
-use poc_notes::vault::BoundTenants;
+use poc_notes::vault::{BoundTenants, VaultBinding};
 use poc_store::CompactionCallbacks;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,6 +58,8 @@ pub(crate) struct DaemonState {
     pub(crate) vaults: Notify,
     /// The tenants that have vaults.
     pub(crate) bound_tenants: BoundTenants,
+    /// The vaults of all tenants at the last look at them.
+    pub(crate) bound_vaults: Mutex<Vec<VaultBinding>>,
     /// The metrics of this process.
     pub(crate) metrics: Metrics,
     /// The address of the HTTP server, once it listens.
@@ -106,6 +108,7 @@ impl DaemonState {
             capture_failures: CaptureFailures::default(),
             vaults: Notify::new(),
             bound_tenants: BoundTenants::default(),
+            bound_vaults: Mutex::default(),
             metrics: Metrics::new(),
             http: OnceLock::new(),
             sessions: Sessions::load(memory.paths.page_sessions()),

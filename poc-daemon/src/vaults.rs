@@ -80,11 +80,13 @@ impl VaultSyncs {
                 return false;
             }
         };
+        let mut bound = Vec::new();
         for VaultsOfTenant { memory, vaults } in tenants {
             let vaults = vaults.unwrap_or_else(|error| {
                 tracing::warn!("the vaults cannot be read: {}", error.line());
                 Vec::new()
             });
+            bound.extend(vaults.iter().cloned());
             for vault in vaults {
                 let is_inside = |path: &PathBuf| path.starts_with(&vault.folder);
                 if !state.is_stopping() && (all || paths.iter().any(is_inside)) {
@@ -97,6 +99,7 @@ impl VaultSyncs {
                 }
             }
         }
+        *state.bound_vaults.lock() = bound;
         is_busy
     }
 
