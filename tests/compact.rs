@@ -250,6 +250,31 @@ fn an_interrupted_erasure_is_named_by_doctor_and_completed() {
     assert!(!world.run(&["doctor"]).stdout.contains("erasure"));
 }
 
+/// The process ended after the history was deleted, and before the records were written again.
+#[test]
+fn an_erasure_that_has_deleted_the_history_is_completed() {
+    let mut world = World::new();
+    let secret = "Zanzibarquetzal";
+    let body = format!("The word of the gate is {secret}, which nobody else may know.");
+    world.start_daemon();
+    world.json(&["insert", "--key", "hidden", "--title", "Word", "--body", &body]);
+    let deleted = world.json(&["delete", "hidden"]);
+    let id = deleted["id"].as_str().unwrap();
+    world.json(&["insert", "--title", "Gate", "--body", "It opens at noon."]);
+    // A daemon that ends saves the records.
+    world.stop_daemon();
+    world.shell("cp -R store/records before");
+    world.json(&["compact", "--keep", "0s"]);
+    world.shell("rm -r store/records && mv before store/records");
+    let unfinished = serde_json::json!([
+        { "target": { "note": id }, "tenant": {}, "at": "2026-11-21T08:00:00.000Z", "after": 1 }
+    ]);
+    world.write("store/erasures.json", &unfinished.to_string());
+    world.json(&["delete", id, "--erase", "--yes"]);
+    assert_eq!(files_with(world.home(), secret), Vec::<String>::new());
+    assert!(!world.run(&["doctor"]).stdout.contains("erasure"));
+}
+
 /// The process ended before the deletion.
 #[test]
 fn an_erasure_that_has_deleted_nothing_is_not_listed() {

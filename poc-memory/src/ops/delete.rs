@@ -223,8 +223,11 @@ fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutp
     let changes = store.history(id)?;
     let (seq, key) = match changes.last().map(|last| (last.seq, &last.kind)) {
         Some((seq, LoggedChangeKind::Deleted(node))) => (seq, node.key.clone()),
-        // An erasure that was interrupted after it had deleted the history.
-        None if Erasure::is_repeated(ctx.memory, &target)? => (store.last_seq(), id.to_string()),
+        // An erasure that was interrupted after it had deleted the history. Until the records are written again, they
+        // still have the creation.
+        None | Some((_, LoggedChangeKind::Created(_))) if Erasure::is_repeated(ctx.memory, &target)? => {
+            (store.last_seq(), id.to_string())
+        }
         _ => return Err(with_quarantine(ctx, name, unknown)),
     };
     let mut texts = ErasedTexts::default();
