@@ -33,9 +33,10 @@ demo:
     cargo build --release && ./target/release/poc-memory demo
 
 # Compare the speed with other tools: prints tables and writes JSON under target/bench. Without arguments all benches
-# run at 13,000 and 100,000 nodes. `just bench pipeline 1000000` runs one bench (pipeline, structure, memory, open,
-# retrieve, hooks, tenants) at one size. `embed` takes numbers of sentences and needs POC_MEMORY_BENCH_MODEL, the
-# folder of a BERT sentence model. `ingest` takes numbers of notes, folders of test sets, or both.
+# run at 1,000, 10,000 and 100,000 nodes. `just bench pipeline 1000000` runs one bench (pipeline, structure, memory,
+# open, commands, retrieve, hooks, tenants) at one size. `embed` takes numbers of sentences and needs
+# POC_MEMORY_BENCH_MODEL, the folder of a BERT sentence model. `ingest` takes numbers of notes, folders of test sets, or
+# both.
 bench NAME="*" *NODES:
     test -d target/bench/venv || (mkdir -p target/bench && python3 -m venv target/bench/venv)
     target/bench/venv/bin/pip install -q -r bench/requirements.txt

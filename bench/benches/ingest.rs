@@ -1,10 +1,11 @@
 //! The cost of imports and inserts.
 //!
 //! Generated notes of 75 words are imported at each size: without keywords, with two, with one keyword on every note,
-//! and with titles only. The figures are seconds of processor time of all threads, with the embedding and closing the
-//! store, and the exponent of the growth from the smallest to the greatest size. Single notes are inserted next, with
-//! up to four rare keywords, with a thousand keywords, and with a body of a megabyte. In a memory of the smallest size,
-//! one client inserts beside appends of as many bytes with a sync each, and 32 and 100 clients insert at once.
+//! with titles only, and with one text in every note. The figures are seconds of processor time of all threads, with
+//! the embedding and closing the store, and the size of the files, both beside SQLite with FTS5 and sqlite-vec, which
+//! stores the same notes and vectors. Single notes are inserted next, with up to four rare keywords, with a thousand
+//! keywords, and with a body of a megabyte. In a memory of the smallest size, one client inserts beside appends of as
+//! many bytes with a sync each, and 32 and 100 clients insert at once.
 //!
 //! Folders in the form that `poc-memory eval` takes are imported. In the same run, each part of an import is measured
 //! alone on the same notes: embedding, vector index (exact and HNSW), text index, mentions, and appends to the log with
@@ -24,9 +25,14 @@
     reason = "a bench"
 )]
 
-use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians, median, timed};
+use poc_bench::measure::{
+    Measurement, Report, arguments, interleaved_medians, median, processor_seconds, timed,
+};
 use poc_bench::memory;
-use poc_bench::notes::{NoteText, Writer};
+use poc_bench::notes::{
+    NOTES_PER_RARE_KEYWORD, NoteText, Writer, lines, long_note, rare_keyword, two_keywords,
+};
+use poc_bench::sqlite_vec;
 use poc_config::{Config, VectorsConfig};
 use poc_graph::{Delta, Node, NodeId, Trust};
 use poc_index::{Index, MentionIndex, TextIndex, VectorIndex};
@@ -39,18 +45,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The default sizes.
-const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
-/// Size of the vocabulary from which common keywords are taken.
-const KEYWORDS: usize = 300;
-/// Notes that have the same rare keyword.
-const RARE: usize = 10;
-
 fn main() {
     let named = std::env::args().skip(1).any(|argument| argument.parse::<usize>().is_ok());
     let arguments = arguments();
     let mut report = Report::new("ingest");
-    let sizes = if named { arguments.sizes } else { SIZES.to_vec() };
+    let sizes = arguments.sizes;
     if named || arguments.sets.is_empty() {
         imports(&mut report, &sizes);
         inserts(&mut report, &sizes);
@@ -62,97 +61,77 @@ fn main() {
     report.save();
 }
 
-/// The seconds of processor time that all threads of this process spent on some work.
-fn processor_time<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    // User and system time in hundredths of a second, after the name of the program in brackets (proc(5)).
-    let now = || {
-        let stat = std::fs::read_to_string("/proc/self/stat").expect("processor time is read on Linux only");
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-        fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum::<f64>()
-    };
-    let before = now();
-    let value = work();
-    (now() - before, value)
-}
-
-/// A note of 75 words.
-fn note(writer: &Writer) -> NoteText {
-    let NoteText { title, body } = writer.note();
-    NoteText { title, body: format!("{body} {} Stop.", writer.question()) }
-}
-
-/// Notes as JSON Lines; `keywords` takes the number of a note.
-fn lines(count: usize, with_body: bool, keywords: impl Fn(usize) -> Vec<String>) -> String {
-    let writer = Writer::new(5);
-    let line = |number| {
-        let NoteText { title, body } = note(&writer);
-        let body = if with_body { body } else { String::new() };
-        serde_json::json!({"title": format!("{title} {number}"), "text": body, "keywords": keywords(number)})
-            .to_string()
-            + "\n"
-    };
-    (0..count).map(line).collect()
-}
-
 fn open(folder: &Path) -> Memory {
     // The file does not exist: these are the defaults with the environment's settings.
     memory::open_with(folder, Config::load(&folder.join("config.toml")).unwrap())
 }
 
-/// The two keywords of a note: one of a fixed number of keywords, and a rare one.
-fn two(number: usize) -> Vec<String> {
-    vec![format!("topic {}", number * 7919 % KEYWORDS), rare(number / RARE)]
-}
-
-fn rare(number: usize) -> String {
-    format!("rare {number}")
-}
+/// The kind of import that has bounds.
+const TWO_KEYWORDS: &str = "import, two keywords";
 
 fn imports(report: &mut Report, sizes: &[usize]) {
     type Keywords = fn(usize) -> Vec<String>;
-    let kinds: [(&str, bool, Keywords, Option<f64>); 4] = [
-        ("import without keywords", true, |_| Vec::new(), None),
-        ("import, two keywords", true, two, Some(250e-6)),
-        ("import, a keyword on every note", true, |_| vec!["everywhere".into()], None),
-        ("import, titles only", false, |_| Vec::new(), None),
+    let kinds: [(&str, bool, Keywords); 4] = [
+        ("import without keywords", true, |_| Vec::new()),
+        (TWO_KEYWORDS, true, two_keywords),
+        ("import, a keyword on every note", true, |_| vec!["everywhere".into()]),
+        ("import, titles only", false, |_| Vec::new()),
     ];
-    for (kind, with_body, keywords, seconds_per_note) in kinds {
-        let mut costs: Vec<(f64, f64)> = Vec::new();
+    for (kind, with_body, keywords) in kinds {
         for &count in sizes {
             let source = ImportSource::Text(lines(count, with_body, keywords));
-            let folder = tempfile::tempdir().unwrap();
-            let (cpu, (wall, edges)) = processor_time(|| {
-                timed(|| {
-                    let memory = open(folder.path());
-                    let done = import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
-                    assert_eq!(done.inserted as usize, count);
-                    done.keyword_edges + done.semantic_edges
-                })
-            });
-            let disk = bytes_under(folder.path()) as f64 / 1e6;
-            let note = format!("processor time; {wall:.1} s in all, {edges} edges, {disk:.0} MB on disk");
-            let line = Measurement::time(kind, count, cpu).note(note);
-            report.add(match seconds_per_note {
-                Some(seconds) => line.within(seconds * count as f64),
-                None => line,
-            });
-            costs.push(((count as f64).ln(), cpu.ln()));
+            import_lines(report, kind, count, &source);
         }
-        if let Some(exponent) = slope(&costs) {
+        let exponent = report.last(kind).and_then(|line| line.exponent);
+        if let Some(exponent) = exponent {
             let max = *sizes.iter().max().unwrap();
             let line = Measurement::amount(format!("{kind}: n to the power of"), max, exponent, "");
             report.add(line.within(1.1));
         }
     }
+    for &count in sizes {
+        import_lines(report, "import, one text in every note", count, &ImportSource::Text(same_text(count)));
+    }
 }
 
-/// The slope of the line that fits the points best; `None` for fewer than two.
-fn slope(points: &[(f64, f64)]) -> Option<f64> {
-    let count = points.len() as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
-    let above: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    let below: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-    (below > 0.0).then(|| above / below)
+/// Notes that differ only in their keywords, so that all their cosines are 1.
+fn same_text(count: usize) -> String {
+    let NoteText { title, body } = long_note(&Writer::new(5));
+    let line = |number| {
+        let keywords = [rare_keyword(number)];
+        serde_json::json!({"title": title, "text": body, "keywords": keywords}).to_string() + "\n"
+    };
+    (0..count).map(line).collect()
+}
+
+/// Imports notes into an empty memory, beside SQLite.
+fn import_lines(report: &mut Report, kind: &str, count: usize, source: &ImportSource) {
+    let folder = tempfile::tempdir().unwrap();
+    let before = processor_seconds("self");
+    let (wall, edges) = timed(|| {
+        let memory = open(folder.path());
+        let done = import(&memory, source, &ImportOptions::default(), &|_, _| {}).unwrap();
+        assert_eq!(done.inserted as usize, count);
+        done.keyword_edges + done.semantic_edges
+    });
+    let cpu = processor_seconds("self") - before;
+    let disk = bytes_under(folder.path()) as f64 / 1e6;
+    let theirs = sqlite_vec::fill(&open(folder.path()));
+    let note = format!("processor time; {wall:.1} s in all, {edges} edges; SQLite is given the vectors");
+    let line = Measurement::time(kind, count, cpu).note(note);
+    let line = line.with_peer("FTS5 + sqlite-vec", theirs.map(|filling| filling.seconds));
+    let files = Measurement::amount(format!("{kind}: files"), count, disk, "MB");
+    let files = files.with_peer("FTS5 + sqlite-vec", theirs.map(|filling| filling.bytes / 1e6));
+    if kind != TWO_KEYWORDS {
+        report.add(line);
+        report.add(files);
+        return;
+    }
+    let of_ten_thousand = count as f64 / 10_000.0;
+    // The bound at 100,000 notes allows for a growth of a little more than n.
+    let seconds = if count <= 10_000 { 2.5 } else { 4.5 };
+    report.add(line.within(seconds * of_ten_thousand));
+    report.add(files.within(45.0 * of_ten_thousand));
 }
 
 fn bytes_under(folder: &Path) -> u64 {
@@ -168,11 +147,11 @@ fn inserts(report: &mut Report, sizes: &[usize]) {
     for &count in sizes {
         let folder = tempfile::tempdir().unwrap();
         let memory = open(folder.path());
-        let source = ImportSource::Text(lines(count, true, two));
+        let source = ImportSource::Text(lines(count, true, two_keywords));
         import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
         let (writer, number) = (Writer::new(6), Cell::new(0));
         let store = |body: Option<String>, keywords: Vec<String>| {
-            let NoteText { title, body: words } = note(&writer);
+            let NoteText { title, body: words } = long_note(&writer);
             let body = Some(body.unwrap_or(words));
             let (title, keywords) = (Some(title), Some(keywords));
             let draft = Draft { title, body, keywords, ..Draft::new("manual", Trust::User) };
@@ -181,7 +160,7 @@ fn inserts(report: &mut Report, sizes: &[usize]) {
         let with = |keywords: usize| {
             let next = || {
                 number.set(number.get() + 1);
-                rare(number.get() * 31 % (count / RARE))
+                rare_keyword(number.get() * 31 % (count / NOTES_PER_RARE_KEYWORD))
             };
             store(None, (0..keywords).map(|_| next()).collect());
         };
@@ -201,7 +180,7 @@ fn inserts(report: &mut Report, sizes: &[usize]) {
                 &mut || {
                     let mut body = String::new();
                     while body.len() < 1_000_000 {
-                        body += &note(&writer).body;
+                        body += &long_note(&writer).body;
                     }
                     store(Some(body), Vec::new());
                 },
@@ -217,10 +196,10 @@ fn inserts(report: &mut Report, sizes: &[usize]) {
 fn durable(report: &mut Report, count: usize) {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(folder.path());
-    let source = ImportSource::Text(lines(count, true, two));
+    let source = ImportSource::Text(lines(count, true, two_keywords));
     import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
     let insert = |writer: &Writer| {
-        let NoteText { title, body } = note(writer);
+        let NoteText { title, body } = long_note(writer);
         let draft = Draft { title: Some(title), body: Some(body), ..Draft::new("manual", Trust::User) };
         insert::insert(&memory, draft, memory.cause("manual", "insert")).unwrap();
     };

@@ -5,6 +5,9 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
+/// The sizes of a bench without sizes on the command line.
+pub const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
+
 /// The arguments of a bench: `cargo bench --bench NAME [-- NODES … FOLDER …]`.
 pub struct BenchArguments {
     /// Sizes of the graph.
@@ -13,10 +16,10 @@ pub struct BenchArguments {
     pub sets: Vec<PathBuf>,
 }
 
-/// The sizes on the command line, or 13,000 and 100,000, and the folders. Options that `cargo bench` adds are ignored.
+/// The sizes on the command line, or [`SIZES`], and the folders. Options that `cargo bench` adds are ignored.
 pub fn arguments() -> BenchArguments {
     let sets = std::env::args().skip(1).map(PathBuf::from).filter(|path| path.join("docs.jsonl").is_file());
-    BenchArguments { sizes: sizes(&[13_000, 100_000]), sets: sets.collect() }
+    BenchArguments { sizes: sizes(&SIZES), sets: sets.collect() }
 }
 
 /// The sizes on the command line, or the given ones. Options that `cargo bench` adds are ignored.
@@ -30,6 +33,16 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let started = Instant::now();
     let value = black_box(work());
     (started.elapsed().as_secs_f64(), value)
+}
+
+/// The seconds of processor time that all threads of a process have used so far, in steps of a hundredth. `process` is
+/// its id, or `self`.
+pub fn processor_seconds(process: &str) -> f64 {
+    // User and system time in hundredths of a second, after the name of the program in brackets (proc(5)).
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    let stat = stat.expect("processor time is read on Linux only");
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
 }
 
 /// Median seconds of several kinds of work. They run interleaved, so that a slow machine slows all of them. In each
@@ -74,6 +87,8 @@ pub struct Measurement {
     pub unit: &'static str,
     /// The cost per node relative to the previous size; 1 is linear growth.
     pub growth: Option<f64>,
+    /// The exponent of the growth with the nodes, fitted to all sizes so far; 1 is linear growth.
+    pub exponent: Option<f64>,
     /// The name of the peer.
     pub peer: &'static str,
     /// The peer's time or figure.
@@ -101,6 +116,7 @@ impl Measurement {
             ours,
             unit,
             growth: None,
+            exponent: None,
             peer,
             theirs: None,
             requirement,
@@ -151,22 +167,30 @@ impl Report {
     /// An empty report. Prints its heading.
     pub fn new(name: &'static str) -> Report {
         println!(
-            "{name:<40} {:>9} {:>12} {:>10} {:>7}  {:<18} {:>12} {:>8}  requirement",
-            "nodes", "ours", "per node", "growth", "peer", "theirs", "ratio"
+            "{name:<40} {:>9} {:>12} {:>10} {:>7} {:>6}  {:<18} {:>12} {:>8}  requirement",
+            "nodes", "ours", "per node", "growth", "n^", "peer", "theirs", "ratio"
         );
         Report { name, lines: Vec::new() }
     }
 
-    /// Prints and adds a measurement. Its growth is relative to the last one of the same work and peer.
+    /// Prints and adds a measurement. Its growth is relative to the last one of the same work and peer, and the exponent
+    /// is fitted to all of them.
     pub fn add(&mut self, line: Measurement) {
-        let mut before = self.lines.iter().rev();
-        let before = before.find(|other| other.work == line.work && other.peer == line.peer);
+        let same = |other: &&Measurement| other.work == line.work && other.peer == line.peer;
+        let before = self.lines.iter().rev().find(same);
         let cost =
             |line: &Measurement| if line.unit == "s" { line.ours / line.nodes as f64 } else { line.ours };
         let growth = before.map(|before| cost(&line) / cost(before)).filter(|growth| growth.is_finite());
-        let line = Measurement { growth, ..line };
+        let figures = self.lines.iter().filter(same).chain([&line]);
+        let figures: Vec<(f64, f64)> = figures.map(|line| (line.nodes as f64, line.ours)).collect();
+        let line = Measurement { growth, exponent: exponent(&figures), ..line };
         println!("{}", line.row());
         self.lines.push(line);
+    }
+
+    /// The last measurement of a work.
+    pub fn last(&self, work: &str) -> Option<&Measurement> {
+        self.lines.iter().rev().find(|line| line.work == work)
     }
 
     /// Writes `target/bench/NAME.json`.
@@ -177,11 +201,38 @@ impl Report {
     }
 }
 
+/// The exponent of the power of the first numbers that fits the second ones best; `None` for fewer than two different
+/// first numbers, and if a number is not positive.
+fn exponent(points: &[(f64, f64)]) -> Option<f64> {
+    if points.iter().any(|&(size, figure)| size <= 0.0 || figure <= 0.0) {
+        return None;
+    }
+    let count = points.len() as f64;
+    let points: Vec<(f64, f64)> = points.iter().map(|(size, figure)| (size.ln(), figure.ln())).collect();
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
+    let above: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let below: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    (below > 1e-9).then(|| above / below)
+}
+
 impl Measurement {
     fn row(&self) -> String {
-        let Measurement { work, nodes, ours, unit, growth, peer, theirs, requirement, is_met, note } = self;
+        let Measurement {
+            work,
+            nodes,
+            ours,
+            unit,
+            growth,
+            exponent,
+            peer,
+            theirs,
+            requirement,
+            is_met,
+            note,
+        } = self;
         let per_node = if *unit == "s" { figure(ours / *nodes as f64, unit) } else { String::new() };
         let growth = growth.map_or(String::new(), |growth| format!("× {growth:.2}"));
+        let exponent = exponent.map_or(String::new(), |exponent| format!("{exponent:.2}"));
         let ratio = theirs.map_or(String::new(), |theirs| match *ours <= theirs {
             true => format!("1/{:.1}", theirs / ours),
             false => format!("{:.2}", ours / theirs),
@@ -194,8 +245,8 @@ impl Measurement {
         };
         let ours = figure(*ours, unit);
         let row = format!(
-            "{work:<40} {nodes:>9} {ours:>12} {per_node:>10} {growth:>7}  {peer:<18} {theirs:>12} {ratio:>8}  \
-             {verdict}{note}"
+            "{work:<40} {nodes:>9} {ours:>12} {per_node:>10} {growth:>7} {exponent:>6}  {peer:<18} {theirs:>12} \
+             {ratio:>8}  {verdict}{note}"
         );
         row.trim_end().to_owned()
     }
@@ -254,5 +305,16 @@ mod tests {
         report.add(Measurement::amount("bytes", 10_000, 100.0, "B"));
         let growths: Vec<_> = report.lines.iter().map(|line| line.growth).collect();
         assert_eq!(growths, [None, None, Some(2.0), Some(0.1), None, Some(0.5)]);
+    }
+
+    #[test]
+    fn the_exponent_is_that_of_the_power() {
+        let power = |exponent: f64| [1e3f64, 1e4, 1e5].map(|size| (size, 3.0 * size.powf(exponent)));
+        assert!((exponent(&power(1.25)).unwrap() - 1.25).abs() < 1e-9);
+        assert!(exponent(&power(0.0)).unwrap().abs() < 1e-9);
+        // One size says nothing about the growth, also if it was measured twice.
+        assert_eq!(exponent(&[(1e3, 1.0)]), None);
+        assert_eq!(exponent(&[(1e3, 1.0), (1e3, 2.0)]), None);
+        assert_eq!(exponent(&[(1e3, 1.0), (1e4, 0.0)]), None);
     }
 }

@@ -105,6 +105,41 @@ fn word(number: usize) -> String {
     word
 }
 
+/// Size of the vocabulary from which common keywords are taken.
+const KEYWORDS: usize = 300;
+/// Notes that have the same rare keyword.
+pub const NOTES_PER_RARE_KEYWORD: usize = 10;
+
+/// A note of 75 words.
+pub fn long_note(writer: &Writer) -> NoteText {
+    let NoteText { title, body } = writer.note();
+    NoteText { title, body: format!("{body} {} Stop.", writer.question()) }
+}
+
+/// Notes of 75 words as JSON Lines, each with a number in its title. Without bodies they consist of their titles.
+/// `keywords` takes the number of a note.
+pub fn lines(count: usize, with_body: bool, keywords: impl Fn(usize) -> Vec<String>) -> String {
+    let writer = Writer::new(5);
+    let line = |number| {
+        let NoteText { title, body } = long_note(&writer);
+        let body = if with_body { body } else { String::new() };
+        serde_json::json!({"title": format!("{title} {number}"), "text": body, "keywords": keywords(number)})
+            .to_string()
+            + "\n"
+    };
+    (0..count).map(line).collect()
+}
+
+/// The two keywords of a note: one of a fixed number of keywords, and a rare one.
+pub fn two_keywords(number: usize) -> Vec<String> {
+    vec![format!("topic {}", number * 7919 % KEYWORDS), rare_keyword(number / NOTES_PER_RARE_KEYWORD)]
+}
+
+/// A keyword that ten notes have.
+pub fn rare_keyword(number: usize) -> String {
+    format!("rare {number}")
+}
+
 /// Every how many notes one is derived from others, and from how many.
 const DERIVED_STEP: usize = 10;
 const SOURCES: usize = 3;

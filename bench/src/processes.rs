@@ -27,6 +27,20 @@ impl DaemonProcess {
         }
         daemon
     }
+
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// The memory that it occupies, in megabytes.
+    pub fn resident_megabytes(&self) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
+        let status = status.expect("resident memory is read on Linux only");
+        // In kibibytes, as `VmRSS:   123 kB` (proc(5)).
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() * 1024.0 / 1e6
+    }
 }
 
 /// A connection to the daemon of the memory in a folder; `None` if no daemon listens.
