@@ -24,4 +24,4 @@ pub use text::{
     ComparedNote, DifferingSubjects, JoinedScores, QueryTerms, TextField, TextHit, TextIndex, TextScores,
 };
 pub use text::{is_name, names, without_possessive};
-pub use vectors::{CosineScores, NoteCosines, VectorHit, VectorIndex};
+pub use vectors::{CosineBounds, CosineScores, NoteCosines, VectorHit, VectorIndex};

@@ -4,7 +4,7 @@ use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId, View, project_name};
-use poc_index::NoteCosines;
+use poc_index::{CosineBounds, NoteCosines};
 use poc_rank::cosine::MeasuredVector;
 use poc_rank::histogram::Histogram;
 use poc_rank::lookalike::{WordProfile, WordSketch};
@@ -14,7 +14,7 @@ use poc_store::Transaction;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
-use std::cell::LazyCell;
+use std::cell::{LazyCell, OnceCell};
 
 /// A note of a batch that is being prepared, as the other notes of the batch see it.
 pub(super) struct BatchNote {
@@ -51,7 +51,7 @@ pub(super) fn find(
     view: &View,
     batch: &[BatchNote],
 ) -> Result<Vec<(Vec<AutomaticEdge>, Histogram)>> {
-    let prepared = Batch::new(batch, view);
+    let prepared = Batch::new(batch, view, memory.embedder.dimensions());
     let groups: Vec<Result<Vec<_>>> = (0..batch.len())
         .collect::<Vec<usize>>()
         .par_chunks(NOTES_PER_PASS)
@@ -90,6 +90,8 @@ struct Batch<'a> {
     notes: &'a [BatchNote],
     /// The vectors of each note that are not zero.
     vectors: Vec<Vec<MeasuredVector<'a>>>,
+    /// Upper bounds of the cosines of the notes.
+    bounds: CosineBounds,
     /// The sketch of the words of each note.
     sketches: Vec<WordSketch>,
     /// The first position of each note.
@@ -101,11 +103,13 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    fn new(notes: &'a [BatchNote], view: &View) -> Batch<'a> {
+    fn new(notes: &'a [BatchNote], view: &View, dimensions: usize) -> Batch<'a> {
         let vectors = notes.iter().map(|note| {
             let vectors = note.vectors.iter().map(|vector| MeasuredVector::of(vector));
             vectors.filter(|vector| !vector.is_zero()).collect()
         });
+        let slices = notes.iter().map(|note| note.vectors.iter().map(Vec::as_slice));
+        let bounds = CosineBounds::new(slices, dimensions);
         let positions = notes.iter().enumerate().rev().map(|(at, note)| (note.id, at));
         let sketches = notes.iter().map(|note| WordSketch::of(&note.text));
         let mut by_keyword: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
@@ -120,6 +124,7 @@ impl<'a> Batch<'a> {
         Batch {
             notes,
             vectors: vectors.collect(),
+            bounds,
             sketches: sketches.collect(),
             positions: positions.collect(),
             by_keyword,
@@ -138,26 +143,43 @@ impl<'a> Batch<'a> {
         self.notes.get(*position)
     }
 
-    /// The cosines of note `at` with each note before it, by position; `None` for a note that has no vector or the same
-    /// id.
-    fn cosines(&self, at: usize) -> Vec<Option<NearNote<'_>>> {
-        let Some((note, own)) = self.notes.get(at).zip(self.vectors.get(at)) else { return Vec::new() };
-        let before = self.notes.iter().zip(&self.vectors).take(at).enumerate();
-        let near = before.map(|(position, (other, vectors))| {
-            if other.id == note.id {
-                return None;
-            }
-            let pairs =
-                own.iter().flat_map(|own| vectors.iter().map(|vector| (own.cosine(vector), vector.values())));
-            let (cosine, vector) = pairs.max_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some(NearNote {
-                id: other.id,
-                cosine,
-                vector: NearVector::Batch(vector),
-                position: Some(position),
-            })
-        });
-        near.collect()
+    /// The note at `position` as a note near note `at`; `None` if either has no vector, or both have the same id.
+    fn near(&self, at: usize, position: usize) -> Option<NearNote<'a>> {
+        let (note, own) = self.notes.get(at).zip(self.vectors.get(at))?;
+        let (other, vectors) = self.notes.get(position).zip(self.vectors.get(position))?;
+        if other.id == note.id {
+            return None;
+        }
+        let pairs =
+            own.iter().flat_map(|own| vectors.iter().map(|vector| (own.cosine(vector), vector.values())));
+        let (cosine, vector) = pairs.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(NearNote { id: other.id, cosine, vector: NearVector::Batch(vector), position: Some(position) })
+    }
+}
+
+/// The notes of a batch before a new one as notes near it, each computed when it is first needed.
+struct EarlierNotes<'a> {
+    batch: &'a Batch<'a>,
+    /// The position of the new note.
+    at: usize,
+    near: Vec<OnceCell<Option<NearNote<'a>>>>,
+}
+
+impl<'a> EarlierNotes<'a> {
+    fn new(batch: &'a Batch<'a>, at: usize) -> EarlierNotes<'a> {
+        EarlierNotes { batch, at, near: std::iter::repeat_with(OnceCell::new).take(at).collect() }
+    }
+
+    /// The note at a position; `None` if it has no vector or the same id.
+    fn get(&self, position: usize) -> Option<NearNote<'a>> {
+        *self.near.get(position)?.get_or_init(|| self.batch.near(self.at, position))
+    }
+
+    /// All notes whose cosine is at least `floor`, and perhaps others.
+    fn reaching(&self, floor: f64) -> Vec<NearNote<'a>> {
+        let bounds = self.batch.bounds.before(self.at);
+        let may_be_near = bounds.iter().enumerate().filter(|(_, bound)| **bound >= floor);
+        may_be_near.filter_map(|(position, _)| self.get(position)).collect()
     }
 }
 
@@ -193,9 +215,9 @@ struct Candidates<'a> {
 
 impl Candidates<'_> {
     fn edges(&self) -> Result<(Vec<AutomaticEdge>, Histogram)> {
-        let batch = self.batch.cosines(self.at);
-        let pool = self.similar(&batch);
-        let mut edges = self.keyword_edges(&batch, &pool)?;
+        let earlier = EarlierNotes::new(self.batch, self.at);
+        let pool = self.similar(&earlier);
+        let mut edges = self.keyword_edges(&earlier, &pool)?;
         edges.extend(self.semantic_edges(&pool)?);
         let mut cosines = Histogram::default();
         pool.iter().for_each(|near| cosines.add(near.cosine));
@@ -208,7 +230,7 @@ impl Candidates<'_> {
     }
 
     /// The notes nearest in meaning, best first; equal cosines are ordered by id.
-    fn similar<'a>(&'a self, batch: &[Option<NearNote<'a>>]) -> Vec<NearNote<'a>> {
+    fn similar<'a>(&'a self, earlier: &EarlierNotes<'a>) -> Vec<NearNote<'a>> {
         let k = self.memory.config.insert.semantic_pool;
         let is_note = |ix| self.view.is_live(ix) && !self.view.is_confirmed_question(ix);
         let keep = |id: NodeId| self.is_indexed(id) && self.view.find(id).is_some_and(is_note);
@@ -218,15 +240,15 @@ impl Candidates<'_> {
             vector: NearVector::Indexed(hit.passage),
             position: None,
         });
-        best(indexed.chain(batch.iter().copied().flatten()), k)
+        let mut near: Vec<NearNote<'a>> = indexed.collect();
+        // As soon as there are enough notes, a note below all of them cannot be among the nearest.
+        let floor = near.last().filter(|_| near.len() >= k).map_or(f64::NEG_INFINITY, |last| last.cosine);
+        near.extend(earlier.reaching(floor));
+        best(near, k)
     }
 
     /// For each keyword, edges to the nearest notes that share it.
-    fn keyword_edges(
-        &self,
-        batch: &[Option<NearNote<'_>>],
-        pool: &[NearNote<'_>],
-    ) -> Result<Vec<AutomaticEdge>> {
+    fn keyword_edges(&self, earlier: &EarlierNotes<'_>, pool: &[NearNote<'_>]) -> Result<Vec<AutomaticEdge>> {
         let threshold = self.memory.config.cosines()?.keyword;
         let k = self.memory.config.insert.keyword_edges;
         let mut edges: Vec<AutomaticEdge> = Vec::new();
@@ -236,7 +258,7 @@ impl Candidates<'_> {
         for keyword in words {
             let mut top: TopK<Ranked<()>> = TopK::new(k);
             let before = self.batch.with_keyword(keyword).iter().take_while(|at| **at < self.at);
-            let near = before.filter_map(|at| batch.get(*at)?.as_ref());
+            let near = before.filter_map(|at| earlier.get(*at));
             near.for_each(|near| top.offer(ranked(near.id, near.cosine)));
             if let Some(number) = self.view.keyword_number(keyword) {
                 self.offer_indexed(number, pool, &mut top);
@@ -355,8 +377,7 @@ fn ranked(id: NodeId, score: f64) -> Ranked<()> {
 }
 
 /// The `k` nearest notes, best first; equal cosines are ordered by id.
-fn best<'a>(near: impl Iterator<Item = NearNote<'a>>, k: usize) -> Vec<NearNote<'a>> {
-    let mut near: Vec<NearNote<'_>> = near.collect();
+fn best(mut near: Vec<NearNote<'_>>, k: usize) -> Vec<NearNote<'_>> {
     // Most notes are dropped before the others are sorted.
     if k < near.len() {
         let mut cosines: Vec<f64> = near.iter().map(|near| near.cosine).collect();

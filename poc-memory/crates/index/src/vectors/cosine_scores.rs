@@ -67,7 +67,7 @@ impl AllCosines {
             let Some(Some(entry)) = rows.slots().get(slot as usize) else { continue };
             let Some(cosine) = cosines.get_mut(slot as usize).filter(|_| entry.live) else { continue };
             for (number, row) in rows.of(entry) {
-                let dot = quantized::dot(&query.values, rows.code(number));
+                let dot = quantized::product(&query.values, rows.code(number));
                 *cosine = cosine.max(quantized::scaled(dot, row.inverse));
             }
             if cosine.is_finite() {
@@ -124,7 +124,7 @@ impl<'a> CosineScores<'a> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
         let mut best: Option<Ranked<u16>> = None;
         for (number, row) in rows.of(entry) {
-            let dot = quantized::dot(&query.values, rows.code(number));
+            let dot = quantized::product(&query.values, rows.code(number));
             let score = quantized::cosine(dot, query.inverse, row.inverse);
             if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.payload)
             {

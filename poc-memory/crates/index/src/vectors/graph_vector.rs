@@ -3,7 +3,8 @@
 //! Such a vector is a code followed by the four bytes of its inverse length. The distance then takes one dot product;
 //! usearch's own cosine takes three.
 
-use super::quantized::{self, QuantizedVector};
+use super::dot_product::dot;
+use super::quantized::QuantizedVector;
 use multiversion::multiversion;
 use std::fmt::Display;
 use usearch::{Index, VectorType};
@@ -35,7 +36,7 @@ fn distance(a: &[i8], b: &[i8]) -> f32 {
     let (Some((a, a_length)), Some((b, b_length))) = (a.split_last_chunk(), b.split_last_chunk()) else {
         return 2.0;
     };
-    1.0 - quantized::dot(a, b) as f32 * inverse(a_length) * inverse(b_length)
+    1.0 - dot(a, b) as f32 * inverse(a_length) * inverse(b_length)
 }
 
 #[inline(always)]
@@ -66,6 +67,7 @@ pub(super) fn set_distance(graph: &mut Index, dimensions: usize) -> Result<(), i
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vectors::quantized;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -73,7 +75,7 @@ mod tests {
         #[test]
         fn the_distance_is_one_minus_the_cosine(a in vec(-1.0f32..1.0, 1..300), b in vec(-1.0f32..1.0, 300)) {
             let (Some(x), Some(y)) = (QuantizedVector::of(&a), QuantizedVector::of(b.get(..a.len()).unwrap_or(&[]))) else { return Ok(()) };
-            let cosine = quantized::cosine(quantized::dot(&x.values, &y.values), x.inverse, y.inverse);
+            let cosine = quantized::cosine(quantized::product(&x.values, &y.values), x.inverse, y.inverse);
             let found = f64::from(distance(&x.graph_vector(), &y.graph_vector()));
             prop_assert!((found - (1.0 - cosine)).abs() < 1e-5, "{found} instead of {}", 1.0 - cosine);
         }

@@ -1,6 +1,8 @@
 //! The vector index: an exact scan if it is small, and HNSW if it is large.
 
+mod cosine_bounds;
 mod cosine_scores;
+mod dot_product;
 mod exact;
 mod files;
 mod graph_check;
@@ -15,9 +17,12 @@ mod rows;
 mod state;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod vnni;
 use crate::error::IndexError;
 use crate::latch::Latch;
 use crate::per_tenant::Index;
+pub use cosine_bounds::CosineBounds;
 pub use cosine_scores::CosineScores;
 use exact::Filter;
 #[cfg(any(fuzzing, test))]
@@ -155,7 +160,7 @@ impl VectorIndex {
         let pairs = rows.texts_of(a).flat_map(|x| rows.texts_of(b).map(move |y| (x, y)));
         pairs
             .map(|((i, x), (j, y))| {
-                quantized::cosine(quantized::dot(rows.code(i), rows.code(j)), x.inverse, y.inverse)
+                quantized::cosine(quantized::product(rows.code(i), rows.code(j)), x.inverse, y.inverse)
             })
             .max_by(f64::total_cmp)
     }

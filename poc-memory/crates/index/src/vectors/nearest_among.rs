@@ -57,7 +57,11 @@ impl CosineScores<'_> {
     fn nearest_text_row(&self, entry: &NodeEntry) -> Option<(u32, VectorRow)> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
         let cosine = |number, row: &VectorRow| {
-            quantized::cosine(quantized::dot(&query.values, rows.code(number)), query.inverse, row.inverse)
+            quantized::cosine(
+                quantized::product(&query.values, rows.code(number)),
+                query.inverse,
+                row.inverse,
+            )
         };
         let passages = rows.texts_of(entry).map(|(number, row)| (cosine(number, &row), number, row));
         // Ties go to the first passage.

@@ -180,7 +180,7 @@ impl NoteCosines<'_> {
             let mut nearest: Option<Ranked<u16>> = None;
             for (number, row) in rows.of(entry) {
                 let score = quantized::cosine(
-                    quantized::dot(&passage.values, rows.code(number)),
+                    quantized::product(&passage.values, rows.code(number)),
                     passage.inverse,
                     row.inverse,
                 );

@@ -1,10 +1,8 @@
 //! Vectors quantised to eight bits per dimension, and the dot products of the exact scan.
 
-use multiversion::multiversion;
+use super::dot_product::{dot, dot_of_chunks};
+use multiversion::{multiversion, target::match_target};
 use poc_rank::quantization::quantize;
-
-/// The number of products that are summed at once.
-const CHUNK: usize = 128;
 
 /// The direction of a vector, quantised to eight bits per dimension.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,27 +62,25 @@ pub(super) fn any_reaches(dots: &[i32], inverses: &[f32], bound: f64) -> bool {
 }
 
 /// Appends to `dots` the dot product of `query` with each of the `rows`, which are contiguous.
-#[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vnni", "x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
-    // The query is widened once instead of for every row, which would take a third of the time of a product.
-    let wide: Vec<i16> = query.iter().map(|&value| value.into()).collect();
-    for row in rows.chunks_exact(query.len().max(1)) {
-        dots.push(dot(&wide, row));
+    match_target! {
+        "x86_64+avx512f+avx512vnni" => super::vnni::dots(query, rows, dots),
+        _ => {
+            // The query is widened once instead of for every row, which would take a third of the time of a product.
+            let wide: Vec<i16> = query.iter().map(|&value| value.into()).collect();
+            for row in rows.chunks_exact(query.len().max(1)) {
+                dots.push(dot(&wide, row));
+            }
+        }
     }
 }
 
-/// The dot product of two codes. It is always inlined, so that it is compiled for the same processor features as its
-/// caller.
-#[inline(always)]
-pub(super) fn dot<T: Copy + Into<i32>>(a: &[T], b: &[i8]) -> i32 {
-    // Sums of a fixed number of products compile to instructions that multiply and add pairs of values.
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<CHUNK>(), b.as_chunks::<CHUNK>());
-    a.iter().zip(b).map(|(a, b)| sum_of_products(a, b)).sum::<i32>() + sum_of_products(a_rest, b_rest)
-}
-
-#[inline(always)]
-fn sum_of_products<T: Copy + Into<i32>>(a: &[T], b: &[i8]) -> i32 {
-    a.iter().zip(b).map(|(&a, &b)| a.into() * i32::from(b)).sum()
+/// The dot product of two codes. For many rows, [`dots`] is faster.
+#[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
+pub(super) fn product(a: &[i8], b: &[i8]) -> i32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
+    dot_of_chunks(a, b) + dot(a_rest, b_rest)
 }
 
 #[cfg(test)]
@@ -93,11 +89,21 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    /// The greatest products do not overflow in any of the ways in which they are computed.
+    #[test]
+    fn the_greatest_products_are_exact() {
+        let least = vec![i8::MIN; 4096];
+        let mut found = Vec::new();
+        dots(&least, &least.repeat(5), &mut found);
+        assert_eq!(found, [4096 * 128 * 128; 5]);
+        assert_eq!(product(&least, &vec![i8::MAX; 4096]), 4096 * -128 * 127);
+    }
+
     poc_laws::laws! {
         #[test]
         fn quantization_changes_cosines_little(a in vec(-1.0f32..1.0, 64), b in vec(-1.0f32..1.0, 64)) {
             let (Some(x), Some(y)) = (QuantizedVector::of(&a), QuantizedVector::of(&b)) else { return Ok(()) };
-            let found = cosine(dot(&x.values, &y.values), x.inverse, y.inverse);
+            let found = cosine(product(&x.values, &y.values), x.inverse, y.inverse);
             prop_assert!((found - poc_rank::cosine::cosine(&a, &b)).abs() < 0.01);
             let back = decode(&x.values, x.inverse);
             prop_assert!((poc_rank::cosine::cosine(&a, &back)) > 0.999);
@@ -119,12 +125,15 @@ mod tests {
         }
 
         #[test]
-        fn batched_dot_products_equal_single_ones(query in vec(any::<i8>(), 1..70), rows in 0usize..5) {
+        fn batched_dot_products_equal_single_ones(query in vec(any::<i8>(), 1..300), rows in 0usize..11) {
             let all: Vec<i8> = (0..rows * query.len()).map(|at| (at * 37 % 255) as u8 as i8).collect();
             let mut found = Vec::new();
             dots(&query, &all, &mut found);
-            let plain: Vec<i32> = all.chunks(query.len()).map(|row| dot(&query, row)).collect();
-            prop_assert_eq!(found, plain);
+            let plain = |row: &[i8]| query.iter().zip(row).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
+            let expected: Vec<i32> = all.chunks(query.len()).map(plain).collect();
+            prop_assert_eq!(&found, &expected);
+            let single: Vec<i32> = all.chunks(query.len()).map(|row| product(&query, row)).collect();
+            prop_assert_eq!(single, expected);
         }
     }
 }

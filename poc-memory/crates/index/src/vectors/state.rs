@@ -46,7 +46,7 @@ impl State {
                     continue;
                 }
                 let score = quantized::cosine(
-                    quantized::dot(&query.values, self.rows.code(number)),
+                    quantized::product(&query.values, self.rows.code(number)),
                     query.inverse,
                     row.inverse,
                 );
