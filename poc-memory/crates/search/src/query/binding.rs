@@ -242,7 +242,7 @@ impl Binder<'_> {
             }
             Err(reason) => {
                 let mut problem = invalid_value(self.def.word, param, &short(text), span.clone(), reason);
-                if let Some(nearest) = correction::nearest_number(param.value_type, text) {
+                if let Some(nearest) = correction::nearest_value(param.value_type, text) {
                     let value = match param.position {
                         ParamPosition::Named => format!("{}={nearest}", param.name),
                         _ => nearest,

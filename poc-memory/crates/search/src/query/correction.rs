@@ -24,6 +24,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("sort-by", "sort"),
     ("kind", "type"),
     ("timestamp", "age"),
+    ("date", "age"),
     ("updated", "modified"),
     ("since", "age"),
     ("text", "match"),
@@ -50,7 +51,10 @@ pub(super) fn of_unknown_word(raw: &RawStage) -> Option<String> {
         let (word, value) = raw.word.split_at_checked(at)?;
         let def = known(word)?;
         let param = def.colon_param()?;
-        let value = if param.value_type.is_comparison() { value } else { value.trim_start_matches('=') };
+        let value = match param.value_type.is_comparison() {
+            true => with_sign_in_order(value),
+            false => value.trim_start_matches('=').to_owned(),
+        };
         let text = match value.is_empty() {
             true => return Some(format!("write `{}`", def.signature())),
             false => raw.with(raw.word_span.clone(), &format!("{}:{value}", def.word)),
@@ -88,7 +92,7 @@ pub(super) fn with_colon(raw: &RawStage, def: &StageDef, param: &Param) -> Optio
         value_type if value_type.takes_duration() => {
             duration(value).map_or_else(|| value.to_owned(), |short| signed(&short, comparison))
         }
-        ParamType::CompareNumber => value.replace(' ', ""),
+        ParamType::CompareNumber => with_sign_in_order(&value.replace(' ', "")),
         _ if has_space_param => value.to_owned(),
         _ => quoted(value),
     };
@@ -143,8 +147,25 @@ pub(super) fn signed(duration: &str, comparison: bool) -> String {
     }
 }
 
+/// A comparison whose sign may be written the wrong way round, such as `=>5`, with the sign as this language has it.
+fn with_sign_in_order(text: &str) -> String {
+    let reversed = [("=>", ">="), ("=<", "<=")];
+    let found =
+        reversed.iter().find_map(|(wrong, right)| Some(format!("{right}{}", text.strip_prefix(wrong)?)));
+    found.unwrap_or_else(|| text.to_owned())
+}
+
+/// A valid value near an invalid one: the nearest allowed number, or a comparison with its sign the right way round.
+pub(super) fn nearest_value(value_type: ParamType, text: &str) -> Option<String> {
+    if !value_type.is_comparison() {
+        return nearest_number(value_type, text);
+    }
+    let comparison = with_sign_in_order(text);
+    value_type.parse(&comparison).is_ok().then_some(comparison)
+}
+
 /// The allowed number nearest to one that is out of bounds or not whole.
-pub(super) fn nearest_number(value_type: ParamType, text: &str) -> Option<String> {
+fn nearest_number(value_type: ParamType, text: &str) -> Option<String> {
     let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
     match value_type {
         ParamType::Count(min, max) => {
@@ -165,6 +186,14 @@ mod tests {
         for (word, stage) in SYNONYMS {
             assert!(stage::find(stage).is_some() && stage::find(word).is_none(), "{word} {stage}");
         }
+    }
+
+    #[test]
+    fn signs_are_put_in_order() {
+        for (text, expected) in [("=>5", ">=5"), ("=<5", "<=5"), (">=5", ">=5"), ("=5", "=5"), ("5", "5")] {
+            assert_eq!(with_sign_in_order(text), expected);
+        }
+        assert_eq!(nearest_value(ParamType::CompareNumber, "=>x"), None);
     }
 
     #[test]
