@@ -185,7 +185,7 @@ fn same_content(
         return Ok(same);
     }
     let mut variants = Vec::new();
-    let derived = former_title_of(&node.body).filter(|_| is_title_of(&node.title, &node.body));
+    let derived = is_title_of(&node.title, &node.body).then(|| former_title_of(&node.body)).flatten();
     // The former title of a new version is that of the note itself.
     let given = planned.former_title.clone().filter(|_| planned.replaces.is_none());
     for title in [derived, given].into_iter().flatten().filter(|title| *title != node.title) {

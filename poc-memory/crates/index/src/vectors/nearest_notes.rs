@@ -2,6 +2,7 @@
 
 use poc_graph::NodeId;
 use poc_rank::top_k::Ranked;
+use rustc_hash::FxHashSet;
 
 /// The number of cosines that are collected beyond twice the limit before they are reduced.
 const MIN_EXTRA: usize = 16;
@@ -12,32 +13,36 @@ pub(super) struct NearestNotes {
     limit: usize,
     /// The notes offered since the last reduction, and those that it kept. A note may be in it several times.
     kept: Vec<Ranked<()>>,
-    /// At least `limit` notes are not below this cosine; −∞ until that many notes are known.
-    floor: f64,
+    /// The last of the nearest `limit` notes when they were sorted; `None` until that many notes are known.
+    last: Option<Ranked<()>>,
+    /// Empty between two calls. It is kept for its memory.
+    seen: FxHashSet<NodeId>,
 }
 
 impl NearestNotes {
     /// A selection of the nearest `limit` notes; with 0 it keeps none.
     pub(super) fn new(limit: usize) -> Self {
-        NearestNotes { limit, kept: Vec::new(), floor: f64::NEG_INFINITY }
+        NearestNotes { limit, kept: Vec::new(), last: None, seen: FxHashSet::default() }
     }
 
     /// The least cosine that a note needs, from −1 to 1; −∞ while every note is accepted.
     pub(super) fn floor(&self) -> f64 {
-        self.floor
+        self.last.map_or(f64::NEG_INFINITY, |last| last.score)
     }
 
     /// Whether a note with this cosine may be among the nearest; `true` may be wrong.
     pub(super) fn may_accept(&self, cosine: f64) -> bool {
-        cosine >= self.floor
+        cosine >= self.floor()
     }
 
     /// Offers a cosine of a note.
     pub(super) fn offer(&mut self, id: NodeId, cosine: f64) {
-        if !self.may_accept(cosine) {
+        let found = Ranked { score: cosine, id, payload: () };
+        // Many notes may have the same cosine as the last one. Of those, only the ones with a lower id come before it.
+        if self.last.is_some_and(|last| found <= last) {
             return;
         }
-        self.kept.push(Ranked { score: cosine, id, payload: () });
+        self.kept.push(found);
         if self.kept.len() > self.limit.saturating_mul(2).saturating_add(MIN_EXTRA) {
             self.sort();
         }
@@ -45,15 +50,13 @@ impl NearestNotes {
 
     /// Drops all but the nearest notes and sorts them, nearest first; equal cosines are ordered by id.
     pub(super) fn sort(&mut self) {
-        self.kept.sort_unstable_by(|a, b| a.id.cmp(&b.id).then(b.score.total_cmp(&a.score)));
-        self.kept.dedup_by_key(|found| found.id);
         self.kept.sort_unstable_by(|a, b| b.cmp(a));
-        self.kept.truncate(self.limit);
-        if self.is_complete() {
-            return;
-        }
-        if let Some(last) = self.kept.last() {
-            self.floor = last.score;
+        // The highest cosine of a note comes first.
+        let NearestNotes { limit, kept, seen, .. } = self;
+        kept.retain(|found| seen.len() < *limit && seen.insert(found.id));
+        seen.clear();
+        if !self.is_complete() {
+            self.last = self.kept.last().copied();
         }
     }
 
