@@ -5,7 +5,7 @@ use super::exact::{self, Filter};
 use super::hit::VectorHit;
 use super::nearest_notes::NearestNotes;
 use super::quantized::{self, QuantizedVector};
-use super::rows::Rows;
+use super::rows::{Rows, VectorRow};
 use super::state::State;
 use parking_lot::RwLockReadGuard;
 use poc_graph::NodeId;
@@ -17,6 +17,9 @@ use std::cell::OnceCell;
 /// The number of rows that are compared with all queries before the next rows are read. The codes of that many rows fit
 /// into a processor's first-level cache.
 const BLOCK: usize = 64;
+
+/// The maximum number of passages that are compared with a block at once, so that their products fit into the cache.
+const MAX_QUERIES: usize = 64;
 
 /// The number of nearest notes that are selected in addition to those wanted, because some may not be accepted.
 const SPARE_NOTES: usize = 4;
@@ -53,50 +56,70 @@ impl VectorIndex {
         let passages: Vec<Vec<QuantizedVector>> = notes.iter().map(codes).collect::<Result<_>>()?;
         let state = self.read();
         let is_exact = !state.hnsw.is_ready(&state.rows);
-        let new_note = |passages| NewNote {
-            passages,
-            nearest: is_exact
-                .then(|| NearestNotes::new(if k > 0 { k.saturating_add(SPARE_NOTES) } else { 0 })),
-            all: OnceCell::new(),
+        let mut nearest = is_exact.then(|| select_nearest(&state.rows, &passages, k).into_iter());
+        let new_note = |passages| {
+            let nearest = nearest.as_mut().and_then(Iterator::next);
+            NewNote { passages, nearest, all: OnceCell::new() }
         };
-        let mut notes: Vec<NewNote> = passages.into_iter().map(new_note).collect();
-        if is_exact && k > 0 {
-            select_nearest(&state.rows, &mut notes);
-        }
+        let notes = passages.into_iter().map(new_note).collect();
         Ok(NoteCosines { state, notes })
     }
 }
 
-/// Selects the notes nearest to each of the new ones. Each row is read once.
-fn select_nearest(rows: &Rows, notes: &mut [NewNote]) {
+/// Selects the `k` notes nearest to each of the new ones, given the passages of each. Each row is read once.
+fn select_nearest(rows: &Rows, notes: &[Vec<QuantizedVector>], k: usize) -> Vec<NearestNotes> {
+    let limit = if k > 0 { k.saturating_add(SPARE_NOTES) } else { 0 };
+    let mut nearest: Vec<NearestNotes> = notes.iter().map(|_| NearestNotes::new(limit)).collect();
+    if k == 0 {
+        return nearest;
+    }
+    // Each passage with the number of its note.
+    let numbered = notes.iter().enumerate();
+    let passages: Vec<(usize, &QuantizedVector)> =
+        numbered.flat_map(|(note, passages)| passages.iter().map(move |passage| (note, passage))).collect();
+    let queries: Vec<&[i8]> = passages.iter().map(|(_, passage)| passage.values.as_slice()).collect();
     let dimensions = rows.code(0).len().max(1);
-    let mut dots = Vec::with_capacity(BLOCK);
+    let mut dots = Vec::with_capacity(BLOCK * queries.len().min(MAX_QUERIES));
     let mut inverses = Vec::with_capacity(BLOCK);
     for (block, codes) in rows.all().chunks(BLOCK).zip(rows.codes().chunks(BLOCK * dimensions)) {
         inverses.clear();
         inverses.extend(block.iter().map(|row| row.inverse));
-        for NewNote { passages, nearest, .. } in notes.iter_mut() {
-            let Some(nearest) = nearest else { continue };
-            for passage in passages.iter() {
-                dots.clear();
-                quantized::dots(&passage.values, codes, &mut dots);
-                // Nearly all blocks have no row that is near enough.
-                if !quantized::any_reaches(&dots, &inverses, nearest.floor() / f64::from(passage.inverse)) {
-                    continue;
-                }
-                for (row, &dot) in block.iter().zip(&dots) {
-                    let cosine = quantized::cosine(dot, passage.inverse, row.inverse);
-                    if nearest.may_accept(cosine)
-                        && let Some(Some(entry)) = rows.slots().get(row.slot as usize)
-                        && entry.live
-                    {
-                        nearest.offer(entry.id, cosine);
-                    }
+        for (passages, queries) in passages.chunks(MAX_QUERIES).zip(queries.chunks(MAX_QUERIES)) {
+            dots.clear();
+            quantized::dots_of_queries(queries, codes, &mut dots);
+            for (&(note, passage), dots) in passages.iter().zip(dots.chunks(block.len())) {
+                if let Some(nearest) = nearest.get_mut(note) {
+                    offer(rows, block, passage, dots, &inverses, nearest);
                 }
             }
         }
     }
-    notes.iter_mut().filter_map(|note| note.nearest.as_mut()).for_each(NearestNotes::sort);
+    nearest.iter_mut().for_each(NearestNotes::sort);
+    nearest
+}
+
+/// Offers the notes of a block of rows whose products with a passage are given.
+fn offer(
+    rows: &Rows,
+    block: &[VectorRow],
+    passage: &QuantizedVector,
+    dots: &[i32],
+    inverses: &[f32],
+    nearest: &mut NearestNotes,
+) {
+    // Nearly all blocks have no row that is near enough.
+    if !quantized::any_reaches(dots, inverses, nearest.floor() / f64::from(passage.inverse)) {
+        return;
+    }
+    for (row, &dot) in block.iter().zip(dots) {
+        let cosine = quantized::cosine(dot, passage.inverse, row.inverse);
+        if nearest.may_accept(cosine)
+            && let Some(Some(entry)) = rows.slots().get(row.slot as usize)
+            && entry.live
+        {
+            nearest.offer(entry.id, cosine);
+        }
+    }
 }
 
 /// The cosines of all live notes with a new one, by slot.

@@ -76,6 +76,20 @@ pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
     }
 }
 
+/// Appends to `dots` the dot products of the first query with each of the `rows`, then those of the next query. All
+/// queries have the same length.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vnni", "x86_64+avx512f+avx512bw", "x86_64+avx2"))]
+pub(super) fn dots_of_queries(queries: &[&[i8]], rows: &[i8], dots: &mut Vec<i32>) {
+    match_target! {
+        "x86_64+avx512f+avx512vnni" => super::vnni::dots_of_queries(queries, rows, dots),
+        _ => {
+            for query in queries {
+                self::dots(query, rows, dots);
+            }
+        }
+    }
+}
+
 /// The dot product of two codes. For many rows, [`dots`] is faster.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn product(a: &[i8], b: &[i8]) -> i32 {
@@ -134,6 +148,22 @@ mod tests {
             prop_assert_eq!(&found, &expected);
             let single: Vec<i32> = all.chunks(query.len()).map(|row| product(&query, row)).collect();
             prop_assert_eq!(single, expected);
+        }
+
+        #[test]
+        fn dot_products_of_several_queries_equal_those_of_each(
+            length in 1usize..200, queries in 0usize..10, rows in 0usize..6, seed in any::<u8>(),
+        ) {
+            let code = |count: usize, step: usize| -> Vec<i8> {
+                (0..count * length).map(|at| ((at * step + usize::from(seed)) % 256) as u8 as i8).collect()
+            };
+            let (of_queries, of_rows) = (code(queries, 37), code(rows, 101));
+            let queries: Vec<&[i8]> = of_queries.chunks(length).collect();
+            let mut found = Vec::new();
+            dots_of_queries(&queries, &of_rows, &mut found);
+            let mut expected = Vec::new();
+            queries.iter().for_each(|query| dots(query, &of_rows, &mut expected));
+            prop_assert_eq!(found, expected);
         }
     }
 }

@@ -12,8 +12,8 @@ use std::arch::x86_64::{
 /// The number of values that are multiplied at once.
 const LANES: usize = 64;
 
-/// The number of rows whose products are added up together.
-const ROWS: usize = 4;
+/// The number of codes whose products with another one are added up together.
+const TOGETHER: usize = 4;
 
 /// One side of a product is unsigned, so the codes of the rows are shifted by this much.
 const SHIFT: i32 = 128;
@@ -23,14 +23,8 @@ const SHIFT: i32 = 128;
 pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
     let length = query.len().max(1);
     let (chunks, rest) = query.as_chunks::<LANES>();
-    // Plain loops, because iterators with closures are not compiled for the features of this function.
-    let mut shifted = 0;
-    for chunk in chunks {
-        for &value in chunk {
-            shifted += SHIFT * i32::from(value);
-        }
-    }
-    let mut groups = rows.chunks_exact(length * ROWS);
+    let shift = shift_of(chunks);
+    let mut groups = rows.chunks_exact(length * TOGETHER);
     for group in groups.by_ref() {
         let mut each = group.chunks_exact(length);
         let (Some(a), Some(b), Some(c), Some(d)) = (each.next(), each.next(), each.next(), each.next())
@@ -39,8 +33,17 @@ pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
         };
         let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
         let ((c, c_rest), (d, d_rest)) = (c.as_chunks(), d.as_chunks());
-        let sums = sums_of_products(chunks, [a, b, c, d]);
-        let mut sums = [sums[0] - shifted, sums[1] - shifted, sums[2] - shifted, sums[3] - shifted];
+        let mut sums = [_mm512_setzero_si512(); TOGETHER];
+        for ((((query, a), b), c), d) in chunks.iter().zip(a).zip(b).zip(c).zip(d) {
+            let query = load(query);
+            // A loop over the rows would keep the sums in memory instead of registers.
+            sums[0] = _mm512_dpbusd_epi32(sums[0], load_shifted(a), query);
+            sums[1] = _mm512_dpbusd_epi32(sums[1], load_shifted(b), query);
+            sums[2] = _mm512_dpbusd_epi32(sums[2], load_shifted(c), query);
+            sums[3] = _mm512_dpbusd_epi32(sums[3], load_shifted(d), query);
+        }
+        let sums = totals(sums);
+        let mut sums = [sums[0] - shift, sums[1] - shift, sums[2] - shift, sums[3] - shift];
         // Usually, the number of dimensions is a multiple of the lanes.
         if !rest.is_empty() {
             for (sum, row) in sums.iter_mut().zip([a_rest, b_rest, c_rest, d_rest]) {
@@ -54,20 +57,73 @@ pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
     }
 }
 
-/// The dot product of the query with each row, whose values are shifted.
+/// Appends to `dots` the dot products of the first query with each of the `rows`, then those of the next query. All
+/// queries have the same length. Each row is shifted once for four queries.
 #[target_feature(enable = "avx512f,avx512vnni,avx2")]
-#[inline]
-fn sums_of_products(query: &[[i8; LANES]], rows: [&[[i8; LANES]]; ROWS]) -> [i32; ROWS] {
-    let [a, b, c, d] = rows;
-    let mut sums = [_mm512_setzero_si512(); ROWS];
-    for ((((query, a), b), c), d) in query.iter().zip(a).zip(b).zip(c).zip(d) {
-        let query = load(query);
-        // A loop over the rows would keep the sums in memory instead of registers.
-        sums[0] = _mm512_dpbusd_epi32(sums[0], load_shifted(a), query);
-        sums[1] = _mm512_dpbusd_epi32(sums[1], load_shifted(b), query);
-        sums[2] = _mm512_dpbusd_epi32(sums[2], load_shifted(c), query);
-        sums[3] = _mm512_dpbusd_epi32(sums[3], load_shifted(d), query);
+pub(super) fn dots_of_queries(queries: &[&[i8]], rows: &[i8], dots: &mut Vec<i32>) {
+    let (groups, others) = queries.as_chunks::<TOGETHER>();
+    for &[a, b, c, d] in groups {
+        let length = a.len().max(1);
+        let count = rows.len() / length;
+        let start = dots.len();
+        dots.resize(start + TOGETHER * count, 0);
+        let mut each = dots.get_mut(start..).unwrap_or_default().chunks_exact_mut(count.max(1));
+        let (Some(of_a), Some(of_b), Some(of_c), Some(of_d)) =
+            (each.next(), each.next(), each.next(), each.next())
+        else {
+            return;
+        };
+        let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
+        let ((c, c_rest), (d, d_rest)) = (c.as_chunks(), d.as_chunks());
+        let shifts = [shift_of(a), shift_of(b), shift_of(c), shift_of(d)];
+        for ((((row, of_a), of_b), of_c), of_d) in
+            rows.chunks_exact(length).zip(of_a).zip(of_b).zip(of_c).zip(of_d)
+        {
+            let (chunks, rest) = row.as_chunks();
+            let mut sums = [_mm512_setzero_si512(); TOGETHER];
+            for ((((row, a), b), c), d) in chunks.iter().zip(a).zip(b).zip(c).zip(d) {
+                let row = load_shifted(row);
+                sums[0] = _mm512_dpbusd_epi32(sums[0], row, load(a));
+                sums[1] = _mm512_dpbusd_epi32(sums[1], row, load(b));
+                sums[2] = _mm512_dpbusd_epi32(sums[2], row, load(c));
+                sums[3] = _mm512_dpbusd_epi32(sums[3], row, load(d));
+            }
+            let sums = totals(sums);
+            *of_a = sums[0] - shifts[0];
+            *of_b = sums[1] - shifts[1];
+            *of_c = sums[2] - shifts[2];
+            *of_d = sums[3] - shifts[3];
+            if !rest.is_empty() {
+                *of_a += dot(a_rest, rest);
+                *of_b += dot(b_rest, rest);
+                *of_c += dot(c_rest, rest);
+                *of_d += dot(d_rest, rest);
+            }
+        }
     }
+    for query in others {
+        self::dots(query, rows, dots);
+    }
+}
+
+/// How much greater the products of a query with shifted rows are.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn shift_of(query: &[[i8; LANES]]) -> i32 {
+    let mut sum = 0;
+    // Plain loops, because iterators with closures are not compiled for the features of this function.
+    for chunk in query {
+        for &value in chunk {
+            sum += i32::from(value);
+        }
+    }
+    SHIFT * sum
+}
+
+/// The sums of the lanes of each register.
+#[target_feature(enable = "avx512f,avx2")]
+#[inline]
+fn totals(sums: [__m512i; TOGETHER]) -> [i32; TOGETHER] {
     let [a, b, c, d] = sums;
     let (a, b, c, d) = (sum_of_halves(a), sum_of_halves(b), sum_of_halves(c), sum_of_halves(d));
     let pairs = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
