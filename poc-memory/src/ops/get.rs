@@ -5,7 +5,9 @@ use super::text::second;
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, EdgeKind, HistoryPoint, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
+use poc_graph::{
+    Activity, Category, EdgeKind, HistoryPoint, NodeId, NodeType, Origin, State, Trust, VisitOutcome,
+};
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_notes::interchange::Note;
@@ -13,6 +15,7 @@ use poc_notes::message::{self, ChunkOrigin};
 use poc_notes::neighbor_edges::{self, Direction, NeighborEdge};
 use poc_notes::{markdown, resolve, weight};
 use poc_rank::decay::lambda;
+use poc_store::Records as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -131,8 +134,17 @@ impl Op for Get {
         })?;
         let status = snapshot.answer_status();
         let view = snapshot.view();
-        let note = Note::read(&snapshot, view, node.id)?.ok_or_else(|| resolve::unknown(&self.node, view))?;
-        let (activity, now) = (note.activity(), status.as_of.at);
+        let markdown = match self.markdown {
+            true => {
+                let note = Note::read(&snapshot, view, node.id)?;
+                Some(markdown::write(&note.ok_or_else(|| resolve::unknown(&self.node, view))?)?)
+            }
+            false => None,
+        };
+        let activity = snapshot.activity(node.id)?.unwrap_or_else(|| Activity::initial(node.created));
+        let mut visits = snapshot.visits(node.id)?;
+        visits.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let now = status.as_of.at;
         let lambda = lambda(&memory.config.weight, node.category);
         Ok(GetOutput {
             weight: weight::current(&activity, lambda, &memory.config.weight, now),
@@ -140,17 +152,17 @@ impl Op for Get {
             replayed: activity.replayed,
             replay_interval: activity.replay_interval,
             edges: neighbor_edges::of(&snapshot, node.id, snapshot.visibility())?,
-            visits: note
-                .visits()
+            visits: visits
+                .into_iter()
                 .map(|(agent, visit)| VisitRow {
-                    agent: agent.to_owned(),
+                    agent,
                     at: visit.at,
                     outcome: visit.outcome,
                     version: visit.version,
                 })
                 .collect(),
             history: snapshot.history(node.id)?.into_iter().map(HistoryEntry::from).collect(),
-            markdown: self.markdown.then(|| markdown::write(&note)).transpose()?,
+            markdown,
             past: snapshot.is_past(),
             as_of: status.as_of,
             lag: status.lag,

@@ -2,11 +2,13 @@
 
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, NodeType, Visibility};
+use poc_graph::{EdgeKind, Node, NodeId, NodeType, Visibility};
 use poc_store::Records;
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
 /// The direction of an edge, seen from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,17 +52,23 @@ pub fn of<R: Records + ?Sized>(
     visibility: Visibility,
 ) -> Result<BTreeMap<EdgeKind, Vec<NeighborEdge>>> {
     let mut edges: BTreeMap<EdgeKind, Vec<NeighborEdge>> = BTreeMap::new();
+    // Many notes have several edges to the same one, and reading a node costs more than all else here.
+    let mut nodes: FxHashMap<NodeId, Option<Node>> = FxHashMap::default();
     for edge in records.edges(id)? {
         let (direction, other) =
             if edge.src == id { (Direction::Out, edge.dst) } else { (Direction::In, edge.src) };
-        // The node may have been deleted since the edges were read.
-        let Some(node) = records.node(other)?.filter(|node| visibility.admits(node.trust)) else { continue };
+        let node = match nodes.entry(other) {
+            Entry::Occupied(known) => known.into_mut(),
+            // The node may have been deleted since the edges were read.
+            Entry::Vacant(unknown) => unknown.insert(records.node(other)?),
+        };
+        let Some(node) = node.as_ref().filter(|node| visibility.admits(node.trust)) else { continue };
         edges.entry(edge.kind).or_default().push(NeighborEdge {
             direction,
             id: other,
-            key: node.key,
-            title: node.title,
-            node_type: node.node_type,
+            key: node.key.clone(),
+            title: node.title.clone(),
+            node_type: node.node_type.clone(),
             strength: edge.strength,
             created: edge.created,
             provenance: edge.provenance,
