@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::insert_plan::{self, PlannedNote};
-use super::samples::{self, SampleKind};
+use super::samples::InsertSamples;
 use super::{Memory, automatic_edges, derivation, key, rename, resolve, supersede};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
@@ -212,6 +212,17 @@ fn same_content(
 /// Stores a prepared note. All checks happen before the first write, so that a failure leaves the transaction
 /// unchanged.
 pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) -> Result<InsertReport> {
+    // The samples of a single insert are stored at once.
+    apply_with(tx, prepared, now, &mut InsertSamples::default())
+}
+
+/// Like [`apply`], for one of several notes whose samples are stored together.
+pub(super) fn apply_with(
+    tx: &mut Transaction<'_>,
+    prepared: &PreparedNote,
+    now: Timestamp,
+    samples: &mut InsertSamples,
+) -> Result<InsertReport> {
     let planned = match &prepared.content {
         Content::Known(id) => return apply_duplicate(tx, *id, prepared, now),
         Content::New(planned) => planned,
@@ -248,7 +259,7 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
             automatic_edges::delete(tx, node.id)?;
         }
         counts = automatic_edges::create(tx, node.id, &text.edges, &prepared.provenance, now)?;
-        samples::add(tx, SampleKind::Insert, &text.embedder, &text.cosines)?;
+        samples.add(tx, &text.embedder, &text.cosines)?;
         if planned.replaces.is_some() {
             derivation::source_changed(tx, node.id, now)?;
         }

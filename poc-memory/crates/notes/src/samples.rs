@@ -31,12 +31,7 @@ fn key(kind: SampleKind, embedder: &str) -> Vec<u8> {
 pub struct PendingSamples(Mutex<FxHashMap<Tenant, (Tuple, Histogram)>>);
 
 /// Adds samples in a transaction.
-pub(super) fn add(
-    tx: &mut Transaction<'_>,
-    kind: SampleKind,
-    embedder: &str,
-    cosines: &Histogram,
-) -> Result<()> {
+fn add(tx: &mut Transaction<'_>, kind: SampleKind, embedder: &str, cosines: &Histogram) -> Result<()> {
     if cosines.is_empty() {
         return Ok(());
     }
@@ -44,6 +39,37 @@ pub(super) fn add(
     let mut all: Histogram = tx.get(&key)?.unwrap_or_default();
     all.merge(cosines);
     tx.put(&key, &all)
+}
+
+/// The samples of the inserts of one transaction. Most are stored together, because the histogram is decoded and encoded
+/// each time.
+#[derive(Default)]
+pub(super) struct InsertSamples {
+    /// Whether the histogram has its place among the writes of the transaction, which it gets when it is first stored.
+    is_stored: bool,
+    rest: Histogram,
+}
+
+impl InsertSamples {
+    /// Adds the samples of an insert.
+    pub(super) fn add(
+        &mut self,
+        tx: &mut Transaction<'_>,
+        embedder: &str,
+        cosines: &Histogram,
+    ) -> Result<()> {
+        if self.is_stored {
+            self.rest.merge(cosines);
+            return Ok(());
+        }
+        self.is_stored = !cosines.is_empty();
+        add(tx, SampleKind::Insert, embedder, cosines)
+    }
+
+    /// Stores the samples that are not stored yet.
+    pub(super) fn store(self, tx: &mut Transaction<'_>, embedder: &str) -> Result<()> {
+        add(tx, SampleKind::Insert, embedder, &self.rest)
+    }
 }
 
 /// Records the samples of a query in memory.

@@ -1,5 +1,8 @@
 //! Dot products with the instructions of AVX-512 for neural networks (VNNI). They multiply bytes and add up four
 //! products in one step, so that no code is widened first.
+//!
+//! One side of these products is unsigned. The codes of the rows are therefore shifted by 128, and the products of the
+//! query with a row of that number are subtracted again.
 
 use super::dot_product::dot;
 use std::arch::x86_64::{
@@ -15,15 +18,12 @@ const LANES: usize = 64;
 /// The number of codes whose products with another one are added up together.
 const TOGETHER: usize = 4;
 
-/// One side of a product is unsigned, so the codes of the rows are shifted by this much.
-const SHIFT: i32 = 128;
-
 /// Appends to `dots` the dot product of `query` with each of the `rows`, which are contiguous.
 #[target_feature(enable = "avx512f,avx512vnni,avx2")]
 pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
     let length = query.len().max(1);
     let (chunks, rest) = query.as_chunks::<LANES>();
-    let shift = shift_of(chunks);
+    let [shift, ..] = shifts_of([chunks; TOGETHER]);
     let mut groups = rows.chunks_exact(length * TOGETHER);
     for group in groups.by_ref() {
         let mut each = group.chunks_exact(length);
@@ -75,7 +75,7 @@ pub(super) fn dots_of_queries(queries: &[&[i8]], rows: &[i8], dots: &mut Vec<i32
         };
         let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
         let ((c, c_rest), (d, d_rest)) = (c.as_chunks(), d.as_chunks());
-        let shifts = [shift_of(a), shift_of(b), shift_of(c), shift_of(d)];
+        let shifts = shifts_of([a, b, c, d]);
         for ((((row, of_a), of_b), of_c), of_d) in
             rows.chunks_exact(length).zip(of_a).zip(of_b).zip(of_c).zip(of_d)
         {
@@ -106,18 +106,20 @@ pub(super) fn dots_of_queries(queries: &[&[i8]], rows: &[i8], dots: &mut Vec<i32
     }
 }
 
-/// How much greater the products of a query with shifted rows are.
-#[target_feature(enable = "avx512f")]
+/// How much greater the products of each query with shifted rows are: its products with a row of the shift.
+#[target_feature(enable = "avx512f,avx512vnni,avx2")]
 #[inline]
-fn shift_of(query: &[[i8; LANES]]) -> i32 {
-    let mut sum = 0;
-    // Plain loops, because iterators with closures are not compiled for the features of this function.
-    for chunk in query {
-        for &value in chunk {
-            sum += i32::from(value);
-        }
+fn shifts_of(queries: [&[[i8; LANES]]; TOGETHER]) -> [i32; TOGETHER] {
+    let shift = load_shifted(&[0; LANES]);
+    let mut sums = [_mm512_setzero_si512(); TOGETHER];
+    let [a, b, c, d] = queries;
+    for (((a, b), c), d) in a.iter().zip(b).zip(c).zip(d) {
+        sums[0] = _mm512_dpbusd_epi32(sums[0], shift, load(a));
+        sums[1] = _mm512_dpbusd_epi32(sums[1], shift, load(b));
+        sums[2] = _mm512_dpbusd_epi32(sums[2], shift, load(c));
+        sums[3] = _mm512_dpbusd_epi32(sums[3], shift, load(d));
     }
-    SHIFT * sum
+    totals(sums)
 }
 
 /// The sums of the lanes of each register.
@@ -143,7 +145,7 @@ fn sum_of_halves(sums: __m512i) -> __m256i {
     _mm256_add_epi32(_mm512_castsi512_si256(sums), _mm512_extracti64x4_epi64::<1>(sums))
 }
 
-/// The values in a register, each greater by 128.
+/// The values in a register, each greater by 128 and unsigned.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn load_shifted(values: &[i8; LANES]) -> __m512i {

@@ -10,6 +10,7 @@ use crate::batch::separate_note_errors;
 use crate::insert::{self, PreparedNote};
 use crate::interchange::Note;
 use crate::markdown_frame::{MarkdownFrame, Properties};
+use crate::samples::InsertSamples;
 use crate::{Draft, supersede};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -67,19 +68,22 @@ impl Import<'_> {
         let now = cause.at;
         self.report.updated += expiring.len() as u64;
         let stored = self.memory.store.transact(cause, |tx| {
+            let mut samples = InsertSamples::default();
             expiring.iter().try_for_each(|&(id, expires)| set_expiry(tx, id, expires, now))?;
-            ready
+            let stored = ready
                 .iter()
                 .map(|(entry, note)| {
                     self.replace_copy(tx, entry, note, now)?;
-                    let stored = separate_note_errors(store_one(tx, note, now))?;
+                    let stored = separate_note_errors(store_one(tx, note, now, &mut samples))?;
                     if let (Ok(stored), Some(frame)) = (&stored, &entry.frame) {
                         self.put_frame(tx, stored.id, frame)?;
                         name_after_file(tx, stored, entry.key.as_deref(), frame)?;
                     }
                     Ok(stored)
                 })
-                .collect::<Result<Vec<_>>>()
+                .collect::<Result<Vec<_>>>()?;
+            samples.store(tx, self.memory.embedder.name())?;
+            Ok(stored)
         })?;
         for ((entry, _), stored) in ready.into_iter().zip(stored.value) {
             match stored {
@@ -272,11 +276,16 @@ fn set_expiry(tx: &mut Transaction<'_>, id: NodeId, expires: Timestamp, now: Tim
     tx.put_node(&Node { expires: Some(expires), modified: now, version, ..node })
 }
 
-fn store_one(tx: &mut Transaction<'_>, note: &ReadyNote, now: Timestamp) -> Result<StoredNote> {
+fn store_one(
+    tx: &mut Transaction<'_>,
+    note: &ReadyNote,
+    now: Timestamp,
+    samples: &mut InsertSamples,
+) -> Result<StoredNote> {
     match note {
         ReadyNote::Restore(restore) => restore::apply(tx, restore, now),
         ReadyNote::Insert(prepared) => {
-            let inserted = insert::apply(tx, prepared, now)?;
+            let inserted = insert::apply_with(tx, prepared, now, samples)?;
             let outcome = match (inserted.duplicate, inserted.updated) {
                 (true, _) => StoreOutcome::Duplicate,
                 (_, true) => StoreOutcome::Updated,
