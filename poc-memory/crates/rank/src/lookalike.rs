@@ -79,8 +79,7 @@ impl<'a> WordProfile<'a> {
     /// Whether the Jaccard similarity of the words is at least 0.9.
     fn has_similar_words(&self, other: &WordProfile<'_>) -> bool {
         let (a, b) = (&self.words, &other.words);
-        let (fewer, more) = (a.len().min(b.len()), a.len().max(b.len()));
-        if (fewer as f64) < MIN_SIMILARITY * more as f64 {
+        if !may_be_similar(a.len(), b.len()) {
             return false;
         }
         let both = a.iter().filter(|word| b.binary_search(word).is_ok()).count();
@@ -114,11 +113,20 @@ impl WordSketch {
     /// `true` may be wrong.
     ///
     /// If the Jaccard similarity of two sets is at least 0.9, at most one in nineteen of their elements, counted in
-    /// both, is in only one of them. Each such element changes at most one bit.
+    /// both, is in only one of them. Each such element changes at most one bit. The bits of long texts say little,
+    /// because nearly all are set, but their numbers of words do.
     pub fn may_be_lookalike_of(&self, other: &WordSketch) -> bool {
+        if !may_be_similar(self.words as usize, other.words as usize) {
+            return false;
+        }
         let different = u64::from((self.bits ^ other.bits).count_ones());
         19 * different <= u64::from(self.words) + u64::from(other.words)
     }
+}
+
+/// Whether the Jaccard similarity of two sets with these numbers of elements can be at least 0.9.
+fn may_be_similar(a: usize, b: usize) -> bool {
+    a.min(b) as f64 >= MIN_SIMILARITY * a.max(b) as f64
 }
 
 /// The FNV-1a hash of a word (Fowler, Noll and Vo 1991).
@@ -196,6 +204,18 @@ mod tests {
         ] {
             assert_eq!(are_lookalikes(a, b), expected, "{a} / {b}");
         }
+    }
+
+    /// Nearly all bits of the sketch of a long text are set.
+    #[test]
+    fn a_short_text_is_no_look_alike_of_a_long_one() {
+        let letters = || (b'a'..=b'z').map(char::from);
+        let words =
+            letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| format!("{a}{b}{c}"))));
+        let words: Vec<String> = words.take(3000).collect();
+        let (short, long) = (WordSketch::of(&words[..60].join(" ")), WordSketch::of(&words.join(" ")));
+        assert!(!short.may_be_lookalike_of(&long) && !long.may_be_lookalike_of(&short));
+        assert!(long.may_be_lookalike_of(&WordSketch::of(&words[..2750].join(" "))));
     }
 
     #[test]
