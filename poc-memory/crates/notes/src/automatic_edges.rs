@@ -253,6 +253,8 @@ impl Candidates<'_> {
         let k = self.memory.config.insert.keyword_edges;
         let mut edges: Vec<AutomaticEdge> = Vec::new();
         let mut edge_indexes: FxHashMap<NodeId, usize> = FxHashMap::default();
+        // Notes may share several keywords, but are compared once.
+        let mut known: FxHashMap<NodeId, Option<f64>> = FxHashMap::default();
         // Notes of one project may be about different subjects, so the label of a project makes no edge.
         let words = self.note.keywords.iter().filter(|word| project_name(word).is_none());
         for keyword in words {
@@ -261,7 +263,7 @@ impl Candidates<'_> {
             let near = before.filter_map(|at| earlier.get(*at));
             near.for_each(|near| top.offer(ranked(near.id, near.cosine)));
             if let Some(number) = self.view.keyword_number(keyword) {
-                self.offer_indexed(number, pool, &mut top);
+                self.offer_indexed(number, pool, &mut known, &mut top);
             }
             for found in top.into_sorted().into_iter().take_while(|found| found.score >= threshold) {
                 let index = *edge_indexes.entry(found.id).or_insert(edges.len());
@@ -283,7 +285,14 @@ impl Candidates<'_> {
     }
 
     /// Offers the indexed notes with a keyword. If many notes have it, offers only those that are likely to be nearest.
-    fn offer_indexed(&self, keyword: u32, pool: &[NearNote<'_>], top: &mut TopK<Ranked<()>>) {
+    /// `known` keeps the cosines that were computed for other keywords.
+    fn offer_indexed(
+        &self,
+        keyword: u32,
+        pool: &[NearNote<'_>],
+        known: &mut FxHashMap<NodeId, Option<f64>>,
+        top: &mut TopK<Ranked<()>>,
+    ) {
         let has_keyword = |ix| self.view.is_live(ix) && self.view.keywords(ix).contains(&keyword);
         let shares = |id| self.is_indexed(id) && self.view.find(id).is_some_and(has_keyword);
         let many = self.view.keyword_uses(keyword) as usize > MAX_KEYWORD_NOTES;
@@ -298,7 +307,8 @@ impl Candidates<'_> {
             if many {
                 seen.insert(id);
             }
-            if let Some(cosine) = self.cosines.of(self.new, id) {
+            let cosine = known.entry(id).or_insert_with(|| self.cosines.of(self.new, id));
+            if let Some(cosine) = *cosine {
                 top.offer(ranked(id, cosine));
             }
         }
