@@ -92,10 +92,9 @@ mod tests {
             notes in vec(vec(vec(-3i8..4, 70), 0..3), 0..12),
             scale in 0.1f32..10.0,
         ) {
-            let vectors: Vec<Vec<Vec<f32>>> = notes
-                .iter()
-                .map(|note| note.iter().map(|vector| vector.iter().map(|&value| f32::from(value) * scale).collect()).collect())
-                .collect();
+            let scaled = |vector: &Vec<i8>| vector.iter().map(|&value| f32::from(value) * scale).collect();
+            let vectors: Vec<Vec<Vec<f32>>> =
+                notes.iter().map(|note| note.iter().map(scaled).collect()).collect();
             let slices = vectors.iter().map(|note| note.iter().map(Vec::as_slice));
             let bounds = CosineBounds::new(slices, 70);
             for (at, note) in vectors.iter().enumerate() {
