@@ -92,7 +92,8 @@ mod tests {
             notes in vec(vec(vec(-3i8..4, 70), 0..3), 0..12),
             scale in 0.1f32..10.0,
         ) {
-            let scaled = |vector: &Vec<i8>| vector.iter().map(|&value| f32::from(value) * scale).collect();
+            let scaled =
+                |vector: &Vec<i8>| vector.iter().map(|&value| f32::from(value) * scale).collect::<Vec<f32>>();
             let vectors: Vec<Vec<Vec<f32>>> =
                 notes.iter().map(|note| note.iter().map(scaled).collect()).collect();
             let slices = vectors.iter().map(|note| note.iter().map(Vec::as_slice));
