@@ -500,7 +500,7 @@ fn a_weight_in_json_is_a_number_or_a_text() {
     let refused = read(json!(-0.3)).unwrap_err().to_string();
     assert_eq!(refused, "-0.3 is below 0; write `\"-0.3\"` as text to lower the weight by that amount");
     for wrong in [json!(true), json!(null), json!([1])] {
-        assert!(read(wrong).unwrap_err().to_string().starts_with("is not a weight; "));
+        assert!(read(wrong).unwrap_err().to_string().starts_with("the value is not a weight; "));
     }
 }
 

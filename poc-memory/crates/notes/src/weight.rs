@@ -189,7 +189,7 @@ impl Serialize for WeightChange {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "is not a weight; write `2.5` to set it, `\"+0.3\"` or `\"-0.3\"` to change it by that amount"
+    expecting = "the value is not a weight; write `2.5` to set it, `\"+0.3\"` or `\"-0.3\"` to change it by that amount"
 )]
 enum Form {
     Number(f64),
