@@ -10,6 +10,7 @@ use poc_config::{HistoryRetention, SearchConfig, bounds, files};
 use poc_graph::error::Error;
 use poc_graph::time::{FutureTime, PastTime, Timestamp};
 use poc_graph::{Category, EdgeKind, HistoryPoint, MessageId, Trust, VisitOutcome};
+use poc_notes::ClearableField;
 use poc_notes::weight::WeightChange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -292,6 +293,13 @@ pub(super) fn change(word: &str) -> Result<WeightChange, String> {
 pub(super) fn category() -> impl TypedValueParser<Value = Category> {
     PossibleValuesParser::new(Category::ALL.iter().map(|category| category.name()))
         .try_map(|name| Category::parse(&name).ok_or("unknown category"))
+}
+
+/// A field that an update can remove, by name.
+pub(super) fn clearable_field() -> impl TypedValueParser<Value = ClearableField> {
+    let fields = ClearableField::ALL;
+    PossibleValuesParser::new(fields.map(ClearableField::name))
+        .try_map(move |name| fields.into_iter().find(|field| field.name() == name).ok_or("unknown field"))
 }
 
 /// A trust level by name.

@@ -11,7 +11,7 @@ use body::BodyArgument;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Node, NodeId, is_project_label, normal_key};
-use poc_notes::{Draft, vault};
+use poc_notes::{ClearableField, Draft, check_origin, vault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +75,16 @@ pub(crate) struct InsertRequest {
     #[arg(long, requires = "key")]
     #[serde(default)]
     update: bool,
+    /// Fields that an update removes: keywords, author, source or expires
+    #[arg(
+        long,
+        value_name = "FIELD",
+        requires = "update",
+        value_parser = argument::clearable_field(),
+        help = "A field that the update removes; repeat it for more"
+    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    clear: Vec<ClearableField>,
     /// Update the note only if it still has this version, which `get` shows; 0 if there must be no such note
     /// yet. Otherwise it is a conflict that names the current version
     #[arg(long, value_name = "N", requires = "update")]
@@ -274,13 +284,31 @@ impl InsertRequest {
         let texts = [&self.title, &self.body.0, &self.node_type, &self.author, &self.source];
         texts.into_iter().any(Option::is_some)
             || !self.keywords.is_empty()
+            || !self.clear.is_empty()
             || self.category.is_some()
             || self.emotion.is_some()
             || self.expires.is_some()
             || self.weight.is_some()
     }
 
+    /// Checks that no field is both given and removed.
+    fn check_clear(&self) -> Result<()> {
+        let is_given = |field: &ClearableField| match field {
+            ClearableField::Keywords => !self.keywords.is_empty(),
+            ClearableField::Author => self.author.is_some(),
+            ClearableField::Source => self.source.is_some(),
+            ClearableField::Expires => self.expires.is_some(),
+        };
+        let Some(field) = self.clear.iter().copied().find(is_given) else { return Ok(()) };
+        let name = field.name();
+        Err(Error::invalid(format!("`{name}` is both given and removed"))
+            .hint(format!("leave `{name}` out, or take it out of `clear`"))
+            .field("clear"))
+    }
+
     fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
+        check_origin(self.author.as_deref(), self.source.as_deref())?;
+        self.check_clear()?;
         let old = self.supersedes.as_deref().map(|name| ctx.memory.find(name)).transpose();
         let old = old.map_err(|error| error.field("supersedes"))?;
         // An update by a model must not lift quarantined content to the trust of the model.
@@ -295,8 +323,9 @@ impl InsertRequest {
         if self.update {
             self.check_update(ctx, updated.as_ref())?;
         }
-        let mut keywords = Some(self.keywords).filter(|words| !words.is_empty());
-        // A model that replaces the keywords does not know that the label decides which sessions get the note.
+        let clears_keywords = self.clear.contains(&ClearableField::Keywords);
+        let mut keywords = Some(self.keywords).filter(|words| clears_keywords || !words.is_empty());
+        // A model that replaces or removes the keywords does not know that the label decides which sessions get the note.
         if let (Some(words), Some(node), Principal::Model) = (&mut keywords, &updated, ctx.actor)
             && !words.iter().any(|word| is_project_label(word))
         {
@@ -327,6 +356,7 @@ impl InsertRequest {
             update: self.update,
             if_version: self.if_version,
             must_exist: self.must_exist,
+            clear: self.clear,
             // The surface adds the label of the folder, so the same request may come with and without it.
             ignores_labels: true,
             ..Draft::new(ctx.actor.name(), ctx.actor.trust())

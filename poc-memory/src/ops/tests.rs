@@ -18,6 +18,7 @@ mod past;
 mod quarantine;
 mod query;
 mod reader;
+mod removed_fields;
 mod samples;
 mod search;
 mod secrets;

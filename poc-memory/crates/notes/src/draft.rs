@@ -6,10 +6,44 @@ use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, NodeId, Trust, normal_key, one_line, title_of};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Maximum emotional intensity of a node.
 pub const EMOTION_MAX: f32 = 10.0;
+
+/// Maximum number of characters of the author and of the source of a note that a request gives. `get` and prompts
+/// contain them in full. Imports keep longer ones.
+const MAX_ORIGIN_CHARS: usize = 2000;
+
+/// A field of a note that an update can remove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClearableField {
+    /// All keywords.
+    Keywords,
+    /// Who wrote or said the text.
+    Author,
+    /// Where the text comes from.
+    Source,
+    /// When the note expires.
+    Expires,
+}
+
+impl ClearableField {
+    /// Every field, in the order of the fields of a note.
+    pub const ALL: [ClearableField; 4] = [Self::Keywords, Self::Author, Self::Source, Self::Expires];
+
+    /// The name of the field in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClearableField::Keywords => "keywords",
+            ClearableField::Author => "author",
+            ClearableField::Source => "source",
+            ClearableField::Expires => "expires",
+        }
+    }
+}
 
 /// A note to store. A field that is `None` gets its default, or stays unchanged if a node is updated.
 // Proposals store it serialized: the order of the fields is part of the format.
@@ -57,6 +91,10 @@ pub struct Draft {
     // Not serialized, for the same reason.
     #[serde(skip)]
     pub must_exist: bool,
+    /// The fields that an update removes.
+    // Not serialized: a proposal removes none.
+    #[serde(skip)]
+    pub clear: Vec<ClearableField>,
     /// Other names of the note, which need not be unique.
     // Not serialized: only files have them.
     #[serde(skip)]
@@ -99,6 +137,7 @@ impl Draft {
             trust,
             if_version: None,
             must_exist: false,
+            clear: Vec::new(),
             other_names: None,
             ignores_labels: false,
             former_title: None,
@@ -175,6 +214,11 @@ impl Draft {
                 .hint("give `update` and `key`, or leave `if_version` out")
                 .field("if_version"));
         }
+        if !self.clear.is_empty() && !self.update {
+            return Err(Error::invalid("`clear` is for updates only")
+                .hint("give `update` and `key`, or leave `clear` out")
+                .field("clear"));
+        }
         if self.must_exist && !self.update {
             return Err(Error::invalid("only an update can require that the note exists")
                 .hint("give `update` and `key`, or leave the condition out")
@@ -209,6 +253,28 @@ pub(super) fn no_nul(text: &str, field: &str) -> Result<()> {
             .hint("remove it")
             .field(field)),
     }
+}
+
+/// Checks that a text about a note, such as its source, has at most `max` characters.
+pub(super) fn check_length(text: &str, field: &str, max: usize, hint: &str) -> Result<()> {
+    let chars = text.chars().count();
+    if chars > max {
+        return Err(Error::invalid(format!(
+            "the {field} has {chars} characters, more than the maximum of {max}"
+        ))
+        .hint(hint)
+        .field(field));
+    }
+    Ok(())
+}
+
+/// Checks the lengths of the author and the source that a request gives.
+///
+/// # Errors
+/// `invalid_argument` for the one that is too long.
+pub fn check_origin(author: Option<&str>, source: Option<&str>) -> Result<()> {
+    check_length(author.unwrap_or_default(), "author", MAX_ORIGIN_CHARS, "give a name")?;
+    check_length(source.unwrap_or_default(), "source", MAX_ORIGIN_CHARS, "give a URL, a file or a ticket")
 }
 
 /// Checks that the text of a node has at most `limit` bytes.

@@ -1,7 +1,7 @@
 //! Plans what a draft becomes, based on the state of the store when it is prepared.
 
 use super::automatic_edges::{self, AutomaticEdge, BatchNote};
-use super::draft::{Draft, check_size};
+use super::draft::{ClearableField, Draft, check_size};
 use super::{Memory, key, passages, resolve};
 use poc_embed::Embedder;
 use poc_graph::error::{Error, Result};
@@ -167,6 +167,14 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     let title = given.or_else(|| title_of(&node.body).filter(|_| follows));
     replace(&mut node.title, &title);
     replace(&mut node.node_type.0, &draft.node_type);
+    for field in &draft.clear {
+        match field {
+            ClearableField::Keywords => node.keywords.clear(),
+            ClearableField::Author => node.author = None,
+            ClearableField::Source => node.source = None,
+            ClearableField::Expires => node.expires = None,
+        }
+    }
     if let Some(keywords) = &draft.keywords {
         node.keywords.clone_from(keywords);
     }

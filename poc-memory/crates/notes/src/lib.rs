@@ -71,7 +71,7 @@ pub mod weight;
 pub mod write;
 
 pub use chunks::check_language as check_write_language;
-pub use draft::{Draft, EMOTION_MAX, known_type};
+pub use draft::{ClearableField, Draft, EMOTION_MAX, check_origin, known_type};
 pub use embedder::recorded_name as recorded_embedder;
 pub use key::{fits_in_key, key_words};
 pub use past::PastMemory;

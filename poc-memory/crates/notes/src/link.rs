@@ -1,6 +1,6 @@
 //! Edges that people and agents create: `link`, `contradicts` and `derived-from`.
 
-use super::draft::no_nul;
+use super::draft::{check_length, no_nul};
 use super::{derivation, resolve};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -48,15 +48,7 @@ pub enum LinkOutcome {
 /// `invalid_argument` if it contains a NUL character or is too long.
 pub fn check_reason(reason: &str) -> Result<()> {
     no_nul(reason, "reason")?;
-    let chars = reason.chars().count();
-    if chars > MAX_REASON_CHARS {
-        return Err(Error::invalid(format!(
-            "the reason has {chars} characters, more than the maximum of {MAX_REASON_CHARS}"
-        ))
-        .hint("give one sentence")
-        .field("reason"));
-    }
-    Ok(())
+    check_length(reason, "reason", MAX_REASON_CHARS, "give one sentence")
 }
 
 /// Creates an edge unless one with the same source, kind and target exists.

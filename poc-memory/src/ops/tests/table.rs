@@ -39,6 +39,10 @@ fn an_invalid_request_names_the_field() {
         let request = serde_json::json!({"old": "btree", "new": "journal", "reason": reason});
         check("supersede", request, Some("reason"), message);
     }
+    for field in ["author", "source"] {
+        let request = serde_json::json!({"title": "x", field: "é".repeat(2001)});
+        check("insert", request, Some(field), &format!("the {field} has 2001 characters"));
+    }
 }
 
 #[test]
