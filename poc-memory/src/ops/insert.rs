@@ -325,7 +325,8 @@ impl InsertRequest {
         }
         let clears_keywords = self.clear.contains(&ClearableField::Keywords);
         let mut keywords = Some(self.keywords).filter(|words| clears_keywords || !words.is_empty());
-        // A model that replaces or removes the keywords does not know that the label decides which sessions get the note.
+        // A model that replaces or removes the keywords does not know that the label decides which sessions get the
+        // note.
         if let (Some(words), Some(node), Principal::Model) = (&mut keywords, &updated, ctx.actor)
             && !words.iter().any(|word| is_project_label(word))
         {
