@@ -8,7 +8,7 @@ use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, cancellation, normal_key};
 use poc_notes::erasure::{ErasedTexts, Erasure, ErasureTarget};
-use poc_notes::resolve::quoted;
+use poc_notes::resolve::operand;
 use poc_notes::{delete, resolve, vault};
 use poc_search::retrieve::key::notes_of_name_or_id;
 use poc_store::{LoggedChangeKind, Record as _, Table};
@@ -170,7 +170,7 @@ impl Delete {
         let found = notes_of_name_or_id(&view, &self.node).into_iter();
         let found = found.filter(|&ix| visibility.admits(view.trust(ix))).take(MAX_CANDIDATES);
         let option = if self.erase { " --erase" } else { "" };
-        let command = |ix| format!("`poc-memory delete {}{option}`", quoted(view.key(ix)));
+        let command = |ix| format!("`poc-memory delete{option} {}`", operand(view.key(ix)));
         let commands: Vec<String> = found.map(command).collect();
         if commands.is_empty() {
             return ctx.with_titled_note(unknown, &self.node);

@@ -107,7 +107,10 @@ fn a_deletion_takes_only_the_exact_key() {
     let memory = filled();
     json(&memory, "insert --key work/quay -t 'The harbour'");
     json(&memory, "rename journal log");
+    json(&memory, "insert --key=-x -t 'A key with a dash'");
     let seq = memory.store.view().seq;
+    let dashed = text_output(&memory, "delete -- -X");
+    assert!(dashed.ends_with("`poc-memory delete -- -x` deletes the note with this name"), "{dashed}");
     for (name, key) in [("BTREE", "btree"), ("quay", "work/quay"), ("journal", "log")] {
         let expected = format!(
             "not_found: `node`: `{name}` is not the exact key or id of a note\n\
