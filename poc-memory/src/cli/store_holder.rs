@@ -26,8 +26,12 @@ pub(super) fn with_holder(context: &CommandContext, error: Error) -> Error {
     }
 }
 
-/// The command of a process; `None` if it is not a command, or on a system without `/proc`.
+/// The command of another process; `None` if it is not a command, or on a system without `/proc`.
 fn running_command(pid: u32) -> Option<String> {
+    // The holder is in another container: this process waits for it.
+    if pid == std::process::id() {
+        return None;
+    }
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words: Vec<String> =
         line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into()).collect();

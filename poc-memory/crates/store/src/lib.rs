@@ -346,10 +346,7 @@ impl Store {
 
     /// The name, for messages, of a process that [`Store::holder`] returned.
     pub fn holder_name(pid: u32) -> String {
-        match pid {
-            0 => "another process".to_owned(),
-            pid => format!("process {pid}"),
-        }
+        lock::holder_name(pid)
     }
 
     /// The sizes on disk of the log and of the records, for all tenants together.

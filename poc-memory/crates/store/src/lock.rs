@@ -157,11 +157,19 @@ fn is_own(file: &mut File) -> bool {
 }
 
 fn held_error(file: &mut File) -> LockError {
-    let holder = match pid(file).as_str() {
-        "" => "another process".to_owned(),
+    LockError::Held(holder_name(pid(file).parse().unwrap_or(0)))
+}
+
+/// The name, for messages, of a process with an id that [`Lock::holder`] returned.
+pub(super) fn holder_name(pid: u32) -> String {
+    match pid {
+        0 => "another process".to_owned(),
+        // The first process of every container has the id 1, and containers can share the folder of a store.
+        pid if pid == std::process::id() => {
+            format!("process {pid}: this process, or one in another container")
+        }
         pid => format!("process {pid}"),
-    };
-    LockError::Held(holder)
+    }
 }
 
 #[cfg(test)]
@@ -175,8 +183,14 @@ mod tests {
         let first = Lock::take(&path).unwrap();
         let error = Lock::take(&path).err().unwrap();
         assert_eq!(error.code, Code::Locked);
-        assert_eq!(error.message, format!("the store is held by process {}", std::process::id()));
-        assert_eq!(Lock::holder(&path).unwrap(), Some(std::process::id()));
+        let own = std::process::id();
+        let expected =
+            format!("the store is held by process {own}: this process, or one in another container");
+        assert_eq!(error.message, expected);
+        std::fs::write(&path, "4294967295\n").unwrap();
+        assert_eq!(Lock::take(&path).err().unwrap().message, "the store is held by process 4294967295");
+        std::fs::write(&path, format!("{own}\n")).unwrap();
+        assert_eq!(Lock::holder(&path).unwrap(), Some(own));
         drop(first);
         assert_eq!(Lock::holder(&path).unwrap(), None);
         Lock::take(&path).unwrap();

@@ -78,8 +78,7 @@ impl RemoteStore {
     }
 
     fn locked(&self, error: &Error) -> Error {
-        let own = format!("process {}", std::process::id());
-        if error.message.ends_with(&own) {
+        if error.message.ends_with(&Store::holder_name(std::process::id())) {
             return Error::new(Code::Locked, format!("{} is being synchronised already", self.name))
                 .hint("try again when that is done");
         }
