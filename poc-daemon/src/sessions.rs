@@ -78,7 +78,7 @@ struct SignInCode {
 /// The content of the file.
 #[derive(Default, Serialize, Deserialize)]
 struct StoredSessions {
-    /// The address at which the page was last served. A restarted daemon uses it again for pages that are
+    /// The address at which the page was last served. A restarted daemon uses its port again for pages that are
     /// still open.
     address: Option<SocketAddr>,
     /// The sessions by the hash of their secrets.
@@ -122,11 +122,11 @@ impl Sessions {
         Sessions { path, state: Mutex::new(SessionTable { codes: BTreeMap::new(), stored }) }
     }
 
-    /// The last address of the page, if a browser is still signed in.
-    pub(crate) fn address(&self, now: Timestamp) -> Option<SocketAddr> {
+    /// The last port of the page, if a browser is still signed in.
+    pub(crate) fn port(&self, now: Timestamp) -> Option<u16> {
         let state = self.state.lock();
         let is_open = state.stored.sessions.values().any(|session| session.expires > now);
-        state.stored.address.filter(|_| is_open)
+        state.stored.address.filter(|_| is_open).map(|address| address.port())
     }
 
     /// Stores the address at which the page is served.
@@ -315,8 +315,8 @@ mod tests {
         assert_eq!(found.tenant.to_string(), "user=ann");
         let again = Sessions::load(path.clone());
         assert_eq!(again.find(&secret, HOST, NOW), Some(found));
-        assert_eq!(again.address(NOW), Some(HOST.parse().unwrap()));
-        assert_eq!(again.address(NOW.plus(Span::HOUR)), None);
+        assert_eq!(again.port(NOW), Some(9977));
+        assert_eq!(again.port(NOW.plus(Span::HOUR)), None);
         std::fs::write(&path, "{").unwrap();
         assert_eq!(Sessions::load(path).find(&secret, HOST, NOW), None);
     }

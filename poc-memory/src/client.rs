@@ -33,10 +33,17 @@ impl Client {
                     // `InvalidInput` means that the path is too long for a socket, so no daemon can serve it
                     // either.
                     ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::InvalidInput => Ok(None),
-                    _ => Err(Error::unavailable(format!(
-                        "the daemon's socket `{}` cannot be opened: {error}",
-                        socket.display()
-                    ))),
+                    kind => {
+                        let message =
+                            format!("the daemon's socket `{}` cannot be opened: {error}", socket.display());
+                        let unopened = Error::unavailable(message);
+                        Err(match kind {
+                            ErrorKind::PermissionDenied => {
+                                unopened.hint("run the command as the user of the daemon")
+                            }
+                            _ => unopened,
+                        })
+                    }
                 };
             }
         };
@@ -46,9 +53,8 @@ impl Client {
     }
 
     fn handshake(mut self, timeout: Span) -> Result<Option<Client>> {
-        if wire::write(&mut self.stream, &Frame::Hello { hello: Hello::current() }, self.limit).is_err() {
-            return Ok(None);
-        }
+        let sent = wire::write(&mut self.stream, &Frame::Hello { hello: Hello::current() }, self.limit);
+        // A daemon that refuses this user does not wait for the greeting, and may have closed the connection.
         match self.receive() {
             Ok(Some(Frame::Hello { hello })) => {
                 hello.check("the daemon")?;
@@ -59,6 +65,7 @@ impl Client {
             Ok(Some(_)) => Err(Error::unavailable("the daemon did not send its greeting first")),
             // The daemon was about to exit.
             Ok(None) => Ok(None),
+            Err(_) if sent.is_err() => Ok(None),
             Err(error) => Err(Error::unavailable(format!(
                 "the daemon did not send its greeting within {timeout}: {error}"
             ))

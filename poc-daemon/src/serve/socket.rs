@@ -5,6 +5,7 @@ use super::idle_connections::IdleConnections;
 use crate::state::DaemonState;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
+use poc_memory::wire::{self, CONNECTION, Frame};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -129,11 +130,25 @@ async fn accept(listener: &UnixListener) -> Option<UnixStream> {
         Ok(peer) if peer.uid() == rustix::process::getuid().as_raw() => Some(stream),
         Ok(peer) => {
             tracing::warn!("a connection of the user {} was refused", peer.uid());
+            refuse(stream, peer.uid());
             None
         }
         Err(error) => {
             tracing::warn!("a connection of an unknown user was refused: {error}");
             None
         }
+    }
+}
+
+/// Tells a client that another user runs the daemon.
+fn refuse(stream: UnixStream, peer: u32) {
+    let own = rustix::process::getuid().as_raw();
+    let error = Error::unavailable(format!(
+        "the daemon runs as the user {own}, and accepts no commands of the user {peer}"
+    ))
+    .hint("run the command as the user of the daemon");
+    // The stream does not block, and a new one has room for a frame. The client may have left.
+    if let Ok(mut stream) = stream.into_std() {
+        let _ = wire::write(&mut stream, &Frame::Err { id: CONNECTION, err: error }, usize::MAX);
     }
 }

@@ -1,11 +1,13 @@
 //! Tests of the socket, frame by frame.
 
-use super::socket;
+use super::{rest, socket};
 use crate::pools;
+use crate::sessions::{SessionAccess, SessionGrant};
 use crate::state::DaemonState;
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
+use poc_graph::Tuple;
 use poc_graph::error::Code;
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{Span, SystemClock};
@@ -15,7 +17,7 @@ use poc_memory::wire::{self, CONNECTION, Frame, Hello, PROTOCOL};
 use poc_notes::Memory;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, mpsc};
@@ -185,7 +187,8 @@ fn another_user_is_refused_at_the_socket() {
         eprintln!("not run: another user cannot reach `{}`", folder.display());
         return;
     }
-    assert_eq!(answer, None);
+    let Some(Frame::Err { id: CONNECTION, err }) = answer else { panic!("{answer:?}") };
+    insta::assert_snapshot!(err.line(), @"the daemon runs as the user 0, and accepts no commands of the user 65534; run the command as the user of the daemon");
     // Its owner is still served.
     server.greeted();
 }
@@ -402,6 +405,19 @@ fn the_socket_of_a_crashed_daemon_is_replaced() {
     assert!(Client::connect(&paths.socket(), LIMIT, Span::MINUTE).unwrap().is_none());
     let runtime = Runtime::new().unwrap();
     runtime.block_on(async { socket::bind(&paths) }).unwrap();
+}
+
+#[test]
+fn an_open_page_is_served_again_only_at_an_address_that_the_settings_allow() {
+    let server = TestServer::new();
+    let state = &server.state;
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    state.sessions.set_address(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)));
+    let grant = SessionGrant { scope: SessionAccess::ReadOnly, tenant: Tuple::default() };
+    state.sessions.open(grant, "localhost", state.memory.now(), Span::HOUR).unwrap();
+    let _context = server.runtime.enter();
+    assert!(rest::bind(state).unwrap().is_some());
+    assert_eq!(state.http.get(), Some(&SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
 }
 
 #[test]

@@ -65,9 +65,10 @@ pub(crate) fn bind(state: &Arc<DaemonState>) -> Result<Option<HttpListener>> {
         Tokens::load(&state.memory.paths)?;
         return HttpListener::new(state, listen(config.rest.address)?).map(Some);
     }
-    let open = state.sessions.address(state.memory.now()).filter(|_| config.page.enabled);
-    let Some(address) = open else { return Ok(None) };
-    match listen(address) {
+    let open = state.sessions.port(state.memory.now()).filter(|_| config.page.enabled);
+    let Some(port) = open else { return Ok(None) };
+    // The settings may have changed since, and no longer allow the last address.
+    match listen(SocketAddr::new(config.rest.address.ip(), port)) {
         Ok(listener) => HttpListener::new(state, listener).map(Some),
         Err(error) => {
             tracing::warn!("the page is not served until `poc-memory page`: {error}");

@@ -4,6 +4,7 @@ use poc_graph::error::{Error, Result};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tempfile::{Builder, NamedTempFile};
 
@@ -21,6 +22,21 @@ pub fn with_readable_message(error: io::Error) -> io::Error {
         ErrorKind::InvalidData => io::Error::new(ErrorKind::InvalidData, "it is not UTF-8; save it as UTF-8"),
         _ => error,
     }
+}
+
+/// A clause for the hint of an error, if a path cannot be used because the file, or the folder that contains it, belongs
+/// to another user. `None` for other errors.
+pub fn foreign_owner(path: &Path, error: &io::Error) -> Option<String> {
+    if error.kind() != ErrorKind::PermissionDenied {
+        return None;
+    }
+    // A path in a folder that cannot be searched has no metadata.
+    let examine = |part: &Path| Some((part.to_owned(), std::fs::metadata(part).ok()?.uid()));
+    let (part, owner) = path.ancestors().find_map(examine)?;
+    let own = rustix::process::geteuid().as_raw();
+    (owner != own).then(|| {
+        format!("`{}` belongs to the user {owner}, and this process runs as the user {own}", part.display())
+    })
 }
 
 /// Writes a file unless it already exists. Returns whether it was written.
@@ -146,6 +162,24 @@ mod tests {
         std::fs::write(&file, "café").unwrap();
         assert_eq!(read_text(&file).unwrap(), "café");
         assert_eq!(read_text(folder.path().join("none")).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_refused_path_of_another_user_is_explained() {
+        const OTHER: u32 = 65534;
+        let folder = poc_graph::testing::folder();
+        let path = folder.path().join("a/b");
+        let refused = io::Error::from(ErrorKind::PermissionDenied);
+        assert_eq!(foreign_owner(&path, &refused), None, "the user's own folder");
+        if std::os::unix::fs::chown(folder.path(), Some(OTHER), None).is_err() {
+            eprintln!("not run to the end: only root can give a folder to another user");
+            return;
+        }
+        let own = rustix::process::geteuid().as_raw();
+        let expected = format!("belongs to the user {OTHER}, and this process runs as the user {own}");
+        let named = format!("`{}` {expected}", folder.path().display());
+        assert_eq!(foreign_owner(&path, &refused), Some(named));
+        assert_eq!(foreign_owner(&path, &io::Error::from(ErrorKind::NotFound)), None);
     }
 
     /// Replaces a file that has the text `expected`. Returns whether it did.

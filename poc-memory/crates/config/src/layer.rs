@@ -1,5 +1,6 @@
 //! Layers of TOML settings: merges them, and locates errors in them.
 
+use super::files;
 use super::sections::Config;
 use super::serde_message::{rewrite, suggested_name};
 use super::toml_document::TomlDocument;
@@ -58,10 +59,16 @@ impl SettingDiagnostic {
 /// # Errors
 /// `invalid_config` if the file cannot be read.
 pub(super) fn read(file: &Path) -> Result<Option<String>> {
-    match super::files::read_text(file) {
+    match files::read_text(file) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::config(format!("cannot be read: {error}")).file(file.display().to_string())),
+        Err(error) => {
+            let unread = Error::config(format!("cannot be read: {error}")).file(file.display().to_string());
+            Err(match files::foreign_owner(file, &error) {
+                Some(owner) => unread.hint(format!("{owner}: run it as the owner, or change the owner")),
+                None => unread,
+            })
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The files and directories of a profile.
 
+use super::files;
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use std::collections::BTreeSet;
@@ -359,12 +360,20 @@ fn unreadable(folder: &Path, error: &std::io::Error) -> Error {
     Error::unavailable(format!("the folder `{}` cannot be read: {error}", folder.display()))
 }
 
+/// What to do if a folder of the memory cannot be created.
+const WRITABLE_FOLDER: &str =
+    "name a folder that you may write to; `POC_MEMORY_HOME` sets the folder of the memory";
+
 /// Creates a directory and its missing parents with mode 0700.
 pub fn create_private(directory: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
-        Error::unavailable(format!("the folder `{}` cannot be created: {error}", directory.display()))
-            .hint("name a folder that you may write to; `POC_MEMORY_HOME` sets the folder of the memory")
+        Error::unavailable(format!("the folder `{}` cannot be created: {error}", directory.display())).hint(
+            match files::foreign_owner(directory, &error) {
+                Some(owner) => format!("{owner}: change the owner, or {WRITABLE_FOLDER}"),
+                None => WRITABLE_FOLDER.to_owned(),
+            },
+        )
     })
 }
 

@@ -23,6 +23,9 @@ const LOCK_LIMIT: Duration = Duration::from_secs(10);
 /// Time limit for the start of the daemon. It is long because opening a store after a crash reads its log.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// The id of the first process of a container. On a machine, it is not a daemon.
+const FIRST_PROCESS: u32 = 1;
+
 /// Time between two checks of whether the daemon waits for the store. The first one is this long after the start.
 const HOLDER_CHECK: Duration = Duration::from_millis(500);
 
@@ -83,14 +86,20 @@ impl LocalCommand for DaemonRestart {
 /// Stops the daemon, if it runs, and starts it.
 ///
 /// # Errors
-/// Those of [`start`]. With invalid settings or unusable tokens, the daemon is not stopped, because it could not start
-/// again.
+/// Those of [`start`]. The daemon is not stopped if it could not start again: with invalid settings or unusable tokens,
+/// and as the first process of a container (`unavailable`).
 pub(in crate::cli) fn restart(context: &CommandContext) -> Result<DaemonStartOutput> {
     let config = context.config()?;
     dispatch::shared_log(&config.store)
         .map_err(|error| Config::locate(&context.paths.config_file(), error))?;
     if let Some(problem) = token_files::start_problems(&context.paths, &config).into_iter().next() {
         return Err(problem);
+    }
+    if status(context).is_some_and(|status| status.pid == FIRST_PROCESS) {
+        return Err(Error::unavailable(
+            "the daemon is the first process of its container, which ends with it",
+        )
+        .hint("restart the container instead"));
     }
     match stop::stop(context) {
         Err(error) if error.code != Code::Unavailable => return Err(error),
