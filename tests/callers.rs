@@ -271,6 +271,51 @@ fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
     world.json(&["daemon", "stop"]);
 }
 
+/// The kernel delivers to the first process of a container only signals that it handles.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_a_command_that_is_the_first_process_of_a_container() {
+    let world = World::new();
+    let mut container = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child"])
+        .arg(binary("poc-memory"))
+        .arg("mcp")
+        .env("POC_MEMORY_HOME", world.home())
+        .env("POC_MEMORY__EMBEDDER__KIND", "hash")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let initialize = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+    });
+    // The program may not have started.
+    let _ = writeln!(container.stdin.as_mut().unwrap(), "{initialize}");
+    let mut answer = String::new();
+    BufReader::new(container.stdout.as_mut().unwrap()).read_line(&mut answer).unwrap();
+    let id = container.id();
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    if answer.is_empty() || children.trim().is_empty() {
+        eprintln!("not run: there are no namespaces of processes");
+        container.kill().ok();
+        container.wait().unwrap();
+        return;
+    }
+    assert!(Command::new("kill").args(["-TERM", children.trim()]).status().unwrap().success());
+    let ends = Deadline::after(WAIT_LIMIT);
+    let status = loop {
+        match container.try_wait().unwrap() {
+            Some(status) => break status,
+            None => ends.wait(|| "the signal does not end the command".to_owned()),
+        }
+    };
+    assert_eq!(status.code(), Some(128 + 15));
+}
+
 #[test]
 fn idle_connections_do_not_lock_anybody_out() {
     let mut world = World::new();

@@ -15,6 +15,7 @@ mod doctor;
 mod eval;
 mod fetch;
 mod files;
+mod first_process;
 mod globals;
 mod help;
 mod hook;
@@ -61,6 +62,7 @@ use std::process::ExitCode;
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     restrict_new_files();
     survive_file_size_limit();
+    first_process::end_on_signals();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let Some(exit) = completions::answer(&arguments).or_else(|| hook::run_early(&arguments)) {
         return exit;

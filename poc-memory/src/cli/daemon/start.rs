@@ -4,6 +4,7 @@ use super::process::{self, StartMethod};
 use super::stop;
 use crate::cli::command_context::CommandContext;
 use crate::cli::daemon_client;
+use crate::cli::first_process;
 use crate::cli::local::LocalCommand;
 use crate::dispatch;
 use crate::ops::{DaemonStatus, Terminal};
@@ -22,9 +23,6 @@ const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time limit for the start of the daemon. It is long because opening a store after a crash reads its log.
 const LIMIT: Duration = Duration::from_secs(120);
-
-/// The id of the first process of a container. On a machine, it is not a daemon.
-const FIRST_PROCESS: u32 = 1;
 
 /// Time between two checks of whether the daemon waits for the store. The first one is this long after the start.
 const HOLDER_CHECK: Duration = Duration::from_millis(500);
@@ -95,7 +93,7 @@ pub(in crate::cli) fn restart(context: &CommandContext) -> Result<DaemonStartOut
     if let Some(problem) = token_files::start_problems(&context.paths, &config).into_iter().next() {
         return Err(problem);
     }
-    if status(context).is_some_and(|status| status.pid == FIRST_PROCESS) {
+    if status(context).is_some_and(|status| status.pid == first_process::ID) {
         return Err(Error::unavailable(
             "the daemon is the first process of its container, which ends with it",
         )
