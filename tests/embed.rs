@@ -172,6 +172,22 @@ fn a_memory_can_switch_to_a_distilled_table() {
         (0, first),
         "the same command, the same table"
     );
+    world.write(
+        "corpus.jsonl",
+        "{\"text\": \"the keeper of the lighthouse\"}\n{\"text\": \"a pot of soup\"}\n",
+    );
+    let corpus = world.home().join("corpus.jsonl").display().to_string();
+    let fitted_table = world.home().join("fitted.table").display().to_string();
+    let fit =
+        ["embed", "distill", "--from", &model, "--dims", "6", "--corpus", &corpus, "--to", &fitted_table];
+    let fitted = world.run(&fit);
+    assert_eq!(fitted.status, 0, "{fitted:?}");
+    assert!(fitted.stdout.contains("6 dimensions each, fitted to 2 texts, which keep"), "{}", fitted.stdout);
+    assert_ne!(std::fs::read(&fitted_table).unwrap(), std::fs::read(&table).unwrap());
+    world.write("corpus.jsonl", "\n");
+    let empty = world.run(&fit);
+    assert_eq!(empty.status, 2);
+    assert!(empty.stderr.starts_with("error: `--corpus`: the corpus `"), "{}", empty.stderr);
     let many = world.run(&["embed", "distill", "--from", &model, "--dims", "9", "--to", &table]);
     assert_eq!(many.status, 2);
     assert!(many.stderr.starts_with("error: `--dims`: a table cannot have 9 dimensions"), "{}", many.stderr);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::CandleEmbedder;
 use crate::DistillOptions;
+use crate::DistillStage;
 use crate::Embedder;
 use crate::StaticEmbedder;
 use crate::distill;
@@ -248,13 +249,15 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
     let options = |dimensions, common| DistillOptions {
         dimensions,
         common,
+        corpus: Vec::new(),
         model: "tiny".into(),
         licence: "none".into(),
         made_by: "a test".into(),
     };
     let mut report = 0;
     let distilled =
-        distill(tiny.folder.path(), &options(WIDTH, 0.0), &mut |done, total| report = done * total).unwrap();
+        distill(tiny.folder.path(), &options(WIDTH, 0.0), &mut |_, done, total| report = done * total)
+            .unwrap();
     assert_eq!((distilled.tokens, report), (TOKENS.len(), TOKENS.len() * TOKENS.len()));
     assert!((distilled.kept - 1.0).abs() < 1e-9);
     let path = tiny.folder.path().join("tiny.table");
@@ -278,14 +281,54 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
         }
     }
     // Words are weighted by their rank, starting at the first word: `tree` 1, `split` 4.
-    let distilled = distill(tiny.folder.path(), &options(3, 2.0), &mut |_, _| {}).unwrap();
+    let distilled = distill(tiny.folder.path(), &options(3, 2.0), &mut |_, _, _| {}).unwrap();
     assert!((0.5..1.0).contains(&distilled.kept));
     std::fs::write(&path, &distilled.bytes).unwrap();
     let weighted = StaticEmbedder::open(&path).unwrap();
     assert_eq!((weighted.dimensions(), weighted.embed_one("tree").unwrap().len()), (3, 3));
     assert_ne!(weighted.name(), table.name());
-    let error = distill(tiny.folder.path(), &options(9, 150.0), &mut |_, _| {}).unwrap_err();
+    let error = distill(tiny.folder.path(), &options(9, 150.0), &mut |_, _, _| {}).unwrap_err();
     insta::assert_snapshot!(error, @"`dims`: a table cannot have 9 dimensions");
+}
+
+#[test]
+fn a_table_fitted_to_texts_is_closer_to_the_model() {
+    let tiny = TinyModel::new(11);
+    let model = CandleEmbedder::open(tiny.folder.path()).unwrap();
+    let texts = ["a tree", "splitting a page", "lake note", "trees", "a lake a note", "the note"];
+    let agreement = |corpus: &[&str]| {
+        let options = DistillOptions {
+            dimensions: WIDTH,
+            common: 0.0,
+            corpus: corpus.iter().map(|text| (*text).to_owned()).collect(),
+            model: "tiny".into(),
+            licence: "none".into(),
+            made_by: "a test".into(),
+        };
+        let mut stages = Vec::new();
+        let mut note = |stage: DistillStage, done: usize, total: usize| {
+            stages.push(stage);
+            assert!(done <= total);
+        };
+        let distilled = distill(tiny.folder.path(), &options, &mut note).unwrap();
+        assert_eq!(stages.contains(&DistillStage::Texts), corpus.iter().any(|text| !text.trim().is_empty()));
+        let path = tiny.folder.path().join("tiny.table");
+        std::fs::write(&path, &distilled.bytes).unwrap();
+        let table = StaticEmbedder::open(&path).unwrap();
+        // Vectors of different axes are compared by their cosines among each other.
+        let cosines = |embedder: &dyn Embedder| -> Vec<f64> {
+            let vectors = embedder.embed(&texts).unwrap();
+            vectors.iter().flat_map(|a| vectors.iter().map(|b| cosine(a, b))).collect()
+        };
+        let differences = cosines(&table).into_iter().zip(cosines(&model)).map(|(a, b)| (a - b).powi(2));
+        (distilled.bytes, differences.sum::<f64>())
+    };
+    let (before, error) = agreement(&[]);
+    let repeated = texts.repeat(40);
+    let (fitted, smaller) = agreement(&repeated);
+    assert!(smaller < error, "{smaller} {error}");
+    assert_eq!(agreement(&repeated).0, fitted, "the same texts, the same table");
+    assert_eq!(agreement(&["", " "]).0, before);
 }
 
 #[test]
