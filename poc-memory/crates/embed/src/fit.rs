@@ -12,9 +12,9 @@
 //! (Saad 2003, algorithm 9.1).
 //!
 //! The result is the mean of the given and the fitted rows, both with the same sum of squares. The fitted rows alone
-//! find texts about the same topic best, the given ones single words with the same meaning. The length of a row is the
-//! geometric mean of the length of the given row and of that mean: the fit makes rare words, which are often names,
-//! shorter than the search for facts needs.
+//! find texts about the same topic best, the given ones single words with the same meaning. No row becomes
+//! shorter than the given one: the fit alone shortens rare words, which are often names, and facts about names are then
+//! found less often.
 
 use rayon::prelude::*;
 
@@ -124,7 +124,8 @@ fn solve(x: &SparseMatrix, ridge: f32, residuals: &[Vec<f32>], dimensions: usize
     let diagonal = |row: &Vec<(u32, f32)>| row.iter().map(|(_, value)| value * value).sum::<f32>() + ridge;
     let diagonal: Vec<f32> = transposed.rows.iter().map(diagonal).collect();
     let preconditioned = |rest: &[Vec<f32>]| -> Vec<Vec<f32>> {
-        let divided = |(row, by): (&Vec<f32>, &f32)| row.iter().map(|value| value / by).collect();
+        let divided =
+            |(row, by): (&Vec<f32>, &f32)| -> Vec<f32> { row.iter().map(|value| value / by).collect() };
         rest.iter().zip(&diagonal).map(divided).collect()
     };
     let mut solution = vec![vec![0.0; dimensions]; x.width];
@@ -159,8 +160,8 @@ fn solve(x: &SparseMatrix, ridge: f32, residuals: &[Vec<f32>], dimensions: usize
     solution
 }
 
-/// The mean of two tables after the second was scaled to the sum of squares of the first. The length of each row then
-/// becomes the geometric mean of its own and that of the given row.
+/// The mean of two tables after the second was scaled to the sum of squares of the first. Rows that would become shorter
+/// than the given ones get their length.
 fn mean(mut given: Vec<Vec<f32>>, fitted: &[Vec<f32>]) -> Vec<Vec<f32>> {
     let total = |rows: &[Vec<f32>]| rows.iter().map(|row| squares(row)).sum::<f64>().sqrt();
     let (of_given, of_fitted) = (total(&given), total(fitted));
@@ -171,9 +172,8 @@ fn mean(mut given: Vec<Vec<f32>>, fitted: &[Vec<f32>]) -> Vec<Vec<f32>> {
             row.iter_mut().for_each(|value| *value *= 1.0 - FITTED_SHARE);
             add(row, fitted, FITTED_SHARE * scale);
             let after = squares(row);
-            if after > 0.0 {
-                // The fourth root, because these are squares of lengths.
-                let factor = (before / after).powf(0.25) as f32;
+            if after > 0.0 && after < before {
+                let factor = (before / after).sqrt() as f32;
                 row.iter_mut().for_each(|value| *value *= factor);
             }
         }
