@@ -20,9 +20,9 @@ fn a_webhook_receives_a_problem_and_its_end() {
     });
     let url = format!("{}/hooks/hidden-token", server.url());
     let command = "command = [\"sh\", \"-c\", \"cat >> $0; echo >> $0\"";
-    let told = world.home().join("told");
+    let received = world.home().join("received");
     let settings =
-        format!("[notify]\n{command}, \"{}\"]\nwebhook = \"{url}\"\nevery = \"1s\"\n", told.display());
+        format!("[notify]\n{command}, \"{}\"]\nwebhook = \"{url}\"\nevery = \"1s\"\n", received.display());
     world.write("config.toml", &settings);
     world.write("agents/broken.toml", "[query]\npipelin = \"all\"\n");
     world.start_daemon();
@@ -34,11 +34,11 @@ fn a_webhook_receives_a_problem_and_its_end() {
     std::fs::remove_file(world.home().join("agents/broken.toml")).unwrap();
     until(&server, |request| request.body["problems"] == serde_json::json!([]));
     // The command got each message once, although the server refused the first.
-    let told = std::fs::read_to_string(told).unwrap();
+    let received = std::fs::read_to_string(received).unwrap();
     let messages: Vec<serde_json::Value> =
-        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(messages.len(), 2, "{told}");
-    assert!(messages[0]["problems"].to_string().contains("`broken`"), "{told}");
+        received.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(messages.len(), 2, "{received}");
+    assert!(messages[0]["problems"].to_string().contains("`broken`"), "{received}");
     assert_eq!(messages[1]["problems"], serde_json::json!([]));
     // The log names the host of a server that fails, and not the path, which may contain a secret.
     let log = std::fs::read_to_string(world.home().join("daemon.log")).unwrap();

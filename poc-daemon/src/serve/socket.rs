@@ -6,6 +6,7 @@ use crate::state::DaemonState;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
 use poc_memory::wire::{self, CONNECTION, Frame};
+use poc_notes::Memory;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -23,6 +24,12 @@ const FILE_CHECK: Duration = Duration::from_secs(5);
 /// # Errors
 /// `unavailable` when the file cannot be created.
 pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
+    remove(paths)?;
+    create(paths)
+}
+
+/// Creates the socket where no file is.
+fn create(paths: &Paths) -> Result<UnixListener> {
     let path = paths.socket();
     let failed = |error: std::io::Error| {
         let hint = match error.kind() {
@@ -37,21 +44,21 @@ pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
         };
         Error::unavailable(format!("the socket `{}` cannot be created: {error}", path.display())).hint(hint)
     };
-    remove(paths)?;
     let listener = UnixListener::bind(&path).map_err(failed)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     Ok(listener)
 }
 
 /// Creates the socket again if its file was deleted, as it is with `XDG_RUNTIME_DIR` when the last session of the user
-/// ends. `None` if the file exists or cannot be created.
-fn bind_again(paths: &Paths) -> Option<UnixListener> {
-    let path = paths.socket();
-    // If the folder of the memory was moved away, another daemon may serve it from here.
-    if path.symlink_metadata().is_ok() || !paths.store().is_dir() {
+/// ends. `None` if the file exists, if the memory was deleted or moved, or if the file cannot be created.
+pub(super) fn bind_again(memory: &Memory) -> Option<UnixListener> {
+    let (paths, path) = (&memory.paths, memory.paths.socket());
+    // Clients that find the socket expect the memory whose folder is there now.
+    if path.symlink_metadata().is_ok() || !paths.store().is_dir() || memory.store.was_moved() {
         return None;
     }
-    match create_private(path.parent().unwrap_or(&path)).and_then(|()| bind(paths)) {
+    // A file that another daemon has created in the meantime is not replaced.
+    match create_private(path.parent().unwrap_or(&path)).and_then(|()| create(paths)) {
         Ok(listener) => {
             tracing::warn!("the socket `{}` was deleted, and is created again", path.display());
             Some(listener)
@@ -94,7 +101,7 @@ pub(crate) async fn run(state: Arc<DaemonState>, mut listener: UnixListener) -> 
             }
             stream = accept(&listener), if waiting.is_none() => waiting = stream,
             _ = file_checks.tick() => {
-                if let Some(created) = bind_again(&state.memory.paths) {
+                if let Some(created) = bind_again(&state.memory) {
                     listener = created;
                 }
             }

@@ -421,6 +421,28 @@ fn an_open_page_is_served_again_only_at_an_address_that_the_settings_allow() {
 }
 
 #[test]
+fn a_deleted_socket_is_created_again_unless_the_memory_was_moved() {
+    let home = poc_graph::testing::folder();
+    let paths = Paths::in_folder(&home.path().join("memory"));
+    paths.create().unwrap();
+    let (clock, rng) = (Arc::new(SystemClock), Arc::new(SeededRng::new(1)));
+    let mut config = Config::defaults().unwrap();
+    config.embedder.kind = "hash".into();
+    let memory = Memory::open_temporary(paths.clone(), config, clock, rng).unwrap();
+    let runtime = Runtime::new().unwrap();
+    let is_bound_again = || runtime.block_on(async { socket::bind_again(&memory) }).is_some();
+    assert!(is_bound_again());
+    assert_eq!(std::fs::metadata(paths.socket()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!is_bound_again(), "the file exists");
+    std::fs::rename(home.path().join("memory"), home.path().join("away")).unwrap();
+    assert!(!is_bound_again());
+    paths.create().unwrap();
+    assert!(!is_bound_again(), "another memory is there");
+    std::fs::write(paths.store().join("lock"), "").unwrap();
+    assert!(!is_bound_again() && !paths.socket().exists());
+}
+
+#[test]
 fn a_daemon_that_is_asked_to_stop_does_not_start_again() {
     for stops_first in [true, false] {
         let mut server = TestServer::new();

@@ -268,6 +268,11 @@ impl Store {
         }
     }
 
+    /// Whether the folder of the store was moved or replaced while it was open: another store may be at its path now.
+    pub fn was_moved(&self) -> bool {
+        !self.shared.lock.is_current()
+    }
+
     /// Deletes the segments of the log that a compaction has replaced, if it could not because they were being read.
     pub fn delete_replaced_segments(&self) {
         self.shared.delete_replaced_segments();
