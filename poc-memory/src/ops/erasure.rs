@@ -44,7 +44,7 @@ pub(super) struct ErasureOutput {
     /// damaged parts cannot be searched. It was kept because it may be the only copy of other notes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kept_repairs: Vec<String>,
-    /// Keys of notes and ids of messages that also contain the text. They were kept.
+    /// Keys of notes and ids of messages that also contain the text, its title or its key. They were kept.
     elsewhere: Vec<String>,
     /// Generations and archives of backups that still contain the text.
     backups: Vec<PathBuf>,
@@ -126,7 +126,10 @@ impl ErasureOutput {
             ));
         }
         if !self.elsewhere.is_empty() {
-            text.push_str(&format!("the text is also in: {}\n", self.elsewhere.join(", ")));
+            text.push_str(&format!(
+                "the text, its title or its key is also in: {}\n",
+                self.elsewhere.join(", ")
+            ));
         }
         for file in &self.unread_run_files {
             text.push_str(&format!(
