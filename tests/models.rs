@@ -118,6 +118,37 @@ fn the_maximum_cost_of_a_model_is_reported_and_uses_up_the_budget() {
     let stopped = world.run(&["agent", "run", "asker", "--force", "--json"]);
     let stopped: Value = serde_json::from_str(&stopped.stdout).unwrap();
     assert_eq!(stopped["reason"], "over-budget", "{stopped:#}");
+    // The budget is used up, and not less than a call.
+    world.write("agents/asker.toml", &agent("", "daily"));
+    world.json(&["agent", "reload"]);
+    assert_eq!(too_small_budgets(&world), [""; 0]);
+}
+
+/// The problems of `daemon status` about budgets that are less than one call.
+fn too_small_budgets(world: &World) -> Vec<String> {
+    let status = world.json(&["daemon", "status"]);
+    let problems = status["problems"].as_array().unwrap().iter().filter_map(Value::as_str);
+    problems.filter(|line| line.contains("a budget is less than one call")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_daily_budget_that_is_less_than_one_call_is_a_problem() {
+    let server = MockModel::serve(|_| Answer::chat("{\"notes\": \"\", \"link-add\": []}"));
+    let mut world = world(&server, &server);
+    let settings = std::fs::read_to_string(world.home().join("config.toml")).unwrap();
+    world.write("config.toml", &format!("{settings}[budget]\nmax-usd-per-day = 0.0001\n"));
+    world.write("agents/asker.toml", &agent("", "daily"));
+    let skipped = world.run(&["agent", "run", "asker", "--json"]);
+    let skipped: Value = serde_json::from_str(&skipped.stdout).unwrap();
+    assert_eq!(skipped["reason"], "over-budget", "{skipped:#}");
+    world.start_daemon();
+    let problems = too_small_budgets(&world);
+    let [problem] = &problems[..] else { panic!("{problems:?}") };
+    let expected = "agent `asker` was skipped, because a budget is less than one call: `budget.max-usd-per-day` of \
+                    config.toml is $0.0001, of which $0.0000 are spent, and the call may cost $";
+    assert!(problem.starts_with(expected), "{problem}");
+    assert_eq!(server.requests().len(), 0);
+    world.stop_daemon();
 }
 
 #[test]

@@ -44,7 +44,8 @@ struct Notification<'a> {
 /// Decides when to send a message to one recipient.
 #[derive(Debug, Default)]
 struct Notifier {
-    /// The ids of the problems of the last delivered message that are not solved yet. An earlier daemon may have sent it.
+    /// The ids of the problems of the last delivered message that are not solved yet. An earlier daemon may have sent
+    /// it.
     reported: BTreeSet<String>,
     /// When each problem was last reported.
     reported_at: BTreeMap<String, Timestamp>,
@@ -110,11 +111,12 @@ fn id(problem: &str) -> String {
     reported_problems::id(&without_numbers(problem))
 }
 
-/// The problem without its numbers and times: the words outside of backticks that begin with a digit.
+/// The problem without its numbers and times: the words outside of backticks that begin with a digit, also after
+/// a sign.
 fn without_numbers(problem: &str) -> String {
     let without = |text: &str| -> String {
         let is_number =
-            |word: &&str| word.trim_start_matches(['(', '-']).starts_with(|c: char| c.is_ascii_digit());
+            |word: &&str| word.trim_start_matches(['(', '-', '$']).starts_with(|c: char| c.is_ascii_digit());
         text.split(' ').filter(|word| !is_number(word)).collect::<Vec<_>>().join(" ")
     };
     let parts = problem.split('`').enumerate();
@@ -128,8 +130,8 @@ fn long_backlogs(backlog: &BTreeMap<String, usize>, min: usize) -> Vec<String> {
     long.map(|(agent, count)| format!("agent `{agent}`: notes to be read: {count}")).collect()
 }
 
-/// Where messages are sent. Each recipient gets its messages independently, so that a server that is down neither delays
-/// those of the command nor repeats them.
+/// Where messages are sent. Each recipient gets its messages independently, so that a server that is down neither
+/// delays those of the command nor repeats them.
 #[derive(Clone, Copy, Debug)]
 enum Recipient {
     Command,
@@ -386,6 +388,7 @@ mod tests {
         };
         check("agent `agent1`: paused", "agent `agent2`: paused", false);
         check("agent `1`: paused", "agent `2`: paused", false);
+        check("the call may cost $0.0152", "the call may cost $0.0160", true);
         check(
             "`gpt4` is suspended until 2026-11-21 09:00Z: no",
             "`gpt4` is suspended until 2026-11-22 10:30Z: no",

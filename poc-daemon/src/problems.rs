@@ -1,14 +1,16 @@
 //! Collects problems of the daemon and decisions that wait for a person, as `daemon status` lists them.
 
 use crate::state::DaemonState;
-use poc_agent::ledger::StatusReason;
+use poc_agent::ledger::{BudgetDays, DaySpending, Run, Status, StatusReason};
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
-use poc_agent::{AgentStatus, Catalog, consolidation, ledger, tenant_rotation};
+use poc_agent::schedule::{Schedule, day, local_zone};
+use poc_agent::{AgentStatus, Catalog, Definition, consolidation, ledger, tenant_rotation};
 use poc_config::{Config, ProviderConfig, RunnableAgents, token_files};
 use poc_graph::error::Result;
+use poc_graph::time::Span;
 use poc_notes::vault::VaultBinding;
-use poc_notes::{answer_status, verification};
+use poc_notes::{Memory, answer_status, verification};
 use std::collections::BTreeMap;
 
 /// Minimum free disk space in bytes. Less is a problem; a checkpoint and a segment of the log need about a
@@ -74,6 +76,9 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
             }
         }
         found.problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
+        let definition = entry.definition.as_deref();
+        // An error of the store is already listed.
+        found.problems.extend(definition.and_then(|own| unaffordable_call(memory, own).unwrap_or_default()));
     }
     found.problems.extend(blocked.iter().map(|(why, agents)| blocked_line(&memory.config, why, agents)));
     found.problems.extend(suspended);
@@ -127,6 +132,33 @@ fn blocked_line(config: &Config, why: &str, agents: &[String]) -> String {
         false => "",
     };
     format!("{blocked}: {why}{restart}")
+}
+
+/// How long after a run the spending of its day is still stored: agents keep only recent spending.
+const KNOWN_SPENDING: Span = Span(2 * Span::DAY.0);
+
+/// The line about an agent with a schedule whose last run was skipped because one call may cost more than a whole
+/// budget. Nothing was spent on that day, so the agent would be skipped on any other day, too.
+fn unaffordable_call(memory: &Memory, definition: &Definition) -> Result<Option<String>> {
+    let name = definition.name.as_str();
+    if !definition.enabled || definition.execution.schedule == Schedule::OnDemand {
+        return Ok(None);
+    }
+    let is_skipped = |run: &Run| {
+        let is_over_budget = (run.status, run.reason) == (Status::Skipped, Some(StatusReason::OverBudget));
+        is_over_budget && memory.now() < run.started.plus(KNOWN_SPENDING)
+    };
+    // At most one run of an agent is in progress.
+    let mut ended =
+        ledger::rows(memory, Some(name), 2)?.into_iter().filter(|run| run.status != Status::Running);
+    let Some(run) = ended.next().filter(is_skipped) else { return Ok(None) };
+    let own = definition.budget_day(run.started, None);
+    let days = BudgetDays { own, all_agents: day(run.started, local_zone()) };
+    let DaySpending { runs, day: by_agent, all_agents, .. } = ledger::day_spending(memory, &run, &days)?;
+    // Otherwise the budget may only be used up.
+    let is_unspent = runs == 0 && by_agent <= 0.0 && all_agents <= 0.0;
+    let why = run.message.filter(|_| is_unspent);
+    Ok(why.map(|why| format!("agent `{name}` was skipped, because a budget is less than one call: {why}")))
 }
 
 /// The backlog of each agent in notes. Agents without one are omitted, and so are those that wait for a language model.
