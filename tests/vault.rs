@@ -101,7 +101,10 @@ fn a_folder_that_was_missing_is_watched_again() {
         deadline.wait(|| "the folder is not missed".to_owned());
     }
     let problems = |world: &World| world.json(&["daemon", "status"])["problems"].to_string();
-    assert!(problems(&world).contains("of the vault `notes` is missing"), "{}", problems(&world));
+    // The daemon lists the vaults after their syncs.
+    world.until(WAIT_LIMIT, &["daemon", "status"], |status| {
+        status["problems"].to_string().contains("of the vault `notes` is missing")
+    });
     world.write("away/a.md", "Back again.\n");
     rename(&world, "away", "notes");
     until_text(&world, "a", "Back again.");
