@@ -34,7 +34,8 @@ pub(super) const FIELDS: &[ForeignField] = &[
     },
     ForeignField {
         names: &["title"],
-        about: "One line; without it, the first heading or sentence of the text",
+        about: "One line; without it, the first heading or sentence of the text. Searches find the note by the name \
+                of its file, too, if the name is several words or one capitalised word, as in `people/Freya Lund.md`",
     },
     ForeignField {
         names: &["body", "text", "content"],
