@@ -3,8 +3,10 @@
 use super::quantized::{self, QuantizedVector};
 use poc_rank::cosine::cosine;
 
-/// How far rounding may be off when a bound is computed.
-const ROUNDING: f64 = 1e-6;
+/// More than the rounding errors of a bound: those of the single-precision lengths and values of codes, below 1e-6, and
+/// that of an angle near 0, which is the square root of twice the error of its cosine. The angles are a thousand times
+/// greater.
+const ROUNDING: f64 = 1e-5;
 
 /// The vectors of the notes of a batch with eight bits per dimension. An upper bound of a cosine takes a small part of
 /// the time of the cosine, and rules out most notes.

@@ -1,6 +1,6 @@
 //! Vectors quantised to eight bits per dimension, and the dot products of the exact scan.
 
-use super::dot_product::{dot, dot_of_chunks};
+use super::dot_product;
 use multiversion::{multiversion, target::match_target};
 use poc_rank::quantization::quantize;
 
@@ -67,11 +67,7 @@ pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
     match_target! {
         "x86_64+avx512f+avx512vnni" => super::vnni::dots(query, rows, dots),
         _ => {
-            // The query is widened once instead of for every row, which would take a third of the time of a product.
-            let wide: Vec<i16> = query.iter().map(|&value| value.into()).collect();
-            for row in rows.chunks_exact(query.len().max(1)) {
-                dots.push(dot(&wide, row));
-            }
+            dot_product::dots(query, rows, dots);
         }
     }
 }
@@ -93,8 +89,7 @@ pub(super) fn dots_of_queries(queries: &[&[i8]], rows: &[i8], dots: &mut Vec<i32
 /// The dot product of two codes. For many rows, [`dots`] is faster.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn product(a: &[i8], b: &[i8]) -> i32 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
-    dot_of_chunks(a, b) + dot(a_rest, b_rest)
+    dot_product::dot(a, b)
 }
 
 #[cfg(test)]
@@ -109,7 +104,9 @@ mod tests {
         let least = vec![i8::MIN; 4096];
         let mut found = Vec::new();
         dots(&least, &least.repeat(5), &mut found);
-        assert_eq!(found, [4096 * 128 * 128; 5]);
+        dots_of_queries(&[least.as_slice(); 5], &least, &mut found);
+        dot_product::dots(&least, &least, &mut found);
+        assert_eq!(found, [4096 * 128 * 128; 11]);
         assert_eq!(product(&least, &vec![i8::MAX; 4096]), 4096 * -128 * 127);
     }
 
@@ -143,9 +140,13 @@ mod tests {
             let all: Vec<i8> = (0..rows * query.len()).map(|at| (at * 37 % 255) as u8 as i8).collect();
             let mut found = Vec::new();
             dots(&query, &all, &mut found);
-            let plain = |row: &[i8]| query.iter().zip(row).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
-            let expected: Vec<i32> = all.chunks(query.len()).map(plain).collect();
+            let naive = |row: &[i8]| query.iter().zip(row).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
+            let expected: Vec<i32> = all.chunks(query.len()).map(naive).collect();
             prop_assert_eq!(&found, &expected);
+            // `dots` uses this one only on processors without VNNI.
+            let mut without_vnni = Vec::new();
+            dot_product::dots(&query, &all, &mut without_vnni);
+            prop_assert_eq!(&without_vnni, &expected);
             let single: Vec<i32> = all.chunks(query.len()).map(|row| product(&query, row)).collect();
             prop_assert_eq!(single, expected);
         }
