@@ -68,6 +68,7 @@ pub(super) fn of_unknown_word(raw: &RawStage) -> Option<String> {
     let text = match def.colon_param().filter(is_time) {
         Some(param) => {
             let text = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+            let text = with_sign_in_order(&text);
             let is_day = param.value_type.parse(&text).is_ok();
             let value = match duration(&text) {
                 Some(age) => signed(&age, true),
@@ -90,7 +91,8 @@ pub(super) fn with_colon(raw: &RawStage, def: &StageDef, param: &Param) -> Optio
     let has_space_param = def.params.iter().any(|param| param.position == ParamPosition::Space);
     let value = match param.value_type {
         value_type if value_type.takes_duration() => {
-            duration(value).map_or_else(|| value.to_owned(), |short| signed(&short, comparison))
+            let value = with_sign_in_order(value);
+            duration(&value).map_or(value, |short| signed(&short, comparison))
         }
         ParamType::CompareNumber => with_sign_in_order(&value.replace(' ', "")),
         _ if has_space_param => value.to_owned(),

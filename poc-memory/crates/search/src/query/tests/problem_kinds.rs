@@ -36,6 +36,8 @@ fn corrections_can_be_run() {
         ("degree:=>2", "degree:>=2"),
         ("degree =< 2", "degree:<=2"),
         ("age:=<7d", "age:<=7d"),
+        ("age =< 7 days", "age:<=7d"),
+        ("since:=<2 days", "age:<=2d"),
         ("since:2 days", "age:<2d"),
         ("updated:2 days", "modified:<2d"),
         ("updated:2026-11-21", "modified:2026-11-21"),
