@@ -113,8 +113,8 @@ impl WordSketch {
     /// `true` may be wrong.
     ///
     /// If the Jaccard similarity of two sets is at least 0.9, at most one in nineteen of their elements, counted in
-    /// both, is in only one of them. Each such element changes at most one bit. The bits of long texts say little,
-    /// because nearly all are set, but their numbers of words do.
+    /// both, is in only one of them. Each such element changes at most one bit. Nearly all bits of long texts are set,
+    /// so the numbers of words are compared, too.
     pub fn may_be_lookalike_of(&self, other: &WordSketch) -> bool {
         if !may_be_similar(self.words as usize, other.words as usize) {
             return false;
