@@ -120,3 +120,38 @@ pub fn flush(memory: &Memory) -> Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestMemory;
+
+    /// Also of those after inserts without samples, and beside samples of earlier transactions.
+    #[test]
+    fn all_samples_of_a_transaction_are_stored() {
+        let memory = TestMemory::new();
+        let mut expected = Histogram::default();
+        let transactions: [&[&[f64]]; 3] =
+            [&[&[], &[0.9, 0.1], &[], &[0.9], &[-0.5]], &[&[], &[]], &[&[0.3], &[0.9, 0.2]]];
+        for inserts in transactions {
+            let histograms: Vec<Histogram> = inserts
+                .iter()
+                .map(|cosines| {
+                    let mut histogram = Histogram::default();
+                    cosines.iter().for_each(|&cosine| histogram.add(cosine));
+                    histogram
+                })
+                .collect();
+            let embedder = memory.embedder.name();
+            let cause = memory.cause("manual", "import");
+            let stored = memory.store.transact(cause, |tx| {
+                let mut samples = InsertSamples::default();
+                histograms.iter().try_for_each(|cosines| samples.add(tx, embedder, cosines))?;
+                samples.store(tx, embedder)
+            });
+            stored.unwrap();
+            histograms.iter().for_each(|cosines| expected.merge(cosines));
+            assert_eq!(all(&memory, SampleKind::Insert).unwrap(), expected);
+        }
+    }
+}
