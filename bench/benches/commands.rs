@@ -1,6 +1,6 @@
-//! What commands cost beside a running daemon, and how much memory the daemon needs: `search` as a whole process beside
-//! `sqlite3` with FTS5 on the same notes, the processor time of a `get`, and the resident memory of the daemon after its
-//! first answer and after use.
+//! What commands cost beside a running daemon, and how much memory the daemon needs: `search` as a whole process
+//! beside `sqlite3` with FTS5 on the same notes, the processor time of a `get`, and the resident memory of the daemon
+//! after its first answer and after use.
 //!
 //! The notes are those of the bench `ingest`, with two keywords each.
 //!

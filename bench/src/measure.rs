@@ -173,8 +173,8 @@ impl Report {
         Report { name, lines: Vec::new() }
     }
 
-    /// Prints and adds a measurement. Its growth is relative to the last one of the same work and peer, and the exponent
-    /// is fitted to all of them.
+    /// Prints and adds a measurement. Its growth is relative to the last one of the same work and peer, and the
+    /// exponent is fitted to all of them.
     pub fn add(&mut self, line: Measurement) {
         let same = |other: &&Measurement| other.work == line.work && other.peer == line.peer;
         let before = self.lines.iter().rev().find(same);

@@ -41,8 +41,8 @@ fn add(tx: &mut Transaction<'_>, kind: SampleKind, embedder: &str, cosines: &His
     tx.put(&key, &all)
 }
 
-/// The samples of the inserts of one transaction. Most are stored together, because the histogram is decoded and encoded
-/// each time.
+/// The samples of the inserts of one transaction. Most are stored together, because the histogram is decoded and
+/// encoded each time.
 #[derive(Default)]
 pub(super) struct InsertSamples {
     /// Whether the histogram has its place among the writes of the transaction, which it gets when it is first stored.

@@ -1,5 +1,5 @@
-//! Dot products of codes in plain Rust, which the compiler turns into SIMD instructions. The functions are always inlined,
-//! so that they are compiled for the same processor features as their callers.
+//! Dot products of codes in plain Rust, which the compiler turns into SIMD instructions. The functions are always
+//! inlined, so that they are compiled for the same processor features as their callers.
 
 /// The number of products that are summed at once.
 const CHUNK: usize = 128;
