@@ -1,6 +1,7 @@
 //! Sentence models and cross-encoders: download, lookup by name, use.
 
-use crate::support::{CommandResult, World, tiny_bert};
+use crate::store_of_0_1;
+use crate::support::{CommandResult, Deadline, WAIT_LIMIT, World, tiny_bert};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -233,4 +234,40 @@ fn a_daemon_keeps_the_old_vectors_until_it_is_restarted() {
     world.start_daemon();
     assert_eq!(embedder(&world), over["to"]);
     assert_eq!(world.json(&["retrieve", "soup"])["results"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_daemon_replaces_the_word_vectors_of_an_earlier_release() {
+    let mut world = store_of_0_1::opened();
+    world.write("config.toml", "[daemon]\nruns-agents = false\n");
+    let former = "static-256-61762e12";
+    let embedder = |world: &World| {
+        let stats = world.run(&["--json", "stats"]);
+        let stats = serde_json::from_str::<serde_json::Value>(&stats.stdout).ok();
+        stats.map(|stats| stats["cosines"]["embedder"].clone())
+    };
+    // A command changes nothing, but says what to do. Words are found, and what needs vectors is refused.
+    let found = world.run(&["search", "journal"]);
+    assert_eq!(found.status, 0, "{found:?}");
+    assert!(found.stderr.contains("`poc-memory embed migrate` computes them again"), "{}", found.stderr);
+    let insert = ["insert", "--title", "Soup", "--body", "Lentils again."];
+    let refused = world.json_with_status(&insert, 78);
+    assert!(refused["error"]["hint"].as_str().unwrap().contains("embed migrate"), "{refused}");
+    assert_eq!(embedder(&world).unwrap(), former);
+
+    world.start_daemon();
+    // It starts again when it has computed the vectors. A command may fail in between.
+    let deadline = Deadline::after(WAIT_LIMIT);
+    while embedder(&world).is_none_or(|name| name == former) {
+        deadline.wait(|| "the store has the former embedder".to_owned());
+    }
+    // No note has one of these words, so only vectors find any, for every tenant.
+    for arguments in [&["retrieve", "salvaged archive"][..], &["--tenant", "team=blue", "retrieve", "navy squad"]] {
+        let near = world.json(arguments);
+        assert!(!near["results"].as_array().unwrap().is_empty(), "{arguments:?}: {near}");
+        assert_eq!(near["degraded"].as_array().map_or(0, Vec::len), 0, "{near}");
+    }
+    assert_eq!(world.json(&insert)["key"], "soup");
+    let nothing = world.run(&["embed", "migrate"]);
+    assert!(nothing.stdout.ends_with("the configured embedder: nothing to do\n"), "{nothing:?}");
 }

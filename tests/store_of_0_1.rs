@@ -18,7 +18,7 @@ fn expected(name: &str) -> String {
 }
 
 /// A home with the log and the record of the embedder. Everything else is derived from them.
-fn opened() -> World {
+pub(crate) fn opened() -> World {
     let world = World::with_configured_embedder();
     let store = world.home().join("store");
     std::fs::create_dir_all(store.join("log")).unwrap();
@@ -102,6 +102,12 @@ fn notes_are_found_and_can_be_changed() {
     let world = opened();
     let found = world.json(&["search", "journal", "crash"]);
     assert_eq!(found["results"][0]["key"], "journal");
+    // The built-in word vectors are others now.
+    let migrated = world.json(&["embed", "migrate"]);
+    assert_eq!(migrated["from"], "static-256-61762e12");
+    assert_ne!(migrated["to"], migrated["from"]);
+    let near = world.json(&["retrieve", "salvaged archive"]);
+    assert!(!near["results"].as_array().unwrap().is_empty(), "no note has these words, but vectors");
     let inserted = world.json(&["insert", "--title", "Soup", "--body", "Lentils again."]);
     assert_eq!(inserted["key"], "soup");
     assert_eq!(world.json(&["get", "soup"])["title"], "Soup");

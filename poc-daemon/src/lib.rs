@@ -34,6 +34,7 @@ mod throttle;
 mod transcript_queue;
 mod transcripts;
 mod vaults;
+mod vector_update;
 mod verification;
 mod wall_clock;
 

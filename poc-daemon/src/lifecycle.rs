@@ -8,7 +8,7 @@ use crate::state::{DaemonState, UNCLEAN_END};
 use crate::{
     checkpoint, compaction, logging, notifications, opening, pools, recall_updates, reload, schedule,
     service_manager, shared_log_maintenance, store_log_check, structure_refresh, transcripts, vaults,
-    verification,
+    vector_update, verification,
 };
 use poc_agent::Catalog;
 use poc_config::paths::Paths;
@@ -158,6 +158,7 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
             task(&state, "checkpoint", checkpoint::run(state.clone())),
             task(&state, "compaction", compaction::run(state.clone())),
             task(&state, "verification", verification::run(state.clone())),
+            task(&state, "vector update", vector_update::run(state.clone())),
             task(&state, "store log check", store_log_check::run(state.clone())),
             task(&state, "shared log maintenance", shared_log_maintenance::run(state.clone())),
             task(&state, "notifications", notifications::run(state.clone())),

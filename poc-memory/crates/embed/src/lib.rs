@@ -62,7 +62,7 @@ pub trait Embedder: Send + Sync {
 /// Opens the configured embedder.
 pub fn open(config: &poc_config::EmbedderConfig) -> Result<Arc<dyn Embedder>> {
     match config.kind.as_str() {
-        "static" if config.model.is_empty() => Ok(Arc::new(StaticEmbedder::bundled()?)),
+        _ if has_bundled_table(config) => Ok(Arc::new(StaticEmbedder::bundled()?)),
         "static" => Ok(Arc::new(StaticEmbedder::open(&path(config)?)?)),
         "candle" => Ok(Arc::new(CandleEmbedder::open(&hub_cache::locate(
             &config.model,
@@ -75,6 +75,17 @@ pub fn open(config: &poc_config::EmbedderConfig) -> Result<Arc<dyn Embedder>> {
     }
 }
 
+/// Whether the settings name the embedder `static` with the built-in table.
+fn has_bundled_table(config: &poc_config::EmbedderConfig) -> bool {
+    config.kind == "static" && config.model.is_empty()
+}
+
+/// Whether the settings name the embedder `static` with the built-in table, and `name` is that of this embedder in an
+/// earlier release, which had another table.
+pub fn replaces_bundled_table(config: &poc_config::EmbedderConfig, name: &str) -> bool {
+    has_bundled_table(config) && static_table::FORMER_NAMES.contains(&name)
+}
+
 /// The path of the file in `embedder.model`.
 fn path(config: &poc_config::EmbedderConfig) -> Result<PathBuf> {
     Ok(paths::named(&config.model, variable("HOME").as_deref()).map_err(EmbedderError::ModelPath)?)
@@ -82,4 +93,20 @@ fn path(config: &poc_config::EmbedderConfig) -> Result<PathBuf> {
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_bundled_table_replaces_a_former_one() {
+        let bundled = poc_config::Config::defaults().unwrap().embedder;
+        let own = poc_config::EmbedderConfig { model: "own.table".into(), ..bundled.clone() };
+        let hash = poc_config::EmbedderConfig { kind: "hash".into(), ..bundled.clone() };
+        let former = static_table::FORMER_NAMES[0];
+        assert!(replaces_bundled_table(&bundled, former));
+        assert!(!replaces_bundled_table(&bundled, "static-256-00000000"), "a table of a person");
+        assert!(!replaces_bundled_table(&own, former) && !replaces_bundled_table(&hash, former));
+    }
 }

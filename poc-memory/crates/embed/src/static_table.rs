@@ -17,6 +17,10 @@ use std::sync::{Arc, OnceLock};
 /// The built-in table. `defaults/static.md` describes how it was created from all-MiniLM-L6-v2.
 static BUNDLED: &[u8] = include_bytes!("../defaults/static.table");
 
+/// The names of the embedders with the built-in tables of earlier releases. A change of the table adds the name that
+/// the embedder had before.
+pub(super) const FORMER_NAMES: [&str; 1] = ["static-256-61762e12"];
+
 /// Minimum number of texts per thread; with fewer, another thread is not worth starting.
 const MIN_TEXTS_PER_THREAD: usize = 32;
 
@@ -92,6 +96,7 @@ mod tests {
         assert_eq!(embedder.dimensions(), 256);
         assert_eq!(embedder.table.vocabulary.len(), 30_522);
         assert_eq!(embedder.table.head.licence, "Apache-2.0");
+        assert!(!FORMER_NAMES.contains(&embedder.name()), "the table of this release is not a former one");
     }
 
     #[test]
