@@ -247,6 +247,10 @@ fn a_daemon_replaces_the_word_vectors_of_an_earlier_release() {
         stats.map(|stats| stats["cosines"]["embedder"].clone())
     };
     // A command changes nothing, but says what to do. Words are found, and what needs vectors is refused.
+    let found = world.json(&["search", "journal"]);
+    assert_eq!(found["results"][0]["key"], "journal", "{found}");
+    let says_why = |reason: &serde_json::Value| reason.as_str().unwrap().ends_with("found by words only");
+    assert!(found["degraded"].as_array().unwrap().iter().any(says_why), "{found}");
     let found = world.run(&["search", "journal"]);
     assert_eq!(found.status, 0, "{found:?}");
     assert!(found.stderr.contains("`poc-memory embed migrate` computes them again"), "{}", found.stderr);
@@ -262,10 +266,10 @@ fn a_daemon_replaces_the_word_vectors_of_an_earlier_release() {
         deadline.wait(|| "the store has the former embedder".to_owned());
     }
     // No note has one of these words, so only vectors find any, for every tenant.
-    for arguments in [&["retrieve", "salvaged archive"][..], &["--tenant", "team=blue", "retrieve", "navy squad"]] {
-        let near = world.json(arguments);
-        assert!(!near["results"].as_array().unwrap().is_empty(), "{arguments:?}: {near}");
-        assert_eq!(near["degraded"].as_array().map_or(0, Vec::len), 0, "{near}");
+    for arguments in
+        [&["retrieve", "salvaged archive"][..], &["--tenant", "team=blue", "retrieve", "navy squad"]]
+    {
+        world.until(WAIT_LIMIT, arguments, |near| !near["results"].as_array().unwrap().is_empty());
     }
     assert_eq!(world.json(&insert)["key"], "soup");
     let nothing = world.run(&["embed", "migrate"]);

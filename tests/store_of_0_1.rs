@@ -102,7 +102,7 @@ fn notes_are_found_and_can_be_changed() {
     let world = opened();
     let found = world.json(&["search", "journal", "crash"]);
     assert_eq!(found["results"][0]["key"], "journal");
-    // The built-in word vectors are others now.
+    // The built-in word vectors are others now: until a migration, notes are found by words.
     let migrated = world.json(&["embed", "migrate"]);
     assert_eq!(migrated["from"], "static-256-61762e12");
     assert_ne!(migrated["to"], migrated["from"]);

@@ -53,6 +53,17 @@ pub trait Embedder: Send + Sync {
     /// over words or character n-grams, similarity only means shared words, which text search already counts.
     fn contextual(&self) -> bool;
 
+    /// Whether texts can be embedded at all; `false` only for [`UnavailableEmbedder`].
+    fn is_available(&self) -> bool {
+        true
+    }
+
+    /// The vector of a question. Without an available embedder it is zero, which is similar to nothing, so that the
+    /// question is answered by words alone.
+    fn embed_question(&self, text: &str) -> Result<Vec<f32>> {
+        if self.is_available() { self.embed_one(text) } else { Ok(vec![0.0; self.dimensions()]) }
+    }
+
     /// The vector of one text.
     fn embed_one(&self, text: &str) -> Result<Vec<f32>> {
         Ok(self.embed(&[text])?.pop().ok_or(EmbedderError::NoVector)?)

@@ -4,7 +4,7 @@ use super::Embedder;
 use super::error::EmbedderError;
 use poc_graph::error::Result;
 
-/// Has a name but cannot embed. Everything that needs no new vector still works.
+/// Has a name but cannot embed. Questions are answered by words, and everything else that needs no new vector works.
 pub struct UnavailableEmbedder {
     name: String,
     dimensions: usize,
@@ -25,6 +25,9 @@ impl Embedder for UnavailableEmbedder {
         self.dimensions
     }
     fn contextual(&self) -> bool {
+        false
+    }
+    fn is_available(&self) -> bool {
         false
     }
     fn embed(&self, _texts: &[&str]) -> Result<Vec<Vec<f32>>> {

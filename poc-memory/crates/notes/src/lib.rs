@@ -146,7 +146,8 @@ pub struct Memory {
     pub(crate) pending_updates: Arc<recall::PendingUpdates>,
     pub(crate) large_transactions: Arc<Mutex<history::LargeTransactions>>,
     pub(crate) growth_cache: Arc<Mutex<growth::GrowthCache>>,
-    /// Why notes have no vectors of the store's embedder, or why the configured embedder is not in use.
+    /// Why notes have no vectors of the store's embedder, why there are none of questions, or why the configured embedder
+    /// is not in use.
     pub(crate) missing_vectors: Arc<Mutex<Option<String>>>,
 }
 
@@ -265,6 +266,10 @@ impl Memory {
         }
         if let Some(problem) = choice.problem {
             tracing::warn!("{problem}");
+            *memory.missing_vectors.lock() = Some(problem);
+        } else if !memory.embedder.is_available() {
+            let name = memory.embedder.name();
+            let problem = format!("vectors: `{name}` is not available: notes are found by words only");
             *memory.missing_vectors.lock() = Some(problem);
         }
         // `doctor` reports a list that cannot be read.

@@ -91,7 +91,10 @@ pub fn migrate(
         is_first_round = false;
     }
     record(memory, next.as_ref(), settings, memory.configured_embedder.is_some())?;
-    *memory.missing_vectors.lock() = None;
+    // Otherwise the new vectors are used, and questions have vectors, once the store is opened again.
+    if memory.embedder.is_available() {
+        *memory.missing_vectors.lock() = None;
+    }
     Ok(Some(report))
 }
 

@@ -124,7 +124,7 @@ impl GateReason {
 /// # Errors
 /// As for [`judge`], and `unavailable` if the embedder cannot be reached.
 pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) -> Result<GateResult> {
-    let (vector, exclusions) = (memory.embedder.embed_one(text)?, Exclusions::default());
+    let (vector, exclusions) = (memory.embedder.embed_question(text)?, Exclusions::default());
     let query = GateQuery { view, text, vector: &vector, visibility, exclusions };
     judge(memory, &query, memory.config.query.gate)
 }

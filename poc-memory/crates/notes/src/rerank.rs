@@ -16,7 +16,7 @@ pub fn find(
     wanted: usize,
     visibility: Visibility,
 ) -> Result<Retrieval> {
-    find_near(memory, retriever, text, &memory.embedder.embed_one(text)?, wanted, visibility)
+    find_near(memory, retriever, text, &memory.embedder.embed_question(text)?, wanted, visibility)
 }
 
 /// The hits of [`Retriever::find_near`]. With a cross-encoder, the best `[rerank] top` hits are sorted by the

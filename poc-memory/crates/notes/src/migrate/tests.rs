@@ -237,6 +237,16 @@ fn a_store_whose_embedder_is_missing_is_usable_otherwise() {
     let error = memory.embedder.embed_one("fish").unwrap_err();
     insta::assert_snapshot!(error, @"`embedder`: the vectors of this store were made by `hash-64-1`, which the settings no longer describe");
     assert_eq!(memory.store.node(id).unwrap().unwrap().body, "a fish in the harbour");
+    let view = memory.store.view();
+    let visibility = poc_graph::Visibility::of_person(memory.now());
+    let found = memory.retriever(&view).find("fish", 5, visibility).unwrap();
+    assert_eq!(
+        found.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(),
+        [id],
+        "questions are answered by words"
+    );
+    let degraded = crate::answer_status::of(&memory, &view).degraded.join("");
+    insta::assert_snapshot!(degraded, @"vectors: `hash-64-1` is not available: notes are found by words only");
     assert_eq!(run(&memory).unwrap().notes, 1);
     drop(memory);
     assert_eq!(nearest(&open(&folder, 128), "fish"), [id]);

@@ -47,7 +47,7 @@ pub fn prompt_context(
     let projects = ProjectNotes::of(&view, session, config.scope);
     let admitted = projects.admitted();
     let (text, gate) = (searched_part(prompt), memory.config.query.gate);
-    let vector = memory.embedder.embed_one(&text)?;
+    let vector = memory.embedder.embed_question(&text)?;
     let query = GateQuery {
         view: &view,
         text: &text,

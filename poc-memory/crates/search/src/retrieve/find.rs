@@ -19,7 +19,7 @@ impl Retriever<'_> {
     /// # Errors
     /// Those of [`Retriever::find_near`], and errors of the embedder.
     pub fn find(&self, text: &str, wanted: usize, visibility: Visibility) -> Result<Retrieval> {
-        self.find_near(text, &self.embedder.embed_one(text)?, wanted, visibility)
+        self.find_near(text, &self.embedder.embed_question(text)?, wanted, visibility)
     }
 
     /// Like [`Retriever::find`], for a text whose vector is known.
