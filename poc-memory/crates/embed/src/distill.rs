@@ -76,7 +76,8 @@ pub struct DistillOptions {
     pub dimensions: usize,
     /// The rank, from 0, at which a word counts half. With 0, all words have the same weight.
     pub common: f64,
-    /// The texts to whose vectors the rows are fitted; none if the rows are not fitted. Blank texts are skipped.
+    /// The texts to whose vectors the rows are fitted; none if the rows are not fitted. Blank texts are skipped, and long
+    /// ones end where the model stops reading.
     pub corpus: Vec<String>,
     /// The name of the model, recorded in the table.
     pub model: String,
@@ -119,6 +120,9 @@ pub fn distill(
     let texts: Vec<&str> =
         options.corpus.iter().map(String::as_str).filter(|text| !text.trim().is_empty()).collect();
     let vectors = vectors(&model, &texts, progress)?;
+    if !states.iter().chain(&vectors).flatten().all(|value| value.is_finite()) {
+        return Err(DistillError::NotFinite.into());
+    }
     let axes = Axes::of(if vectors.is_empty() { &states } else { &vectors }, options.dimensions)?;
     let mut rows = axes.project(&states);
     for (row, weight) in rows.iter_mut().zip(weights(&words, options.common)) {
@@ -132,7 +136,12 @@ pub fn distill(
         let texts: Vec<FitText> = texts
             .iter()
             .zip(axes.project(&vectors))
-            .map(|(text, vector)| FitText { tokens: pieces.tokens(&vocabulary, text), vector })
+            .map(|(text, vector)| {
+                let mut tokens = pieces.tokens(&vocabulary, text);
+                // Two of the tokens that the model reads are the markers at the ends.
+                tokens.truncate(model.max_tokens.saturating_sub(2));
+                FitText { tokens, vector }
+            })
             .collect();
         rows = fit::fit(rows, &texts);
     }

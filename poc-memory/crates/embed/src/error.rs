@@ -13,9 +13,9 @@ pub(crate) enum EmbedderError {
     ModelPath(String),
     #[error("the embedder `hash` cannot have {dimensions} dimensions")]
     Dimensions { dimensions: usize, supported: RangeInclusive<usize> },
-    /// The embedder of the store has another name than the configured one.
-    #[error("the vectors of this store were made by `{0}`, which the settings no longer describe")]
-    NotConfigured(String),
+    /// The embedder of the store cannot be opened any more.
+    #[error("the vectors of this store were computed by `{0}`, which is not available")]
+    Unavailable(String),
     #[error("the embedder gave no vector")]
     NoVector,
 }
@@ -31,7 +31,7 @@ impl From<EmbedderError> for Error {
             EmbedderError::Dimensions { supported, .. } => Error::config(message)
                 .hint(format!("give a number from {} to {}", supported.start(), supported.end()))
                 .field("embedder.dimensions"),
-            EmbedderError::NotConfigured(_) => Error::config(message)
+            EmbedderError::Unavailable(_) => Error::config(message)
                 .hint("`poc-memory embed migrate` computes them again with the embedder of the settings")
                 .field("embedder"),
             EmbedderError::NoVector => Error::internal(message),

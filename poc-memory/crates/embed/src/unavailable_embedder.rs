@@ -1,4 +1,4 @@
-//! A placeholder for the embedder of a store that does not match the settings.
+//! A placeholder for the embedder of a store that cannot be opened any more.
 
 use super::Embedder;
 use super::error::EmbedderError;
@@ -31,6 +31,6 @@ impl Embedder for UnavailableEmbedder {
         false
     }
     fn embed(&self, _texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        Err(EmbedderError::NotConfigured(self.name.clone()).into())
+        Err(EmbedderError::Unavailable(self.name.clone()).into())
     }
 }

@@ -235,7 +235,7 @@ fn a_store_whose_embedder_is_missing_is_usable_otherwise() {
     embedder::write(&store, &EmbedderRecord { settings, ..record }).unwrap();
     let memory = open(&folder, 128);
     let error = memory.embedder.embed_one("fish").unwrap_err();
-    insta::assert_snapshot!(error, @"`embedder`: the vectors of this store were made by `hash-64-1`, which the settings no longer describe");
+    insta::assert_snapshot!(error, @"`embedder`: the vectors of this store were computed by `hash-64-1`, which is not available");
     assert_eq!(memory.store.node(id).unwrap().unwrap().body, "a fish in the harbour");
     let view = memory.store.view();
     let visibility = poc_graph::Visibility::of_person(memory.now());
