@@ -11,8 +11,12 @@ use poc_graph::time::Span;
 use poc_notes::migrate::{self, MigrationCallbacks, MigrationReport};
 use std::sync::Arc;
 
-/// How long the daemon waits before it tries again, for example until the disk accepts writes.
-const RETRY: Span = Span::MINUTE;
+/// How long the daemon waits before it tries again, for example until the disk accepts writes. After each error it waits
+/// twice as long, so that a lasting one does not fill the log.
+const FIRST_WAIT: Span = Span::MINUTE;
+
+/// The longest wait.
+const MAX_WAIT: Span = Span::HOUR;
 
 /// Migrates the store if that is due, and lets the daemon start again.
 pub(crate) async fn run(state: Arc<DaemonState>) {
@@ -23,21 +27,27 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         former = state.memory.embedder.name(),
         "this release has new word vectors: the vectors of all notes are computed again"
     );
+    let mut wait = FIRST_WAIT;
     loop {
         let failure = "the vectors were not computed with the new word vectors";
-        if let Some(done) = state.in_background(failure, compute).await.flatten() {
-            tracing::info!(
-                former = done.from,
-                embedder = done.to,
-                notes = done.notes,
-                already_embedded = done.already_embedded,
-                "the vectors of all notes were computed again: the daemon starts again to use them"
-            );
-            return state.restart();
+        match state.in_background(failure, compute).await {
+            Some(Some(done)) => {
+                tracing::info!(
+                    former = done.from,
+                    embedder = done.to,
+                    notes = done.notes,
+                    already_embedded = done.already_embedded,
+                    "the vectors of all notes were computed again: the daemon starts again to use them"
+                );
+                return state.restart();
+            }
+            Some(None) => wait = FIRST_WAIT,
+            None => {}
         }
-        if !wall_clock::wait(&state, RETRY).await {
+        if !wall_clock::wait(&state, wait).await {
             return;
         }
+        wait = MAX_WAIT.min(Span(2 * wait.0));
     }
 }
 

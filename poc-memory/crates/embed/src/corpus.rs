@@ -38,7 +38,8 @@ pub fn read_corpus(path: &Path) -> Result<Vec<String>> {
     let content = std::fs::read_to_string(path)
         .map_err(|source| CorpusError::Read { path: path.to_owned(), source })?;
     let is_json = path.extension().is_some_and(|extension| extension == "jsonl");
-    let lines = (1..).zip(content.trim_start_matches('\u{feff}').lines()).filter(|(_, line)| !line.trim().is_empty());
+    let lines =
+        (1..).zip(content.trim_start_matches('\u{feff}').lines()).filter(|(_, line)| !line.trim().is_empty());
     let text = |(line, text): (usize, &str)| match is_json {
         true => serde_json::from_str(text)
             .map(|CorpusLine { text }| text)
@@ -73,7 +74,8 @@ mod tests {
                 .map_err(|error| error.message.replace(&folder.path().display().to_string(), "DIR"))
         };
         assert_eq!(read("a.txt", "one text\n\n {\"text\": 1}\n").unwrap(), ["one text", " {\"text\": 1}"]);
-        let lines = "\u{feff}{\"text\": \"one\", \"id\": 7}\r\n\n{\"text\": \" \"}\n{\"text\": \"two\\nlines\"}\n";
+        let lines =
+            "\u{feff}{\"text\": \"one\", \"id\": 7}\r\n\n{\"text\": \" \"}\n{\"text\": \"two\\nlines\"}\n";
         assert_eq!(read("a.jsonl", lines).unwrap(), ["one", "two\nlines"]);
         let wrong = read("b.jsonl", "{\"text\": \"one\"}\n\n{\"body\": \"two\"}\n").unwrap_err();
         assert_eq!(
