@@ -187,7 +187,9 @@ fn a_thought_is_added_in_few_words() {
         world.run_with_input(&[&["add", "--key", "idea", "--update"], more].concat(), input)
     };
     assert_eq!(update(&[], "A better idea.\n").status, 0);
-    assert_eq!(update(&["--emotion", "3"], "Of the loop.\n").status, 0);
+    for change in [["--emotion", "3"], ["--clear", "keywords"]] {
+        assert_eq!(update(&change, "Of the loop.\n").status, 0, "{change:?}");
+    }
     assert_eq!(world.json(&["get", "idea"])["body"], "A better idea.");
     let nothing = update(&[], "");
     assert!(nothing.stderr.contains("there is nothing to change"), "{}", nothing.stderr);

@@ -22,6 +22,7 @@ impl BodyArgument {
     const INSTEAD_IN_UPDATE: &[&str] = &[
         "title",
         "notes",
+        "clear",
         "keywords",
         "node_type",
         "category",
