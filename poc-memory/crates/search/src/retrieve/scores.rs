@@ -7,7 +7,7 @@ use super::key::KeyMatch;
 use super::retriever::{DEPTH, Retriever};
 use super::{derived, key, links, structure, windows};
 use poc_graph::error::Result;
-use poc_graph::{NodeId, Visibility, cancellation};
+use poc_graph::{NodeId, View, Visibility, cancellation};
 use poc_index::QueryTerms;
 use poc_rank::fusion::name_bonus;
 use poc_rank::propagation::PropagationWeights;
@@ -37,27 +37,14 @@ pub(super) fn find(
     } else {
         Vec::new()
     };
-    // A question that only names a day asks for the note of the day. Others may be about a note that mentions it, and
-    // are if it has all their words and the note of the day, which rarely contains the day, does not.
-    let days: Vec<&str> = by_key.iter().filter(|named| named.is_day).map(|named| named.spelling).collect();
-    let is_of_days = !days.is_empty() && question.words.terms().all_terms_in(&days.join(" "));
-    let has_all_words =
-        |id: NodeId, key: &str| question.words.terms().coverage(id, key, &[]) >= QueryTerms::FULL_COVERAGE;
-    let may_mention = !days.is_empty() && !is_of_days;
-    let mention = lists.matching.first().copied().filter(|&id| may_mention && has_all_words(id, ""));
-    let is_named = |named: &&KeyMatch<'_>| {
-        let of_day = || retriever.view.id(named.note).is_some_and(|id| has_all_words(id, named.spelling));
-        mention.is_none() || !named.is_day || of_day()
-    };
-    let named: Vec<KeyMatch<'_>> = by_key.iter().filter(is_named).copied().collect();
-    add_name_bonuses(retriever, &question, text, (named.as_slice(), mention), &mut candidates);
+    let named = NamedNotes::of(retriever.view, &question, lists.matching.first().copied(), by_key);
+    add_name_bonuses(retriever, &question, text, &named, &mut candidates);
     let propagation = propagation_weights(retriever);
     let sources = match retriever.config.graph {
         true => propagate(retriever, &question, text, propagation, wanted, &mut candidates)?,
         false => PropagationSources::default(),
     };
-    let first: Vec<KeyMatch<'_>> = by_key.into_iter().filter(|named| is_of_days || !named.is_day).collect();
-    put_named_keys_first(&question, &first, propagation, weights.identifier_weight, &mut candidates);
+    put_named_keys_first(&question, &named.first, propagation, weights.identifier_weight, &mut candidates);
     let mut best = TopK::new(wanted);
     for candidate in candidates.all.iter().filter(|candidate| !candidate.is_represented) {
         best.offer(Ranked { score: candidate.score(propagation), id: candidate.id, payload: candidate });
@@ -89,13 +76,49 @@ pub(super) fn find(
     })
 }
 
+/// The notes that a question names by their keys or by a day.
+struct NamedNotes<'a> {
+    /// The notes that get a bonus for their keys.
+    by_key: Vec<KeyMatch<'a>>,
+    /// The note that mentions a day of the question and has all its words.
+    mention: Option<NodeId>,
+    /// The notes that come before all others.
+    first: Vec<KeyMatch<'a>>,
+}
+
+impl<'a> NamedNotes<'a> {
+    /// Decides between the notes of the days in a question and a note that mentions them. A question that only names a
+    /// day asks for the note of the day. Others may be about a note that mentions it, and are if it has all their words
+    /// and the note of the day, which rarely contains the day, does not.
+    fn of(
+        view: &View,
+        question: &RetrievalQuery<'_>,
+        best_by_words: Option<NodeId>,
+        by_key: Vec<KeyMatch<'a>>,
+    ) -> NamedNotes<'a> {
+        let terms = question.words.terms();
+        let days: Vec<&str> =
+            by_key.iter().filter(|named| named.is_day).map(|named| named.spelling).collect();
+        let is_of_days = !days.is_empty() && terms.all_terms_in(&days.join(" "));
+        let has_all_words = |id: NodeId, key: &str| terms.coverage(id, key, &[]) >= QueryTerms::FULL_COVERAGE;
+        let may_mention = !days.is_empty() && !is_of_days;
+        let mention = best_by_words.filter(|&id| may_mention && has_all_words(id, ""));
+        let is_named = |named: &KeyMatch<'_>| {
+            let of_day = || view.id(named.note).is_some_and(|id| has_all_words(id, named.spelling));
+            mention.is_none() || !named.is_day || of_day()
+        };
+        let first = by_key.iter().filter(|named| is_of_days || !named.is_day).copied().collect();
+        NamedNotes { by_key: by_key.into_iter().filter(is_named).collect(), mention, first }
+    }
+}
+
 /// Adds bonuses to the notes that the text names by title, by an identifier or by key, and to the note that mentions a
 /// day in it.
 fn add_name_bonuses(
     retriever: &Retriever<'_>,
     question: &RetrievalQuery<'_>,
     text: &str,
-    (by_key, mention): (&[KeyMatch<'_>], Option<NodeId>),
+    named: &NamedNotes<'_>,
     candidates: &mut Candidates,
 ) {
     let weights = &retriever.config.scores;
@@ -110,12 +133,12 @@ fn add_name_bonuses(
             candidate.identifier += name_bonus(weights.identifier_weight, best);
         }
     }
-    for matched in by_key {
+    for matched in &named.by_key {
         if let Some(candidate) = candidates.at_index(question, matched.note) {
             candidate.identifier += name_bonus(weights.identifier_weight, best);
         }
     }
-    if let Some(candidate) = mention.and_then(|id| candidates.at(question, id))
+    if let Some(candidate) = named.mention.and_then(|id| candidates.at(question, id))
         && candidate.identifier <= 0.0
     {
         candidate.identifier += name_bonus(weights.identifier_weight, best);
