@@ -130,6 +130,21 @@ fn long_backlogs(backlog: &BTreeMap<String, usize>, min: usize) -> Vec<String> {
     long.map(|(agent, count)| format!("agent `{agent}`: notes to be read: {count}")).collect()
 }
 
+/// What a message contains: the problems, what waits for a person, and the agents with at least `min` notes still to
+/// read.
+fn lines(state: &DaemonState, min: usize) -> Vec<String> {
+    let found = problems::find(state);
+    // An error of the store is already listed as a problem.
+    let mut backlog = problems::backlog(state).unwrap_or_default();
+    // An agent that runs only when asked reads nothing by itself, so its backlog is no problem.
+    let catalog = state.catalog.load();
+    backlog.retain(|name, _| {
+        let definition = catalog.agents.get(name).and_then(|entry| entry.definition.as_deref());
+        definition.is_some_and(|agent| agent.execution.schedule != Schedule::OnDemand)
+    });
+    [found.problems, found.waiting, long_backlogs(&backlog, min)].concat()
+}
+
 /// Where messages are sent. Each recipient gets its messages independently, so that a server that is down neither
 /// delays those of the command nor repeats them.
 #[derive(Clone, Copy, Debug)]
@@ -202,19 +217,7 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         }
         let looking = state.clone();
         let min = config.backlog;
-        let found = state.pools.background.run(move || {
-            let found = problems::find(&looking);
-            // An error of the store is already listed as a problem.
-            let mut backlog = problems::backlog(&looking).unwrap_or_default();
-            // An agent that runs only when asked reads nothing by itself, so its backlog is no problem.
-            let catalog = looking.catalog.load();
-            backlog.retain(|name, _| {
-                let definition = catalog.agents.get(name).and_then(|entry| entry.definition.as_deref());
-                definition.is_some_and(|agent| agent.execution.schedule != Schedule::OnDemand)
-            });
-            [found.problems, found.waiting, long_backlogs(&backlog, min)].concat()
-        });
-        let Ok(lines) = found.await else { continue };
+        let Ok(lines) = state.pools.background.run(move || lines(&looking, min)).await else { continue };
         for (recipient, notifier) in &mut notifiers {
             let (recipient, now) = (*recipient, state.memory.now());
             if !recipient.is_configured(&config) {
