@@ -17,6 +17,10 @@ pub(super) enum ServiceManager {
     Launchd,
 }
 
+/// The seconds in which the daemon must stop before it is killed: the default of `[daemon] shutdown-grace`, and a little
+/// more.
+const STOP_SECONDS: u32 = 45;
+
 /// The program, its arguments and its environment, as a service manager starts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Service {
@@ -208,7 +212,7 @@ fn unit(service: &Service) -> String {
          # Opening a store after a crash reads its log.\n\
          TimeoutStartSec=15min\n\
          # `[daemon] shutdown-grace` and a little more.\n\
-         TimeoutStopSec=45\n\
+         TimeoutStopSec={STOP_SECONDS}\n\
          WatchdogSec=60\n\
          Restart=on-failure\n\
          RestartSec=5\n\
@@ -253,7 +257,7 @@ fn property_list(service: &Service) -> String {
            <key>RunAtLoad</key><true/>\n  \
            <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>\n  \
            <!-- `[daemon] shutdown-grace` and a little more. -->\n  \
-           <key>ExitTimeOut</key><integer>45</integer>\n  \
+           <key>ExitTimeOut</key><integer>{STOP_SECONDS}</integer>\n  \
            <!-- The default of 256 is too low for the connections of `max-connections`. -->\n  \
            <key>SoftResourceLimits</key><dict><key>NumberOfFiles</key><integer>1024</integer></dict>\n  \
            <key>StandardErrorPath</key>{}\n\
