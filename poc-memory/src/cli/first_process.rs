@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 /// The id of the first process of a container. On a machine, this program never has it.
 pub(super) const ID: u32 = 1;
 
-/// Lets signals end this process if it is the first one of a container: to that one, the kernel delivers only signals
-/// that it handles. The exit code is then 128 and the number of the signal, as in a shell.
+/// Lets signals end this process if it is the first one of a container. The kernel delivers to such a process only
+/// signals that it handles. The exit code is then 128 plus the number of the signal, as in a shell.
 pub(super) fn end_on_signals() {
     if std::process::id() != ID {
         return;

@@ -24,8 +24,8 @@ pub fn with_readable_message(error: io::Error) -> io::Error {
     }
 }
 
-/// A clause for the hint of an error, if a path cannot be used because the file, or the folder that contains it, belongs
-/// to another user. `None` for other errors.
+/// A clause for the hint of an error: a path cannot be used because the file, or the folder that contains it, belongs to
+/// another user. `None` for other errors.
 pub fn foreign_owner(path: &Path, error: &io::Error) -> Option<String> {
     if error.kind() != ErrorKind::PermissionDenied {
         return None;

@@ -65,7 +65,9 @@ pub(super) fn read(file: &Path) -> Result<Option<String>> {
         Err(error) => {
             let unread = Error::config(format!("cannot be read: {error}")).file(file.display().to_string());
             Err(match files::foreign_owner(file, &error) {
-                Some(owner) => unread.hint(format!("{owner}: run it as the owner, or change the owner")),
+                Some(owner) => {
+                    unread.hint(format!("{owner}: run the command as the owner, or change the owner"))
+                }
                 None => unread,
             })
         }
