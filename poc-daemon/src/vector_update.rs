@@ -1,8 +1,8 @@
 //! Computes the vectors of a store again if they are the built-in word vectors of an earlier release. The daemon then
 //! starts again, because a store uses the vectors with which it was opened.
 //!
-//! Every daemon over a shared log does this, because each copy has its own record of the embedder. A vector that another
-//! daemon has already stored is not written again.
+//! Every daemon over a shared log does this, because each copy has its own record of the embedder. A vector that
+//! another daemon has already stored is not written again.
 
 use crate::state::DaemonState;
 use crate::wall_clock;

@@ -8,8 +8,8 @@
 //!    Liang and Ma (2017). BERT's vocabulary begins with markers and single characters, which all have rank 1. The
 //!    words after them are sorted by frequency, so the rank of a word is its position among them. In a vocabulary
 //!    sorted by spelling, the position says nothing about frequency, and rows are not multiplied.
-//! 4. If there is a corpus, the rows are fitted to the vectors that the model gives its texts ([`super::fit`]). The axes
-//!    of step 2 are then the leading eigenvectors of YᵀY, with Y the vectors of the texts.
+//! 4. If there is a corpus, the rows are fitted to the vectors that the model gives its texts ([`super::fit`]). The
+//!    axes of step 2 are then the leading eigenvectors of YᵀY, with Y the vectors of the texts.
 //! 5. Each row is quantised to signed bytes with its own scale.
 
 use super::bert::{Bert, VocabularyInfo};

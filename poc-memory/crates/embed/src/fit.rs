@@ -1,13 +1,13 @@
 //! Fits the rows of a table to the vectors that the model gives whole texts.
 //!
-//! The row of a token should be such that the sum of the rows of a text has the direction of the model's vector of that
-//! text. With eᵗ the rows sought, bᵗ the rows given, nₛₜ how often token t occurs in text s, lₛ the length of Σₜ nₛₜ bᵗ
-//! and yₛ the vector of the model, this minimises
+//! The sum of the rows of a text should have the direction of the model's vector of that text. With eᵗ the rows sought,
+//! bᵗ the rows given, nₛₜ how often token t occurs in text s, lₛ the length of Σₜ nₛₜ bᵗ and yₛ the vector of the model,
+//! this minimises
 //!
 //! > Σₛ ‖Σₜ (nₛₜ / lₛ) eᵗ − yₛ‖² + λ Σₜ ‖eᵗ − g bᵗ‖²
 //!
 //! where g is the factor that fits the given rows best. This is ridge regression (Hoerl and Kennard 1970) towards the
-//! given rows instead of zero: a row moves the less, the rarer its token is, and the row of a token without texts stays.
+//! given rows instead of zero. The rarer a token is, the less its row moves, and the row of a token without texts stays.
 //! Each dimension is a system of linear equations, which conjugate gradients with the diagonal as preconditioner solve
 //! (Saad 2003, algorithm 9.1).
 //!
@@ -22,8 +22,8 @@ use rayon::prelude::*;
 /// fewer definitions of words and turns of conversations were found.
 const RIDGE: f64 = 10.0;
 
-/// The share of the fitted rows in the result. With more, fewer synonyms are found; with less, fewer definitions of words
-/// and turns of conversations.
+/// The share of the fitted rows in the result. With more, fewer synonyms are found; with less, fewer definitions of
+/// words and turns of conversations.
 const FITTED_SHARE: f32 = 0.5;
 
 /// The residual, relative to that of the given rows, at which the equations count as solved.
@@ -161,8 +161,8 @@ fn solve(x: &SparseMatrix, ridge: f32, residuals: &[Vec<f32>], dimensions: usize
     solution
 }
 
-/// The mean of two tables after the second was scaled to the sum of squares of the first. Rows that would become shorter
-/// than the given ones get their length.
+/// The mean of two tables after the second was scaled to the sum of squares of the first. Rows that would become
+/// shorter than the given ones get their length.
 fn mean(mut given: Vec<Vec<f32>>, fitted: &[Vec<f32>]) -> Vec<Vec<f32>> {
     let total = |rows: &[Vec<f32>]| rows.iter().map(|row| squares(row)).sum::<f64>().sqrt();
     let (of_given, of_fitted) = (total(&given), total(fitted));

@@ -146,8 +146,8 @@ pub struct Memory {
     pub(crate) pending_updates: Arc<recall::PendingUpdates>,
     pub(crate) large_transactions: Arc<Mutex<history::LargeTransactions>>,
     pub(crate) growth_cache: Arc<Mutex<growth::GrowthCache>>,
-    /// Why notes have no vectors of the store's embedder, why there are none of questions, or why the configured embedder
-    /// is not in use.
+    /// Why notes have no vectors of the store's embedder, why there are none of questions, or why the configured
+    /// embedder is not in use.
     pub(crate) missing_vectors: Arc<Mutex<Option<String>>>,
 }
 

@@ -30,9 +30,10 @@ enum LogCopyError {
     OtherWriter { address: String },
     #[error("`{address}` already contains another memory (its last change is {head})")]
     OtherMemory { address: String, head: u64 },
-    /// The number is that of the last transaction in the folder.
+    /// The numbers are those of the last transactions in the database and in the folder.
     #[error(
-        "`{address}` was used since the copy: it has all changes of the folder, which ends with {last}, and later ones up to {head}"
+        "`{address}` was used since the copy: it has all changes of the folder, which ends with {last}, and later ones up \
+         to {head}"
     )]
     Newer { address: String, head: u64, last: u64 },
     /// The number is that of the last transaction in the folder.

@@ -67,8 +67,9 @@ impl From<SharedLogError> for Error {
                 "copy the folder into the database first: `poc-memory store copy --from FOLDER --to postgres://…`",
             ),
             SharedLogError::Shorter { .. } => Error::conflict(message).hint(
-                "if an older state of the database was restored, `poc-memory store copy --from FOLDER --to postgres://…` \
-                 adds what it lacks; do not delete the folder before that, because it may be the only one with these changes",
+                "if an older state of the database was restored, \
+                 `poc-memory store copy --from FOLDER --to postgres://…` adds what it lacks; do not delete the folder \
+                 before that, because it may be the only one with these changes",
             ),
             SharedLogError::Diverged { .. } | SharedLogError::OwnChanges { .. } => Error::conflict(message)
                 .hint(
@@ -340,8 +341,8 @@ impl SharedLogCopy {
         Ok(())
     }
 
-    /// Why the local log, which ends with record `last`, is not a copy of the shared one. `has_origin` says whether both
-    /// begin with the same record.
+    /// Why the local log, which ends with record `last`, is not a copy of the shared one. `has_origin` says whether
+    /// both begin with the same record.
     fn difference(&self, last: u64, has_origin: bool) -> Result<SharedLogError> {
         let (address, head) = (self.shared.address(), self.shared.head()?);
         let is_beginning = match head {
@@ -434,7 +435,8 @@ impl SharedLogCopy {
     }
 }
 
-/// An error of the local log. It must not look like that of an unreachable shared log, after which the call is repeated.
+/// An error of the local log. It must not look like that of an unreachable shared log, after which the call is
+/// repeated.
 fn local_error(error: Error) -> Error {
     Error { code: Code::ReadOnly, ..error }
 }

@@ -60,8 +60,8 @@ fn answer(memory: &TestMemory, question: &str) -> Result<Value, String> {
     Ok(answer)
 }
 
-/// Rounds all numbers to twelve decimal places: the order in which `spread` adds numbers depends on the slots of the view,
-/// and a past view has other slots.
+/// Rounds all numbers to twelve decimal places: the order in which `spread` adds numbers depends on the slots of the
+/// view, and a past view has other slots.
 fn round_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
