@@ -308,7 +308,6 @@ impl InsertRequest {
 
     fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
         check_origin(self.author.as_deref(), self.source.as_deref())?;
-        self.check_clear()?;
         let old = self.supersedes.as_deref().map(|name| ctx.memory.find(name)).transpose();
         let old = old.map_err(|error| error.field("supersedes"))?;
         // An update by a model must not lift quarantined content to the trust of the model.
@@ -321,6 +320,7 @@ impl InsertRequest {
             node.as_ref().map_or(Ok(()), |node| ctx.require_visible(node, field))?;
         }
         if self.update {
+            self.check_clear()?;
             self.check_update(ctx, updated.as_ref())?;
         }
         let clears_keywords = self.clear.contains(&ClearableField::Keywords);
