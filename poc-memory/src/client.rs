@@ -33,17 +33,7 @@ impl Client {
                     // `InvalidInput` means that the path is too long for a socket, so no daemon can serve it
                     // either.
                     ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::InvalidInput => Ok(None),
-                    kind => {
-                        let message =
-                            format!("the daemon's socket `{}` cannot be opened: {error}", socket.display());
-                        let unopened = Error::unavailable(message);
-                        Err(match kind {
-                            ErrorKind::PermissionDenied => {
-                                unopened.hint("run the command as the user of the daemon")
-                            }
-                            _ => unopened,
-                        })
-                    }
+                    _ => Err(unopened(socket, &error)),
                 };
             }
         };
@@ -117,6 +107,17 @@ impl Client {
 
     fn receive(&mut self) -> Result<Option<Frame>> {
         wire::read(&mut self.stream, self.limit)
+    }
+}
+
+/// The error for a socket that exists and cannot be opened.
+fn unopened(socket: &Path, error: &io::Error) -> Error {
+    let message = format!("the daemon's socket `{}` cannot be opened: {error}", socket.display());
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            Error::unavailable(message).hint("run the command as the user of the daemon")
+        }
+        _ => Error::unavailable(message),
     }
 }
 

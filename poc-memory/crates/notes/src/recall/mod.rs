@@ -81,7 +81,7 @@ pub struct RecallResult {
 /// 4. The best `k` of all by `similarity^α · path_factor · weight^β` are the hits.
 ///
 /// The result includes the update to learn. Of the starts, only those that match the text count: they share a word with
-/// it, or are as near in meaning as notes that get an edge for it (`semantic` under `[cosines]`). The nearest notes of
+/// it, or their cosine with it is at least that of a semantic edge (`semantic` under `[cosines]`). The nearest notes of
 /// any text are starts, also if no note is about it. The hits among the matching starts count as used, the best
 /// `co_retrieval_notes` of these starts count as retrieved together, and the edges that led from them to the hits count
 /// as followed.
