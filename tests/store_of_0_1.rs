@@ -53,8 +53,11 @@ fn changes_runs_and_history_are_those_of_the_release() {
         let mut expected: Value = serde_json::from_str(&expected(name)).unwrap();
         let mut found = world.json(arguments);
         for answer in [&mut expected, &mut found] {
+            let answer = answer.as_object_mut().unwrap();
             // The instant of the answer itself.
-            answer.as_object_mut().unwrap().remove("as_of");
+            answer.remove("as_of");
+            // The word vectors of the release are no longer built in, and answers say so.
+            answer.remove("degraded");
         }
         leave_out_recalls(&mut expected);
         name_deleted_notes(&mut expected, &found);
@@ -101,7 +104,7 @@ fn has_all(found: &Value, expected: &Value) -> bool {
 fn notes_are_found_and_can_be_changed() {
     let world = opened();
     let found = world.json(&["search", "journal", "crash"]);
-    assert_eq!(found["results"][0]["key"], "journal");
+    assert!(found["results"].as_array().unwrap().iter().any(|note| note["key"] == "journal"), "{found}");
     // The built-in word vectors are others now: until a migration, notes are found by words.
     let migrated = world.json(&["embed", "migrate"]);
     assert_eq!(migrated["from"], "static-256-61762e12");

@@ -14,9 +14,9 @@ def linked_notes(world, name):
     """Stores three notes with a name in common and returns the run of `linker` that links them. What it proposed before
     waits for a decision."""
     for key, title, body in [
-        ("pump", "the pump stopped", "it lost its pressure at noon and stopped by itself"),
-        ("valve", "a valve was replaced", "the old one was stuck, so no water came in"),
-        ("alarm", "an alarm rings", "it warns when the pressure falls below two bar"),
+        ("pump", "the pump stopped", "it lost its pressure at noon, and the night shift called the mechanic from home"),
+        ("valve", "a valve was replaced", "the greenhouse had no water for two days, and the tomatoes were dry"),
+        ("alarm", "an alarm rings", "the porter at the gate hears a bell whenever somebody opens the boiler room"),
     ]:
         world.run("insert", "--title", f"{name}: {title}", "--body", f"Because of {name}, {body}.",
                   "--key", f"{name.lower()}-{key}", "--type", "episodic")

@@ -34,8 +34,10 @@ pub enum Fusion {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ScoreFusionConfig {
-    /// Weight of the vector score.
+    /// Weight of the vector score with an embedder that is not contextual (`static`, `hash`).
     pub meaning_weight: f64,
+    /// Weight of the vector score with a contextual embedder (`candle`, `http`).
+    pub contextual_weight: f64,
     /// With a contextual embedder: clarity of the question's words below which the vector score weighs more; 0 disables
     /// this.
     pub clear_words: f64,

@@ -79,7 +79,7 @@ pub(super) struct Bert {
     /// The special tokens at the start and the end of a text.
     ends: [u32; 2],
     /// Maximum number of tokens of a text or a pair, including special tokens.
-    pub(super) max_tokens: usize,
+    max_tokens: usize,
     /// The number of dimensions of a vector.
     pub(super) dimensions: usize,
     /// The first bytes of the BLAKE3 hash of weights and settings, in hexadecimal.

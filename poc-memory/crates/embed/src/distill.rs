@@ -76,8 +76,7 @@ pub struct DistillOptions {
     pub dimensions: usize,
     /// The rank, from 0, at which a word counts half. With 0, all words have the same weight.
     pub common: f64,
-    /// The texts to whose vectors the rows are fitted; none if the rows are not fitted. Blank texts are skipped, and long
-    /// ones end where the model stops reading.
+    /// The texts to whose vectors the rows are fitted; none if the rows are not fitted. Blank texts are skipped.
     pub corpus: Vec<String>,
     /// The name of the model, recorded in the table.
     pub model: String,
@@ -136,12 +135,8 @@ pub fn distill(
         let texts: Vec<FitText> = texts
             .iter()
             .zip(axes.project(&vectors))
-            .map(|(text, vector)| {
-                let mut tokens = pieces.tokens(&vocabulary, text);
-                // Two of the tokens that the model reads are the markers at the ends.
-                tokens.truncate(model.max_tokens.saturating_sub(2));
-                FitText { tokens, vector }
-            })
+            // All tokens of a text count, also those after the part that the model reads: the embedder sums all, too.
+            .map(|(text, vector)| FitText { tokens: pieces.tokens(&vocabulary, text), vector })
             .collect();
         rows = fit::fit(rows, &texts);
     }

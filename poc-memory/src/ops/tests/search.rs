@@ -12,7 +12,7 @@ fn search_lists_its_results() {
     assert_eq!(text_output(&memory, "search nowhere -p match"), "nothing found\n");
     // Plain words run the pipeline of the settings.
     insta::assert_snapshot!(text_output(&memory, "search written journal"), @r"
-    1.500  journal  episodic  The journal
+    1.600  journal  episodic  The journal
            2026-11-21  Page splits are written to the journal.
     ");
     // With a number, that many hits are shown.
@@ -124,8 +124,8 @@ fn retrieve_finds_by_words_by_meaning_and_along_edges() {
         assert!(hit["nearest"]["cosine"].is_number() && !hit["nearest"]["text"].as_str().unwrap().is_empty());
     }
     insta::assert_snapshot!(text_output(&memory, "retrieve 'what splits pages' -k 1 --explain"), @r"
-    1.500  btree  B-tree splits  meaning 1, words 1
-           meaning +0.500  words +1.000
+    1.600  btree  B-tree splits  meaning 1, words 1
+           meaning +0.600  words +1.000
            passage 1, cosine 0.769: A split writes two pages.
     ");
     insta::assert_snapshot!(text_output(&memory, "retrieve journal -k 257"), @r"

@@ -78,22 +78,22 @@ impl<'a> RetrievalQuery<'a> {
             }
         };
         let words = retriever.text.scores(text);
+        let weights = &retriever.config.scores;
         let mut question = RetrievalQuery {
             view,
             visibility,
             by_words: words.moments(&visible).scale(count),
             by_meaning: cosines.moments(&visible).scale(count),
-            meaning_weight: retriever.config.scores.meaning_weight,
+            meaning_weight: weights.meaning_weight,
             visible,
             list_derived: retriever.list_derived || !retriever.config.graph,
-            derived_pass_score: retriever.config.scores.derived_weight > 0.0,
+            derived_pass_score: weights.derived_weight > 0.0,
             cosines,
             words,
         };
         if retriever.embedder.contextual() {
-            let weights = &retriever.config.scores;
-            question.meaning_weight *=
-                meaning_factor(question.clarity(), weights.clear_words, weights.meaning_factor);
+            question.meaning_weight = weights.contextual_weight
+                * meaning_factor(question.clarity(), weights.clear_words, weights.meaning_factor);
         }
         Ok(question)
     }

@@ -22,7 +22,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
     // The weight of the meaning, by the clarity of the words.
     let clearest = live.iter().map(|note| bm25(note.id)).fold(0.0, f64::max);
     let clarity = (clearest * by_words.standard(clearest).max(0.0)).sqrt();
-    let weight = if world.embedder.contextual { 0.5 * (12.0 / clarity).clamp(1.0, 4.0) } else { 0.5 };
+    let weight = if world.embedder.contextual { 0.5 * (12.0 / clarity).clamp(1.0, 4.0) } else { 0.6 };
     let mut own: BTreeMap<u64, f64> = live
         .iter()
         .map(|note| {
@@ -108,7 +108,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
     }
     let by_window = |at: u64| {
         let around = windows.iter().filter(|(first, last, _)| (*first..=*last).contains(&at));
-        around.map(|(.., score)| 0.7 * score).fold(0.0, f64::max)
+        around.map(|(.., score)| 0.8 * score).fold(0.0, f64::max)
     };
     let mut found: Vec<(u64, f64)> = own
         .iter()
@@ -241,6 +241,7 @@ fn meaning_weighs_more_where_the_words_are_common() {
     let plain = World::new(&notes);
     let mut contextual = World::new(&notes).contextual();
     contextual.config.retrieve.scores.alike_weight = 0.0;
+    contextual.config.retrieve.scores.contextual_weight = plain.config.retrieve.scores.meaning_weight;
     let factors = |world: &World, text: &str| -> Vec<f64> {
         let (before, after) = (plain.find(text, 5), world.find(text, 50));
         let of = |hit: &RetrievalHit| {
