@@ -31,8 +31,8 @@ FIRST = {
 }
 SECOND = {
     "chat": 4500, "chat2": 1200, "wiki1": 1000, "wiki2": 1300, "wikip": 500, "recipe": 600, "recipe-i": 100,
-    "home": 150, "wn-gloss": 1500, "wn-ex": 1200, "deb-short": 400, "deb-desc": 400, "gcide": 400, "fortunes": 500, "gnucash": 300,
-    "foldoc": 200,
+    "home": 150, "wn-gloss": 1500, "wn-ex": 1200, "deb-short": 400, "deb-desc": 400, "gcide": 400, "fortunes": 500,
+    "gnucash": 300, "foldoc": 200,
 }
 DRAWS = 6
 # The numbers that dictd writes in its indexes.
