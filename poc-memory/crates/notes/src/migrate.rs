@@ -43,8 +43,8 @@ pub struct MigrationCallbacks<'a> {
     pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
-/// Whether the store has the built-in word vectors of an earlier release, and the settings name the built-in ones. Such
-/// a migration needs no decision: nobody has asked for another embedder, and each note takes microseconds.
+/// Whether the store has the built-in word vectors of an earlier release, and the settings name the built-in ones. The
+/// daemon then migrates without being asked: the person has not chosen another embedder, and a note takes microseconds.
 pub fn is_due_after_update(memory: &Memory) -> bool {
     let configured = memory.configured_embedder.as_deref();
     configured.is_some_and(|settings| poc_embed::replaces_bundled_table(settings, memory.embedder.name()))
