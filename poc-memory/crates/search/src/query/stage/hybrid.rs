@@ -38,7 +38,8 @@ pub(super) const STAGE: StageDef = StageDef {
     more: "The same search as the op `retrieve`. Every note has two standard scores, the number of standard \
            deviations above the mean of all notes: one by words (BM25 of title and text together, where a \
            word of the title counts three times) and one by meaning (the cosine of its nearest passage). The \
-           combined score is `words + 0.5 · sign(meaning) · meaning²`.\n\n\
+           combined score is `words + weight · sign(meaning) · meaning²`, where the weight is `meaning-weight`, or \
+           `contextual-weight` with `candle` and `http`.\n\n\
            If the text contains an identifier (`INC-90037`, `store_open`, `src/main.rs`), every note that \
            contains it as a whole word or has it as its key gains as much as the score of the best note. A \
            note whose title or key occurs in the text gains three quarters of that.\n\n\
