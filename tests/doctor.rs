@@ -119,7 +119,7 @@ fn a_provider_is_contacted_only_on_request_and_free_of_charge() {
         world.write(
             "config.toml",
             &format!(
-                "[models.near]\nprovider = \"near\"\nid = \"x\"\n\
+                "[models.near]\nprovider = \"near\"\nid = \"x\"\ninput-price = 1.0\noutput-price = 2.0\n\
                  [providers.near]\nkind = \"openai\"\nbase-url = \"{url}\"\nkey-file = \"{key}\"\n"
             ),
         );
@@ -139,6 +139,29 @@ fn a_provider_is_contacted_only_on_request_and_free_of_charge() {
     settings("bad");
     let line = near(&world.json_with_status(&["doctor", "--online"], 1));
     assert!(line.starts_with("failed: ") && line.contains("401") && !line.contains("bad"), "{line}");
+}
+
+#[test]
+fn a_model_with_a_key_and_without_prices_is_named_because_no_budget_in_dollars_limits_it() {
+    let world = World::new();
+    let key = world.write("key", "secret").display().to_string();
+    let notes = |prices: &str| {
+        world.write(
+            "config.toml",
+            &format!(
+                "[models.far]\nprovider = \"far\"\nid = \"x\"\n{prices}\
+                 [models.near]\nprovider = \"near\"\nid = \"x\"\n\
+                 [providers.far]\nkind = \"openai\"\nbase-url = \"http://127.0.0.1:9\"\n\
+                 key-file = \"{key}\"\n\
+                 [providers.near]\nkind = \"openai\"\nbase-url = \"http://127.0.0.1:9\"\n"
+            ),
+        );
+        let lines = found(&world.json(&["doctor"]), "models");
+        lines.into_iter().filter(|line| line.contains("prices")).collect::<Vec<_>>()
+    };
+    assert_eq!(notes(""), ["note: budgets in US dollars do not count calls of `far`: no prices"]);
+    assert_eq!(notes("input-price = 1.0\n").len(), 1);
+    assert!(notes("input-price = 1.0\noutput-price = 2.0\n").is_empty());
 }
 
 #[test]

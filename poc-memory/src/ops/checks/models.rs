@@ -1,4 +1,5 @@
-//! Checks that no configured model lacks a setting or a key and, with `--online`, that its provider responds.
+//! Checks that no configured model lacks a setting, a key or its prices and, with `--online`, that its provider
+//! responds.
 
 use super::{CheckResult, CheckState};
 use poc_agent::model::ProbeOutcome;
@@ -25,7 +26,29 @@ pub(crate) fn check(config: &Config, online: bool) -> Vec<CheckResult> {
         CheckResult::new(CHECK, CheckState::Note, format!("{} cannot be called yet", names.join(", ")))
             .hint(help)
     }));
+    results.extend(unpriced_models(config, &ready));
     results
+}
+
+/// A note about the ready models that are called with a key and have no prices. The cost of their calls is unknown, so
+/// no budget in US dollars limits them.
+fn unpriced_models(config: &Config, ready: &[&str]) -> Option<CheckResult> {
+    let names: Vec<String> = config
+        .models
+        .iter()
+        .filter(|(name, model)| {
+            let provider = config.providers.get(&model.provider);
+            ready.contains(&name.as_str())
+                && model.input_price.and(model.output_price).is_none()
+                && provider.is_some_and(|provider| provider.key_env.is_some() || provider.key_file.is_some())
+        })
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
+    (!names.is_empty()).then(|| {
+        let message = format!("budgets in US dollars do not count calls of {}: no prices", names.join(", "));
+        CheckResult::new(CHECK, CheckState::Note, message)
+            .hint("set `input-price` and `output-price` under `[models.NAME]`, for a million tokens")
+    })
 }
 
 fn check_model(config: &Config, name: &str, online: bool) -> CheckResult {
