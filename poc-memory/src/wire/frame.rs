@@ -76,7 +76,10 @@ impl Hello {
             self.protocol,
             env!("CARGO_PKG_VERSION")
         ))
-        .hint("use `poc-memory` and `poc-daemon` of the same version, and restart the daemon after an update"))
+        .hint(
+            "use `poc-memory` and `poc-daemon` of the same version; after an update, end the former daemon with \
+             SIGTERM (`store/lock` has the number of its process), and start the new one",
+        ))
     }
 }
 

@@ -141,5 +141,5 @@ fn invalid_frames_are_described() {
 fn another_protocol_is_refused_with_a_hint() {
     let error = Hello { protocol: PROTOCOL + 1, version: "9.0.0".into() }.check("the daemon").unwrap_err();
     assert!(error.message.starts_with("the daemon is version 9.0.0 and speaks protocol 3"), "{error}");
-    assert!(error.hint.is_some());
+    assert!(error.hint.is_some_and(|hint| hint.contains("`store/lock`")));
 }
