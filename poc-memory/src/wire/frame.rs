@@ -77,8 +77,8 @@ impl Hello {
             env!("CARGO_PKG_VERSION")
         ))
         .hint(
-            "use `poc-memory` and `poc-daemon` of the same version; after an update, end the former daemon with \
-             SIGTERM (`store/lock` has the number of its process), and start the new one",
+            "use `poc-memory` and `poc-daemon` of the same version; after an update, end the former daemon \
+             with SIGTERM (`store/lock` has the number of its process), and start the new one",
         ))
     }
 }
