@@ -48,7 +48,8 @@ pub(super) struct Setup {
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
-    /// Register only the tools: nothing is added to conversations, and sessions are not captured
+    /// Register only the tools: nothing is added to conversations, and sessions are not captured. Hooks that are
+    /// already registered stay until `setup remove`
     #[arg(long)]
     no_hooks: bool,
     /// Do not start the daemon
