@@ -124,16 +124,14 @@ impl Files {
             Some(bytes) => Some(self.write_part("graph", encoded.applied, bytes)?),
             None => None,
         };
-        self.write_manifest(encoded.applied, &Manifest { rows, graph })
+        let manifest = Manifest { rows, graph };
+        self.write_manifest(encoded.applied, &manifest)?;
+        self.delete_unlisted_files(&manifest);
+        Ok(())
     }
 
     fn write_manifest(&self, applied: u64, manifest: &Manifest) -> Result<()> {
-        atomic_file::write(&self.manifest(), self.fingerprint, applied, &[&encode(manifest)?])?;
-        let parts = std::iter::once(&manifest.rows).chain(&manifest.graph);
-        let kept: Vec<PathBuf> =
-            parts.map(|part| self.directory.join(&part.name)).chain([self.manifest()]).collect();
-        self.delete_files_except(&kept);
-        Ok(())
+        atomic_file::write(&self.manifest(), self.fingerprint, applied, &[&encode(manifest)?])
     }
 
     /// The last transaction in the files, and their names and hashes; `None` if the manifest is missing, damaged or has
@@ -148,8 +146,11 @@ impl Files {
         let Some((applied, Manifest { rows, graph: Some(graph) })) = self.read_manifest() else {
             return Ok(());
         };
-        self.write_manifest(applied, &Manifest { rows, graph: None })?;
-        atomic_file::remove(&self.directory.join(graph.name))
+        let manifest = Manifest { rows, graph: None };
+        self.write_manifest(applied, &manifest)?;
+        atomic_file::remove(&self.directory.join(graph.name))?;
+        self.delete_unlisted_files(&manifest);
+        Ok(())
     }
 
     /// Reads the index; `None` if anything is missing, damaged or has other settings.
@@ -204,10 +205,13 @@ impl Files {
         self.directory.join("manifest")
     }
 
+    /// Writes a file whose name depends on its content, because the previous manifest must stay valid until the new one
+    /// is written: the graph also changes without a transaction.
     fn write_part(&self, kind: &str, applied: u64, bytes: &[u8]) -> Result<FileEntry> {
-        let name = format!("{kind}-{applied}");
+        let hash = blake3::hash(bytes);
+        let name = format!("{kind}-{applied}-{}", hash.to_hex());
         atomic_file::write_plain(&self.directory.join(&name), &[bytes])?;
-        Ok(FileEntry { name, length: bytes.len() as u64, blake3: *blake3::hash(bytes).as_bytes() })
+        Ok(FileEntry { name, length: bytes.len() as u64, blake3: *hash.as_bytes() })
     }
 
     fn read_part(&self, entry: &FileEntry) -> Option<Vec<u8>> {
@@ -215,6 +219,13 @@ impl Files {
         let is_intact =
             bytes.len() as u64 == entry.length && *blake3::hash(&bytes).as_bytes() == entry.blake3;
         is_intact.then_some(bytes)
+    }
+
+    fn delete_unlisted_files(&self, manifest: &Manifest) {
+        let parts = std::iter::once(&manifest.rows).chain(&manifest.graph);
+        let kept: Vec<PathBuf> =
+            parts.map(|part| self.directory.join(&part.name)).chain([self.manifest()]).collect();
+        self.delete_files_except(&kept);
     }
 
     /// Deletes the files in the directory except some.

@@ -262,6 +262,29 @@ fn the_graph_is_completed_in_the_background_and_used_once_nearly_complete() {
     assert!(!open(directory.path(), 1000, 32).is_unfinished());
 }
 
+/// A crash in between has the same effect as an error.
+#[test]
+fn the_previous_files_stay_valid_until_the_manifest_is_replaced() {
+    let (deltas, _) = clustered(2000, 32, &SeededRng::new(13));
+    let directory = poc_graph::testing::folder();
+    let index = open(directory.path(), 1000, 32);
+    index.apply(1, &deltas).unwrap();
+    index.checkpoint().unwrap();
+    // The graph changes without a transaction.
+    index.finish(&|| false);
+    let blocked = directory.path().join("manifest.partial");
+    std::fs::create_dir(&blocked).unwrap();
+    assert!(index.checkpoint().is_err());
+    assert_eq!(index.damaged_files(), Vec::<PathBuf>::new());
+    let opened = open(directory.path(), 1000, 32);
+    assert_eq!((opened.applied(), opened.is_unfinished()), (1, true));
+    std::fs::remove_dir(&blocked).unwrap();
+    index.checkpoint().unwrap();
+    let opened = open(directory.path(), 1000, 32);
+    assert_eq!((opened.applied(), opened.is_unfinished()), (1, false));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
+}
+
 #[test]
 fn many_concurrent_searches_succeed() {
     let rng = SeededRng::new(11);
