@@ -34,9 +34,14 @@ impl From<tokio_postgres::Error> for DatabaseError {
     }
 }
 
-/// Classes of SQLSTATE after which a retry may succeed: connection failures, insufficient resources, operator
-/// intervention (a restart or a timeout), and system errors.
-const TRANSIENT: [&str; 4] = ["08", "53", "57", "58"];
+/// Classes of SQLSTATE after which a retry may succeed: connection failures, transactions that were rolled back or whose
+/// outcome the database does not know, insufficient resources, operator intervention (a restart or a timeout), and
+/// system errors.
+const TRANSIENT: [&str; 5] = ["08", "40", "53", "57", "58"];
+
+fn is_transient(state: &SqlState) -> bool {
+    TRANSIENT.iter().any(|class| state.code().starts_with(class))
+}
 
 /// Maximum number of times that a call is run if the database rolls it back because of concurrent transactions. A
 /// database whose transactions are always serializable rolls back even single statements.
@@ -112,7 +117,7 @@ pub(crate) fn failure(location: &impl Display, error: &DatabaseError) -> Error {
     let Some(database) = error.as_db_error() else { return client_failure(location, error) };
     let state = database.code();
     let message = format!("log unreachable: `{location}`: {}", database.message());
-    if TRANSIENT.iter().any(|class| state.code().starts_with(class)) {
+    if is_transient(state) {
         return Error::unavailable(message).hint(match *state {
             SqlState::TOO_MANY_CONNECTIONS => {
                 "the server has no connection left: raise its `max_connections`, or let fewer programs connect"
@@ -152,6 +157,24 @@ pub(crate) fn supported<T>(result: Result<T, DatabaseError>, location: &impl Dis
         Err(error) => {
             tracing::debug!("the database does not support a call: {error}");
             Ok(None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After another error, the caller assumes that nothing was appended.
+    #[test]
+    fn a_call_with_an_unknown_outcome_may_succeed_later() {
+        // CockroachDB reports it if a node fails during a commit.
+        assert!(is_transient(&SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN));
+        for state in [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::CONNECTION_FAILURE] {
+            assert!(is_transient(state), "{state:?}");
+        }
+        for state in [&SqlState::SYNTAX_ERROR, &SqlState::UNDEFINED_TABLE, &SqlState::UNIQUE_VIOLATION] {
+            assert!(!is_transient(state), "{state:?}");
         }
     }
 }
