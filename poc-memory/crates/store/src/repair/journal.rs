@@ -134,7 +134,7 @@ impl Journal {
         for (from, to) in &self.moves {
             let (from, to) = (store.join(from), store.join(to));
             // If a move was made before an interruption, its target exists and its source may have been created anew.
-            if from.exists() && !to.exists() {
+            if from.try_exists()? && !to.try_exists()? {
                 if let Some(parent) = to.parent() {
                     fs::create_dir_all(parent)?;
                 }
@@ -236,4 +236,27 @@ fn manifests(store: &Path) -> Vec<Journal> {
     let mut found: Vec<Journal> = entries.filter_map(read).collect();
     found.sort_by_key(|journal| number(&journal.folder));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise the damaged files would stay, and the manifest would say that they were moved.
+    #[test]
+    fn a_repair_is_not_complete_while_it_is_unknown_whether_a_file_exists() {
+        let folder = poc_graph::testing::folder();
+        let store = folder.path();
+        let moves = vec![("records".into(), "quarantine/repair-1/records".into())];
+        let journal = Journal { source: "log".to_owned(), folder: "repair-1".to_owned(), undoes: None, moves };
+        journal.save(store, &[]).unwrap();
+        // A symbolic link to itself.
+        std::os::unix::fs::symlink("records", store.join("records")).unwrap();
+        assert!(journal.run(store).is_err());
+        assert!(is_interrupted(store));
+        fs::remove_file(store.join("records")).unwrap();
+        fs::create_dir(store.join("records")).unwrap();
+        complete(store).unwrap();
+        assert!(!is_interrupted(store) && store.join("quarantine/repair-1/records").is_dir());
+    }
 }
