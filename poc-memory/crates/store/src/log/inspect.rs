@@ -197,12 +197,12 @@ impl PrefixEnd {
     pub(crate) fn move_tail(&self, quarantine: &QuarantineFolder, disk: &dyn Disk) -> io::Result<String> {
         let path = segment_path(&self.directory, self.number);
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let tail = if path.exists() { self.tail()? } else { Vec::new() };
+        let tail = if path.try_exists()? { self.tail()? } else { Vec::new() };
         let mut intact = count_records(&tail);
         let mut moved = Vec::new();
         for &segment in self.later.iter().rev() {
             let path = segment_path(&self.directory, segment);
-            if !path.exists() {
+            if !path.try_exists()? {
                 // An earlier call has already moved it.
                 continue;
             }
@@ -210,7 +210,7 @@ impl PrefixEnd {
             moved.push(quarantine.move_in(&path)?);
         }
         if self.offset == 0 {
-            if path.exists() {
+            if path.try_exists()? {
                 moved.push(quarantine.move_in(&path)?);
             }
         } else {
