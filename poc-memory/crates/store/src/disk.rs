@@ -172,7 +172,8 @@ impl AppendFile for UnsyncedFile {
 
 fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
-    match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
+    // A signal, such as that of a child process that ends, interrupts the call on some file systems.
+    match rustix::io::retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), 0, bytes)) {
         // Not every file system supports this. Otherwise the space is allocated by writing zeros.
         Err(error) if is_unsupported(error) => io::copy(&mut io::repeat(0).take(bytes), &mut file).map(drop),
         allocated => Ok(allocated?),
