@@ -27,8 +27,12 @@ impl CommitOutcome {
     /// Waits for the outcome.
     pub(crate) fn wait(&self) -> Result<(), Rejection> {
         let mut result = self.result.lock();
-        self.known.wait_while(&mut result, |result| result.is_none());
-        result.clone().unwrap_or(Ok(()))
+        loop {
+            if let Some(outcome) = &*result {
+                return outcome.clone();
+            }
+            self.known.wait(&mut result);
+        }
     }
 
     /// Waits for the outcome at most for `limit`. Returns whether it is known.
