@@ -231,7 +231,7 @@ impl View {
         View { ids_ascend: true, ..View::default() }
     }
 
-    /// One more than the largest index. Lower indexes may be empty.
+    /// One more than the largest index. Lower indexes may be those of deleted nodes.
     pub fn slots(&self) -> Ix {
         self.ids.len() as Ix
     }
@@ -275,7 +275,7 @@ impl View {
         self.ids_ascend
     }
 
-    /// The id of the node at an index; `None` if the index is empty.
+    /// The id of the node at an index; `None` beyond the last one. The index of a deleted node keeps its id.
     pub fn id(&self, ix: Ix) -> Option<NodeId> {
         self.ids.get(ix as usize).copied()
     }

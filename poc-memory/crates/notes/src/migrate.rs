@@ -141,8 +141,8 @@ fn without_vectors(memory: &Memory, embedder: &str) -> Result<Vec<(Memory, Vec<N
         let own = memory.with_store(store);
         let view = own.store.view();
         let embedded = own.store.nodes_with_vectors(embedder)?;
-        let ids =
-            (0..view.slots()).filter_map(|ix| view.id(ix)).filter(|id| !embedded.contains(id)).collect();
+        let nodes = (0..view.slots()).filter(|&ix| view.state(ix).is_some()).filter_map(|ix| view.id(ix));
+        let ids = nodes.filter(|id| !embedded.contains(id)).collect();
         found.push((own, ids));
     }
     Ok(found)

@@ -137,6 +137,21 @@ fn undo_deletes_the_vectors_of_the_undone_text() {
 }
 
 #[test]
+fn deleted_notes_are_not_counted() {
+    let folder = poc_graph::testing::folder();
+    let memory = open(&folder, 64);
+    let ids = ["a gull on the mast", "an otter in the weir"].map(|body| note(&memory, body));
+    drop(memory);
+    let memory = open(&folder, 128);
+    let cause = memory.cause("manual", "delete");
+    memory.store.transact(cause, |tx| crate::delete::apply(tx, ids[1], memory.now())).unwrap();
+    let total = Cell::new(0);
+    let callbacks = MigrationCallbacks { progress: &|_, all| total.set(all), check_cancelled: &|| Ok(()) };
+    let report = migrate(&memory, "manual", &callbacks).unwrap().unwrap();
+    assert_eq!((total.get(), report.already_embedded, report.notes), (1, 0, 1));
+}
+
+#[test]
 fn missing_vectors_are_reported_and_computed_later() {
     let folder = poc_graph::testing::folder();
     drop(open(&folder, 64));
