@@ -25,7 +25,7 @@ fn fingerprint(format: u32, options: &StructureOptions) -> Fingerprint {
 /// includes.
 ///
 /// # Errors
-/// `internal` if it cannot be written.
+/// `read_only` if the disk is full or fails, and `unavailable` if the file cannot be written for another reason.
 pub fn write(directory: &Path, options: &StructureOptions, seq: u64, saved: &SavedStructure) -> Result<()> {
     let bytes = postcard::to_stdvec(saved)
         .map_err(|problem| IndexError::Encode { what: "structure of the graph", problem })?;

@@ -52,7 +52,7 @@ impl TextIndex {
     /// empty ([`Index::applied`] is 0) and must be rebuilt.
     ///
     /// # Errors
-    /// `invalid_config` if a setting is out of range.
+    /// `invalid_config` if a setting is out of range or the language is unknown.
     pub fn open(directory: &Path, config: &poc_config::TextConfig) -> Result<TextIndex> {
         let index = TextIndex::closed(directory, config)?;
         index.load();

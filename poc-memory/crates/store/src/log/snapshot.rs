@@ -76,7 +76,7 @@ impl Log {
 /// shorter file.
 ///
 /// # Errors
-/// `conflict` if a newer release wrote the segment, and `internal` if the file cannot be read.
+/// `conflict` if a newer release wrote the segment, and `unavailable` if the file cannot be read.
 pub fn check_segment(path: &Path, first: u64, last: u64) -> Result<SegmentState> {
     check_segment_with(path, first, last, &mut |_| Ok(()))
 }
@@ -112,7 +112,7 @@ pub fn each_transaction_of_segment(
 /// The last transaction of a segment that was made at or before a time; `None` if it has none.
 ///
 /// # Errors
-/// Those of [`check_segment`], and `internal` if the segment is damaged.
+/// Those of [`check_segment`], and `damaged` if the segment is damaged.
 pub fn last_transaction_before(path: &Path, first: u64, at: Timestamp) -> Result<Option<u64>> {
     let mut found = None;
     let damaged = each_record(path, first, u64::MAX, &mut |record| {

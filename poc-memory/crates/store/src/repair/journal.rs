@@ -248,7 +248,8 @@ mod tests {
         let folder = poc_graph::testing::folder();
         let store = folder.path();
         let moves = vec![("records".into(), "quarantine/repair-1/records".into())];
-        let journal = Journal { source: "log".to_owned(), folder: "repair-1".to_owned(), undoes: None, moves };
+        let journal =
+            Journal { source: "log".to_owned(), folder: "repair-1".to_owned(), undoes: None, moves };
         journal.save(store, &[]).unwrap();
         // A symbolic link to itself.
         std::os::unix::fs::symlink("records", store.join("records")).unwrap();
