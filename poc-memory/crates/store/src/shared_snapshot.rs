@@ -10,7 +10,6 @@ mod files;
 use super::Store;
 use super::compact::state::BaseState;
 use super::compact::{CompactionCallbacks, CompactionJob, FOLDER, OLD_RECORDS, SNAPSHOT_FOLDER};
-use super::compaction_error::CompactionError;
 use super::disk::{self, Disk, remove_folder};
 use super::engine::buffered::BufferedEngine;
 use super::engine::{Engine, Watermark};
@@ -59,6 +58,11 @@ fn unusable(tried: &BTreeSet<u64>) -> String {
             format!("the snapshots at changes {} are damaged or belong to another log", several.join(" and "))
         }
     }
+}
+
+/// Makes the error for a file of a snapshot in this directory.
+fn write_error(directory: &Path) -> impl Fn(io::Error) -> SharedSnapshotError {
+    move |source| SharedSnapshotError::Write { directory: directory.to_owned(), source }
 }
 
 impl From<SharedSnapshotError> for Error {
@@ -167,7 +171,7 @@ impl Store {
         let Some(claim) = SnapshotClaim::take(copy, claim::RENEWAL)? else { return Ok(None) };
         let folder = shared.directory.join(SNAPSHOT_FOLDER);
         let make = || {
-            remove_folder(&folder).map_err(CompactionError::Write)?;
+            remove_folder(&folder).map_err(write_error(&folder))?;
             let check_cancelled = || -> Result<()> {
                 (callbacks.check_cancelled)()?;
                 Ok((!claim.is_lost()).then_some(()).ok_or(SharedSnapshotError::Abandoned)?)
@@ -348,7 +352,7 @@ pub(super) fn fetch(
         }
         let checksum = record.map(|record| frame(snapshot.seq, &record.payload).1);
         if let Some(checksum) = checksum
-            && segment.is_intact(snapshot.seq, checksum)?
+            && let Some(first) = segment.first_if_intact(snapshot.seq, checksum)?
         {
             let staged = directory.join(SNAPSHOT_FOLDER);
             let files = SnapshotFiles::download(&staged, shared.snapshots(), snapshot.seq)?;
@@ -356,12 +360,9 @@ pub(super) fn fetch(
             // is empty after an interruption.
             put_aside()?;
             remove_derived(directory)?;
-            log::remove_segments(&folder).map_err(CompactionError::Write)?;
-            let is_published = segment.publish(snapshot.seq, checksum, disk)?;
-            return Ok(match is_published {
-                true => CopyBeginning::Snapshot(files),
-                false => CopyBeginning::FirstRecord(None),
-            });
+            log::remove_segments(&folder).map_err(write_error(&folder))?;
+            segment.publish(first, disk).map_err(write_error(&folder))?;
+            return Ok(CopyBeginning::Snapshot(files));
         }
         // A log whose beginning was deleted also has a snapshot of the other kind.
         start = start.other();
@@ -384,7 +385,7 @@ pub(super) fn fetch(
 fn remove_derived(directory: &Path) -> Result<()> {
     let folders = [RECORDS, OLD_RECORDS, FOLDER, tenant_view_files::FOLDER, derived_files::FOLDER];
     for name in folders {
-        remove_folder(&directory.join(name)).map_err(CompactionError::Write)?;
+        remove_folder(&directory.join(name)).map_err(write_error(directory))?;
     }
     view_file::remove(directory)
 }
@@ -396,14 +397,13 @@ fn download(
     snapshots: &dyn SnapshotStore,
     snapshot: SharedSnapshot,
 ) -> Result<Option<PartialSegment>> {
-    let write_error = |source| SharedSnapshotError::Write { directory: directory.to_owned(), source };
-    let mut segment = PartialSegment::create(directory, disk).map_err(write_error)?;
+    let mut segment = PartialSegment::create(directory, disk).map_err(write_error(directory))?;
     let mut bytes = 0;
     for number in 0..snapshot.parts {
         let Some(part) = snapshots.read_part(snapshot.seq, number)? else { return Ok(None) };
-        segment.write(&part).map_err(write_error)?;
+        segment.write(&part).map_err(write_error(directory))?;
         bytes += part.len() as u64;
     }
-    segment.sync().map_err(write_error)?;
+    segment.sync().map_err(write_error(directory))?;
     Ok((bytes == snapshot.bytes).then_some(segment))
 }

@@ -50,16 +50,12 @@ impl PartialSegment {
         self.file.sync()
     }
 
-    /// Whether the segment is intact and its last record has this number and checksum.
+    /// The number of the first record; `None` unless the segment is intact and its last record has this number and
+    /// checksum.
     ///
     /// # Errors
-    /// As [`PartialSegment::publish`].
-    pub(crate) fn is_intact(&self, last: u64, checksum: u32) -> Result<bool> {
-        Ok(self.first_if_intact(last, checksum)?.is_some())
-    }
-
-    /// The number of the first record; `None` unless [`PartialSegment::is_intact`].
-    fn first_if_intact(&self, last: u64, checksum: u32) -> Result<Option<u64>> {
+    /// `conflict` if a newer release wrote the segment, and `unavailable` if the file cannot be read.
+    pub(crate) fn first_if_intact(&self, last: u64, checksum: u32) -> Result<Option<u64>> {
         let header = Header::read(&self.path).map_err(|error| unreadable(&self.path, error))?;
         let Some(header) = header else { return Ok(None) };
         let state = check_segment(&self.path, header.first, u64::MAX)?;
@@ -71,18 +67,12 @@ impl PartialSegment {
         Ok(is_intact.then_some(header.first))
     }
 
-    /// Renames the file to become the segment of a log that has no other segment. Returns `false` and changes nothing
-    /// unless the segment is intact and ends with a record of this number and checksum.
-    ///
-    /// # Errors
-    /// `conflict` if a newer release wrote the segment, and an error if the disk fails.
-    pub(crate) fn publish(&self, last: u64, checksum: u32, disk: &dyn Disk) -> Result<bool> {
-        let Some(first) = self.first_if_intact(last, checksum)? else { return Ok(false) };
+    /// Renames the file to become the segment of a log that has no other segment. `first` is the number of its first
+    /// record.
+    pub(crate) fn publish(&self, first: u64, disk: &dyn Disk) -> io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new(""));
-        fs::rename(&self.path, segment_path(directory, first))
-            .and_then(|()| disk.sync_directory(directory))
-            .map_err(CompactionError::Write)?;
-        Ok(true)
+        fs::rename(&self.path, segment_path(directory, first))?;
+        disk.sync_directory(directory)
     }
 }
 
