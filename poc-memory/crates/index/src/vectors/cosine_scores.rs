@@ -121,17 +121,7 @@ impl<'a> CosineScores<'a> {
     }
 
     fn nearest_passage_of(&self, entry: &NodeEntry) -> Option<Ranked<u16>> {
-        let (rows, query) = (&self.state.rows, self.query.as_ref()?);
-        let mut best: Option<Ranked<u16>> = None;
-        for (number, row) in rows.of(entry) {
-            let dot = quantized::product(&query.values, rows.code(number));
-            let score = quantized::cosine(dot, query.inverse, row.inverse);
-            if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.payload)
-            {
-                best = Some(Ranked { score, id: entry.id, payload: row.passage });
-            }
-        }
-        best
+        exact::nearest_passage(&self.state.rows, entry, self.query.as_ref()?)
     }
 
     /// The moments of the cosines of the notes in a set. If the cosines were computed for a set, it must be a part of that

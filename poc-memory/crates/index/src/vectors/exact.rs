@@ -49,7 +49,8 @@ pub(super) fn search(rows: &Rows, query: &QuantizedVector, k: usize, filter: Fil
     quantized::dots(&query.values, rows.codes(), &mut dots);
     let mut top = TopK::new(k);
     for entry in rows.entries().filter(|entry| entry.live) {
-        let best = best(rows, entry, filter, |number, row| {
+        let passages = rows.of(entry).filter(|(_, row)| filter.includes(row));
+        let best = best(entry.id, passages, |number, row| {
             quantized::cosine(dots.get(number as usize).copied().unwrap_or(0), query.inverse, row.inverse)
         });
         // The filter is called last because it may cost more than the comparison.
@@ -63,17 +64,25 @@ pub(super) fn search(rows: &Rows, query: &QuantizedVector, k: usize, filter: Fil
     top.into_sorted()
 }
 
-fn best(
+/// The nearest passage of a node. Of equally near passages, the first one counts.
+pub(super) fn nearest_passage(
     rows: &Rows,
     entry: &NodeEntry,
-    filter: Filter,
+    query: &QuantizedVector,
+) -> Option<Ranked<u16>> {
+    best(entry.id, rows.of(entry), |number, row| rows.cosine(number, row, query))
+}
+
+fn best(
+    id: NodeId,
+    passages: impl Iterator<Item = (u32, VectorRow)>,
     cosine: impl Fn(u32, &VectorRow) -> f64,
 ) -> Option<Ranked<u16>> {
     let mut best: Option<Ranked<u16>> = None;
-    for (number, row) in rows.of(entry).filter(|(_, row)| filter.includes(row)) {
+    for (number, row) in passages {
         let score = cosine(number, &row);
         if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.payload) {
-            best = Some(Ranked { score, id: entry.id, payload: row.passage });
+            best = Some(Ranked { score, id, payload: row.passage });
         }
     }
     best

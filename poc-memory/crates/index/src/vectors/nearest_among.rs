@@ -56,14 +56,8 @@ impl CosineScores<'_> {
 
     fn nearest_text_row(&self, entry: &NodeEntry) -> Option<(u32, VectorRow)> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
-        let cosine = |number, row: &VectorRow| {
-            quantized::cosine(
-                quantized::product(&query.values, rows.code(number)),
-                query.inverse,
-                row.inverse,
-            )
-        };
-        let passages = rows.texts_of(entry).map(|(number, row)| (cosine(number, &row), number, row));
+        let passages =
+            rows.texts_of(entry).map(|(number, row)| (rows.cosine(number, &row, query), number, row));
         // Ties go to the first passage.
         let best = passages.max_by(|(a, _, x), (b, _, y)| a.total_cmp(b).then(y.passage.cmp(&x.passage)));
         best.map(|(_, number, row)| (number, row))

@@ -200,18 +200,7 @@ impl NoteCosines<'_> {
         let entry = rows.entry(id).filter(|entry| entry.live)?;
         let mut best: Option<Ranked<u16>> = None;
         for passage in &new.passages {
-            let mut nearest: Option<Ranked<u16>> = None;
-            for (number, row) in rows.of(entry) {
-                let score = quantized::cosine(
-                    quantized::product(&passage.values, rows.code(number)),
-                    passage.inverse,
-                    row.inverse,
-                );
-                if nearest.is_none_or(|it| score > it.score || score == it.score && row.passage < it.payload)
-                {
-                    nearest = Some(Ranked { score, id, payload: row.passage });
-                }
-            }
+            let nearest = exact::nearest_passage(rows, entry, passage);
             if let Some(nearest) = nearest.filter(|it| best.is_none_or(|best| it.score > best.score)) {
                 best = Some(nearest);
             }

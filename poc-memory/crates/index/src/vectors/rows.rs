@@ -109,6 +109,11 @@ impl Rows {
         })
     }
 
+    /// The cosine of a vector with that of a row.
+    pub(super) fn cosine(&self, number: u32, row: &VectorRow, query: &QuantizedVector) -> f64 {
+        quantized::cosine(quantized::product(&query.values, self.code(number)), query.inverse, row.inverse)
+    }
+
     /// The rows of a node's text, or of its title if it has no text.
     pub(super) fn texts_of(&self, entry: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
         let has_text = self.of(entry).any(|(_, row)| row.passage > 0);

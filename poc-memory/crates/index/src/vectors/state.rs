@@ -2,7 +2,7 @@
 
 use super::exact::Filter;
 use super::hnsw::{Hnsw, Options};
-use super::quantized::{self, QuantizedVector};
+use super::quantized::QuantizedVector;
 use super::rows::Rows;
 use poc_graph::{Delta, NodeId};
 use poc_rank::top_k::{Ranked, TopK};
@@ -45,11 +45,7 @@ impl State {
                 if !entry.live || !filter.includes(&row) {
                     continue;
                 }
-                let score = quantized::cosine(
-                    quantized::product(&query.values, self.rows.code(number)),
-                    query.inverse,
-                    row.inverse,
-                );
+                let score = self.rows.cosine(number, &row, query);
                 let found = Ranked { score, id: entry.id, payload: row.passage };
                 let known = best.entry(entry.id).or_insert(found);
                 if score > known.score || score == known.score && row.passage < known.payload {
