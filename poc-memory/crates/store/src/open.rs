@@ -191,20 +191,7 @@ pub(super) fn open(
     let view_state = if saved.is_none() { atomic_file::state(&view) } else { FileState::Intact };
     // `load_views` drops the sender, so it is dropped before the opener, which waits for its thread.
     let mut views = load_views(saved, &resumed.log, &opener.engine(), needs_views)?;
-    match view_state {
-        FileState::Damaged => {
-            // Otherwise a verification would report it as damaged until the next checkpoint, which replaces it.
-            let _ = atomic_file::remove(&view);
-            rebuilt.add(view);
-            // The file is written when the store is closed, even if it is small.
-            views.unsaved = views.unsaved.max(CHECKPOINT_MIN_CHANGES);
-        }
-        FileState::Unreadable(error) => resumed.messages.push(format!(
-            "the file `{}` cannot be read, so the view was built from the records: {error}",
-            view.display()
-        )),
-        FileState::Missing | FileState::Intact => {}
-    }
+    resumed.messages.extend(replace_view_file(view, view_state, &mut views, &rebuilt));
     if resumed.reason.is_none() {
         compact::clean_up(directory);
         repair::clean_up(directory);
@@ -529,6 +516,30 @@ fn load_views(
     let counts = std::iter::once(TenantCounts::of(&views.main)).chain(views.others.values().copied());
     let unsaved = counts.map(|counts| (counts.nodes + counts.edges) as usize).sum();
     Ok(LoadedViews { views, unsaved, saved_seq: 0 })
+}
+
+/// Deletes the file of the saved views if it is damaged. Returns a message if it cannot be read.
+fn replace_view_file(
+    file: PathBuf,
+    state: FileState,
+    views: &mut LoadedViews,
+    rebuilt: &RebuiltFiles,
+) -> Option<String> {
+    match state {
+        FileState::Damaged => {
+            // Otherwise a verification would report it as damaged until the next checkpoint, which replaces it.
+            let _ = atomic_file::remove(&file);
+            rebuilt.add(file);
+            // The file is written when the store is closed, even if it is small.
+            views.unsaved = views.unsaved.max(CHECKPOINT_MIN_CHANGES);
+            None
+        }
+        FileState::Unreadable(error) => Some(format!(
+            "the file `{}` cannot be read, so the view was built from the records: {error}",
+            file.display()
+        )),
+        FileState::Missing | FileState::Intact => None,
+    }
 }
 
 /// Brings the local log up to the end of the shared one. If that is impossible but reads are not, returns why the store
