@@ -67,23 +67,8 @@ impl Lock {
     /// Takes the lock at `path`. The process id in the file is only used in messages.
     pub(super) fn take(path: &Path) -> Result<Lock> {
         let failed = |source| LockError::Take { path: path.to_owned(), source };
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = match opened {
-            Ok(file) => file,
-            // The store can still be opened for reading, and an existing lock file can still be locked.
-            Err(error) if may_be_readable(&error) => match File::open(path) {
-                Ok(file) => file,
-                // If only this user may not write to the folder, another user could create the file and write while this
-                // process reads.
-                Err(missing)
-                    if missing.kind() == ErrorKind::NotFound
-                        && error.kind() != ErrorKind::PermissionDenied =>
-                {
-                    return Ok(Lock { path: path.to_owned(), file: None });
-                }
-                Err(_) => return Err(failed(error).into()),
-            },
-            Err(error) => return Err(failed(error).into()),
+        let Some(mut file) = open(path).map_err(failed)? else {
+            return Ok(Lock { path: path.to_owned(), file: None });
         };
         for attempt in 1.. {
             match file.try_lock() {
@@ -136,6 +121,28 @@ impl Lock {
                 Err(LockError::Probe { path: path.to_owned(), source: error }.into())
             }
         }
+    }
+}
+
+/// Opens the lock file at `path`, which is created if it is missing; `None` if it is missing and no process can create
+/// it.
+fn open(path: &Path) -> std::io::Result<Option<File>> {
+    let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let error = match opened {
+        Err(error) if may_be_readable(&error) => error,
+        opened => return opened.map(Some),
+    };
+    // The store can still be opened for reading, and an existing lock file can still be locked.
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        // If only this user may not write to the folder, another user could create the file and write while this process
+        // reads.
+        Err(missing)
+            if missing.kind() == ErrorKind::NotFound && error.kind() != ErrorKind::PermissionDenied =>
+        {
+            Ok(None)
+        }
+        Err(_) => Err(error),
     }
 }
 
