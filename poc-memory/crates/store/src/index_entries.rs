@@ -80,17 +80,8 @@ pub(crate) fn corrections(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Pu
             Table::Nodes => {
                 // A record that cannot be decoded has no entries.
                 let Ok(node) = Node::decode(found) else { return Ok(()) };
-                for (table, key) in of_node(&node) {
-                    let entry = table.engine_key(tenant, &key);
-                    let is_right = match engine.get(&entry)? {
-                        Some(named) if table == Table::Keys => {
-                            is_of_node(engine, tenant, table, &key, &named)?
-                        }
-                        found => found.is_some(),
-                    };
-                    if !is_right {
-                        corrections.entry(entry).or_insert_with(|| Some(value(table, node.id)));
-                    }
+                for (entry, value) in missing_entries(engine, tenant, &node)? {
+                    corrections.entry(entry).or_insert(Some(value));
                 }
             }
             Table::Edges => {
@@ -117,6 +108,22 @@ pub(crate) fn corrections(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Pu
         Ok(())
     })?;
     Ok(corrections.into_iter().collect())
+}
+
+/// The entries of a node that an engine lacks. An entry for a name may also be one of another node.
+fn missing_entries(engine: &dyn Engine, tenant: Tenant, node: &Node) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut missing = Vec::new();
+    for (table, key) in of_node(node) {
+        let entry = table.engine_key(tenant, &key);
+        let is_right = match engine.get(&entry)? {
+            Some(named) if table == Table::Keys => is_of_node(engine, tenant, table, &key, &named)?,
+            found => found.is_some(),
+        };
+        if !is_right {
+            missing.push((entry, value(table, node.id)));
+        }
+    }
+    Ok(missing)
 }
 
 /// The deletions of the edges, vectors, visits, weights and Markdown frames of nodes that do not exist. `beat` is
