@@ -48,15 +48,8 @@ impl Committer {
                     batch.append(&mut rest);
                     return self.roll_back_and_apply_missing(copy, batch);
                 }
-                Err(AppendFailure { error, is_unknown }) => {
-                    let reason = copy.read_only_reason(error);
-                    let mut error = reason.error();
-                    if is_unknown {
-                        error.message += "; it is not known whether this write succeeded";
-                    }
-                    self.refuse(reason, rest);
-                    let rejection = Rejection::Failed(error);
-                    batch.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
+                Err(failure) => {
+                    self.refuse_append(copy, failure, &batch, rest);
                     return Ok(());
                 }
             }
@@ -75,15 +68,30 @@ impl Committer {
             self.apply(batch)?;
             batch = rest;
             // The writers have their answers, so they do not wait for this sync.
-            if let Some(reason) = self.limit_unsynced() {
-                self.refuse(reason, Vec::new());
-            }
-            if let Some(reason) = self.commits.read_only() {
+            if let Some(reason) = self.limit_unsynced().or_else(|| self.commits.read_only()) {
                 self.refuse(reason, batch);
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Makes the store read-only because `batch` could not be appended. `rest` was not sent to the shared log.
+    fn refuse_append(
+        &self,
+        copy: &SharedLogCopy,
+        AppendFailure { error, is_unknown }: AppendFailure,
+        batch: &[PendingTransaction],
+        rest: Vec<PendingTransaction>,
+    ) {
+        let reason = copy.read_only_reason(error);
+        let mut error = reason.error();
+        if is_unknown {
+            error.message += "; it is not known whether this write succeeded";
+        }
+        self.refuse(reason, rest);
+        let rejection = Rejection::Failed(error);
+        batch.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
     }
 
     /// Applies the records of other writers, and makes the writers of queued transactions build them again.
