@@ -121,32 +121,15 @@ impl NewLogWriter {
         self.add(&txn, &payload, None)
     }
 
-    /// Records the nodes that a view ignores or drops when it applies a transaction, although the state already
-    /// contains it.
+    /// Updates the records that a view ignores or drops when it applies a transaction, which the state already contains.
     fn find_unseen(&mut self, txn: &LoggedTransaction) -> Result<()> {
-        let NewLogWriter { state, nodes, unseen, .. } = self;
         for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
             let node = (txn.tenant, write.key.clone());
             if write.after.is_some() {
-                nodes.insert(node);
-                continue;
-            }
-            nodes.remove(&node);
-            for table in [Table::Edges, Table::EdgesIn, Table::Visits, Table::Activity] {
-                state.scan(&table.engine_key(txn.tenant, &write.key), &mut |full, _| {
-                    let edge = Table::split_engine_key(full)
-                        .filter(|(_, table, _)| *table == Table::EdgesIn)
-                        .map(|(_, _, key)| keys::read_edge(key).map(EdgeId::reversed))
-                        .transpose()?;
-                    unseen.insert(match edge {
-                        // A view reads only the edge itself, not its mirror.
-                        Some(EdgeId { src, kind, dst }) => {
-                            Table::Edges.engine_key(txn.tenant, &keys::edge(src, kind, dst))
-                        }
-                        None => full.to_vec(),
-                    });
-                    Ok(())
-                })?;
+                self.nodes.insert(node);
+            } else {
+                self.nodes.remove(&node);
+                self.find_dropped(txn.tenant, &write.key)?;
             }
         }
         let viewed = [Table::Edges, Table::Visits, Table::Activity];
@@ -154,13 +137,35 @@ impl NewLogWriter {
             let full = write.table.engine_key(txn.tenant, &write.key);
             let is_seen = write.after.as_ref().is_none_or(|after| {
                 index_entries::owners(write.table, &write.key, after)
-                    .all(|id| nodes.contains(&(txn.tenant, id.to_vec())))
+                    .all(|id| self.nodes.contains(&(txn.tenant, id.to_vec())))
             });
             if is_seen {
-                unseen.remove(&full);
+                self.unseen.remove(&full);
             } else {
-                unseen.insert(full);
+                self.unseen.insert(full);
             }
+        }
+        Ok(())
+    }
+
+    /// Adds the records that a view drops together with a deleted node.
+    fn find_dropped(&mut self, tenant: Tenant, node: &[u8]) -> Result<()> {
+        let NewLogWriter { state, unseen, .. } = self;
+        for table in [Table::Edges, Table::EdgesIn, Table::Visits, Table::Activity] {
+            state.scan(&table.engine_key(tenant, node), &mut |full, _| {
+                let edge = Table::split_engine_key(full)
+                    .filter(|(_, table, _)| *table == Table::EdgesIn)
+                    .map(|(_, _, key)| keys::read_edge(key).map(EdgeId::reversed))
+                    .transpose()?;
+                unseen.insert(match edge {
+                    // A view reads only the edge itself, not its mirror.
+                    Some(EdgeId { src, kind, dst }) => {
+                        Table::Edges.engine_key(tenant, &keys::edge(src, kind, dst))
+                    }
+                    None => full.to_vec(),
+                });
+                Ok(())
+            })?;
         }
         Ok(())
     }
