@@ -121,6 +121,26 @@ fn a_log_that_is_emptied_on_a_full_disk_is_not_continued() {
     assert_eq!((store.damage().is_some(), numbers(&store)), (true, vec![1]));
 }
 
+/// Otherwise the records, which have what was cut off, could be replaced with those of the shorter log.
+#[test]
+fn a_log_whose_last_records_were_cut_off_is_not_complete() {
+    let folder = poc_graph::testing::folder();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    for number in 1..=5 {
+        put(&store, number);
+    }
+    let segment = segment_files(&folder).remove(0);
+    let SegmentState::Intact { bytes, .. } = check_segment(&segment, 1, 3).unwrap() else {
+        panic!("the segment is damaged");
+    };
+    fs::OpenOptions::new().write(true).open(&segment).unwrap().set_len(bytes).unwrap();
+    for error in [store.shared.log.verify().unwrap_err(), store.shared.log.read(4).unwrap_err()] {
+        assert_eq!(error.code, Code::Damaged);
+        assert_eq!(error.message, "the log does not contain transaction 4");
+    }
+    assert!(store.shared.log.read(3).unwrap().is_some());
+}
+
 #[test]
 fn the_content_of_a_lost_log_is_saved_when_the_store_is_closed() {
     let folder = poc_graph::testing::folder();
