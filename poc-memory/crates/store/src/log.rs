@@ -300,7 +300,8 @@ impl Log {
     ) -> Result<()> {
         let (_hold, start, later, last) = {
             let index = self.index.read();
-            let Some(start) = index.locate(first.max(1)) else { return Ok(()) };
+            // A compaction may have deleted the beginning of the range in the meantime.
+            let Some(start) = index.locate(first.max(index.first())) else { return Ok(()) };
             let numbers = index.segments.iter().map(|segment| segment.first);
             let later: Vec<u64> = numbers.filter(|&segment| segment > start.segment).collect();
             (self.hold.clone(), start, later, last.min(index.last))
