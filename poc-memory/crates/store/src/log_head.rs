@@ -80,9 +80,10 @@ pub(crate) fn is_damaged(store: &Path) -> bool {
     }
 }
 
-/// Whether the store in a directory has the file, intact or not.
+/// Whether the store in a directory has the file, intact or not. If the disk cannot tell, it counts as there, because a
+/// folder without it may be replaced by the shared log.
 pub(crate) fn exists(store: &Path) -> bool {
-    store.join(NAME).exists()
+    store.join(NAME).try_exists().unwrap_or(true)
 }
 
 /// Deletes the file of the store in a directory. A failure is only logged.
@@ -156,5 +157,13 @@ mod tests {
         fs::remove_dir(folder.path().join(NAME)).unwrap();
         head.write(2);
         assert_eq!(read(folder.path()), Some(2));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_examined_counts_as_there() {
+        let folder = poc_graph::testing::folder();
+        // A symbolic link to itself.
+        std::os::unix::fs::symlink(NAME, folder.path().join(NAME)).unwrap();
+        assert!(exists(folder.path()));
     }
 }
