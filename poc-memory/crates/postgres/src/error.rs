@@ -34,9 +34,9 @@ impl From<tokio_postgres::Error> for DatabaseError {
     }
 }
 
-/// Classes of SQLSTATE after which a retry may succeed: connection failures, transactions that were rolled back or whose
-/// outcome the database does not know, insufficient resources, operator intervention (a restart or a timeout), and
-/// system errors.
+/// Classes of SQLSTATE after which a retry may succeed: connection failures, transactions that were rolled back or
+/// whose outcome the database does not know, insufficient resources, operator intervention (a restart or a timeout),
+/// and system errors.
 const TRANSIENT: [&str; 5] = ["08", "40", "53", "57", "58"];
 
 fn is_transient(state: &SqlState) -> bool {

@@ -135,8 +135,8 @@ fn open(path: &Path) -> std::io::Result<Option<File>> {
     // The store can still be opened for reading, and an existing lock file can still be locked.
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
-        // If only this user may not write to the folder, another user could create the file and write while this process
-        // reads.
+        // If only this user may not write to the folder, another user could create the file and write while this
+        // process reads.
         Err(missing)
             if missing.kind() == ErrorKind::NotFound && error.kind() != ErrorKind::PermissionDenied =>
         {

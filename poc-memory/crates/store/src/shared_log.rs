@@ -146,9 +146,9 @@ pub trait SnapshotStore: Send + Sync {
 
 /// A log that several stores share, as seen by one of its writers.
 ///
-/// Calls block. An error with the code `unavailable` means that the log could not be reached, refused the login, did not
-/// respond in time, or does not know what it has done; it is then unknown whether an append succeeded. After another
-/// error, nothing was appended, and a person must act.
+/// Calls block. An error with the code `unavailable` means that the log could not be reached, refused the login, did
+/// not respond in time, or does not know what it has done; it is then unknown whether an append succeeded. After
+/// another error, nothing was appended, and a person must act.
 pub trait SharedLog: Send + Sync {
     /// The address of the log for people, without a password.
     fn address(&self) -> String;

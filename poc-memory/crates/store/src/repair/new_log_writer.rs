@@ -121,7 +121,7 @@ impl NewLogWriter {
         self.add(&txn, &payload, None)
     }
 
-    /// Updates the records that a view ignores or drops when it applies a transaction, which the state already contains.
+    /// Updates the records that a view ignores or drops when it applies a transaction. The state already contains it.
     fn find_unseen(&mut self, txn: &LoggedTransaction) -> Result<()> {
         for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
             let node = (txn.tenant, write.key.clone());
