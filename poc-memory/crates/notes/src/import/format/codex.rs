@@ -151,14 +151,11 @@ impl CodexParser {
 
     /// Drops the last `count` turns, which the person abandoned by going back.
     fn roll_back(&mut self, count: u64) {
-        for _ in 0..count {
-            match self.turns.pop() {
-                Some(placed) => {
-                    self.skipped.add("turns of abandoned branches", 0);
-                    self.abandoned.push(placed.turn.id);
-                }
-                None => self.needs_all |= self.continues,
-            }
+        // A damaged line may name more turns than there are.
+        let kept = self.turns.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+        for placed in self.turns.drain(kept..).rev() {
+            self.skipped.add("turns of abandoned branches", 0);
+            self.abandoned.push(placed.turn.id);
         }
         // The position of a transcript is the start of its last turn, so that turn must be known.
         self.needs_all |= self.continues && self.turns.is_empty() && count > 0;

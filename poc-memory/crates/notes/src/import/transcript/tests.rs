@@ -553,6 +553,20 @@ fn turns_whose_ids_begin_alike_are_all_kept() {
 }
 
 #[test]
+fn a_roll_back_of_more_turns_than_there_are_drops_all() {
+    let memory = TestMemory::new();
+    let mut writer = Writer::new();
+    writer.codex_talk(&talk("one", "1"));
+    writer.codex_talk(&talk("two", "2"));
+    writer.codex("event_msg", json!({"type": "thread_rolled_back", "num_turns": u64::MAX}));
+    let kept = writer.codex_talk(&talk("three", "3"));
+    let report = take(&memory, &file(&memory, &writer.text()));
+    assert_eq!((report.inserted, report.failed.len()), (1, 0), "{:?}", report.failed);
+    assert!(memory.find(&key(TranscriptSource::Codex, &kept)).is_some());
+    assert!(skipped(&report).contains(&"turns of abandoned branches 2 0".to_owned()), "{:?}", skipped(&report));
+}
+
+#[test]
 fn a_file_that_is_not_a_transcript_is_refused() {
     let memory = TestMemory::new();
     let refused = |text: &str| {
