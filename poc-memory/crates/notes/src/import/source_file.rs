@@ -1,6 +1,7 @@
 //! A file to import, or a text in place of one.
 
 use super::location::SourceLocation;
+use crate::front_matter::BOM;
 use crate::regular_file;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -125,6 +126,15 @@ impl<'a> SourceFile<'a> {
         }
     }
 
+    /// Opens it after the byte order mark that some editors write at its beginning.
+    pub(super) fn open_text(&self) -> Result<Box<dyn BufRead + 'a>> {
+        let mut input = self.open()?;
+        let begin = input.fill_buf().map_err(|error| self.unreadable(&error))?;
+        let marked = begin.starts_with(BOM.as_bytes());
+        input.consume(if marked { BOM.len() } else { 0 });
+        Ok(input)
+    }
+
     /// Opens the file for reading from any position; an error for a text.
     pub(super) fn open_seekable(&self) -> Result<BufReader<File>> {
         let FileContent::File(path) = &self.content else {
@@ -206,7 +216,7 @@ impl Sample {
             }
             Err(_) => None,
         }
-        .map(|text| text.strip_prefix('\u{FEFF}').unwrap_or(text))
+        .map(|text| text.strip_prefix(BOM).unwrap_or(text))
     }
 
     /// The JSON objects of the first lines; lines that are truncated or not objects are left out.

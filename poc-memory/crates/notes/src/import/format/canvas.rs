@@ -4,6 +4,7 @@
 //! two files becomes a link between their notes.
 
 use super::{FolderRole, Format};
+use crate::front_matter::BOM;
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
 use crate::import::note_link::NoteLink;
@@ -56,6 +57,7 @@ struct Arrow {
 impl CanvasFile {
     /// Reads a file.
     fn parse(text: &str) -> Result<CanvasFile> {
+        let text = text.strip_prefix(BOM).unwrap_or(text);
         // A new canvas is an empty file.
         let text = if text.trim().is_empty() { "{}" } else { text };
         serde_json::from_str(text).map_err(|error| {

@@ -58,7 +58,7 @@ fn unclosed_quote(file: &SourceFile<'_>, delimiter: u8) -> Result<Option<u64>> {
     }
     let mut place = Place::Start;
     let (mut line, mut opened) = (1, 1);
-    for byte in file.open()?.bytes() {
+    for byte in file.open_text()?.bytes() {
         let byte = byte.map_err(|error| file.unreadable(&error))?;
         let is_break = matches!(byte, b'\n' | b'\r');
         line += u64::from(byte == b'\n');
@@ -71,8 +71,6 @@ fn unclosed_quote(file: &SourceFile<'_>, delimiter: u8) -> Result<Option<u64>> {
                 Place::Quoted
             }
             _ if byte == delimiter || is_break => Place::Start,
-            // A byte order mark in front of the first cell.
-            Place::Start if matches!(byte, 0xEF | 0xBB | 0xBF) => Place::Start,
             _ => Place::Unquoted,
         };
     }
@@ -194,7 +192,7 @@ impl CsvTable {
 
 /// The rows of a file.
 fn rows_of<'a>(file: &SourceFile<'a>, delimiter: u8) -> Result<csv::Reader<Box<dyn BufRead + 'a>>> {
-    Ok(csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file.open()?))
+    Ok(csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file.open_text()?))
 }
 
 /// The position of the column that has the titles if none is the field `title`: `name`, or else `subject`.
@@ -212,8 +210,7 @@ fn value(field: &str, cell: &str) -> Value {
 }
 
 fn name_of(header: &[u8]) -> String {
-    let name = String::from_utf8_lossy(header);
-    name.trim_start_matches('\u{FEFF}').trim().to_lowercase()
+    String::from_utf8_lossy(header).trim().to_lowercase()
 }
 
 fn wrong(error: &csv::Error) -> Error {

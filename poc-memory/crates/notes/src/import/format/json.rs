@@ -14,6 +14,9 @@ type ValueCallback<'f, 'i> = dyn FnMut(&mut Import<'i>, SourceLocation, Value) -
 
 /// Calls `each` with the elements of an array, the lines of JSON Lines, or the only value. `kind` names the
 /// kind of value in locations. Only one value at a time is in memory.
+///
+/// # Errors
+/// `invalid_argument` if it is not JSON, or if another value follows the array or the only value.
 pub(super) fn each_value<'i>(
     file: &SourceFile<'_>,
     kind: &'static str,
@@ -23,18 +26,18 @@ pub(super) fn each_value<'i>(
     let sample = file.sample()?;
     if sample.first() == Some('[') {
         let mut elements = Elements { file, kind, import, each, number: 0, failed: None };
-        let mut from = serde_json::Deserializer::from_reader(file.open()?);
-        let read = (&mut elements).deserialize(&mut from);
+        let mut from = serde_json::Deserializer::from_reader(file.open_text()?);
+        let read = (&mut elements).deserialize(&mut from).and_then(|()| from.end());
         return match (elements.failed.take(), read) {
             (Some(error), _) => Err(error),
             (None, read) => read.map_err(|error| not_json(&error)),
         };
     }
-    if sample.objects().is_empty() {
-        let value = serde_json::from_reader(file.open()?).map_err(|error| not_json(&error))?;
+    if sample.objects().is_empty() || is_object_of_lines(file, &sample)? {
+        let value = serde_json::from_reader(file.open_text()?).map_err(|error| not_json(&error))?;
         return each(import, file.location(), value);
     }
-    for (number, line) in (1..).zip(file.open()?.lines()) {
+    for (number, line) in (1..).zip(file.open_text()?.lines()) {
         let line = line.map_err(|error| file.unreadable(&error))?;
         if line.trim().is_empty() {
             continue;
@@ -53,6 +56,15 @@ pub(super) fn each_value<'i>(
         }
     }
     Ok(())
+}
+
+/// Whether a file is one object on several lines, of which some may be objects, too, as in JSON Lines.
+fn is_object_of_lines(file: &SourceFile<'_>, sample: &Sample) -> Result<bool> {
+    let first = sample.text().unwrap_or_default().trim_start().lines().next().unwrap_or_default();
+    if serde_json::from_str::<IgnoredAny>(first).is_ok() {
+        return Ok(false);
+    }
+    Ok(serde_json::from_reader::<_, IgnoredAny>(file.open_text()?).is_ok())
 }
 
 /// The elements of an array.

@@ -63,7 +63,7 @@ fn each_note<'i>(
             each(import, place, 0, note)
         });
     }
-    let (mut input, max_bytes) = (file.open()?, import.max_note_bytes());
+    let (mut input, max_bytes) = (file.open_text()?, import.max_note_bytes());
     let mut number = 0;
     loop {
         number += 1;

@@ -550,6 +550,54 @@ fn bad_parts_are_named() {
     assert_eq!(report.inserted, 7);
 }
 
+/// Programs on Windows write it.
+#[test]
+fn a_byte_order_mark_is_not_part_of_the_content() {
+    let card = json!({"nodes": [{"id": "1", "type": "text", "text": "Green tea."}], "edges": []});
+    for (name, content) in [
+        ("notes.jsonl", "{\"key\": \"a\", \"body\": \"Green tea.\"}\n".to_owned()),
+        ("notes.json", "[{\"key\": \"a\", \"body\": \"Green tea.\"}]".to_owned()),
+        (
+            "mem0.json",
+            "{\n\"results\": [{\"id\": \"1\", \"memory\": \"Green tea.\", \"hash\": \"x\"}]\n}".to_owned(),
+        ),
+        ("notes.csv", "\"key\",\"body\"\na,Green tea.\n".to_owned()),
+        ("a.canvas", card.to_string()),
+        ("a.txt", "Green tea.".to_owned()),
+    ] {
+        let memory = TestMemory::new();
+        let report = take(&memory, &put(&memory, name, format!("\u{FEFF}{content}")));
+        assert_eq!((failures(&report).as_str(), report.inserted), ("", 1), "{name}");
+        let [note] = &notes(&memory)[..] else { panic!("{name}") };
+        assert_eq!(note.body, "Green tea.", "{name}");
+    }
+}
+
+#[test]
+fn a_value_after_a_list_is_named() {
+    let memory = TestMemory::new();
+    let lists = "[{\"key\": \"a\", \"body\": \"first\"}]\n[{\"key\": \"b\", \"body\": \"second\"}]\n";
+    let report = take(&memory, &put(&memory, "notes.json", lists));
+    assert_eq!(
+        failures(&report),
+        "`notes.json`: it is not JSON from line 2 on: trailing characters (everything before the error was \
+         imported; export the file again for the rest)\n"
+    );
+    assert_eq!(report.inserted, 1);
+}
+
+/// A formatter may leave short objects on one line, and the last of them has no comma, like a line of JSON Lines.
+#[test]
+fn an_object_of_several_lines_is_not_json_lines() {
+    let memory = TestMemory::new();
+    let [tea, milk] =
+        ["tea", "milk"].map(|id| json!({"id": id, "memory": format!("likes {id}"), "hash": id}));
+    let object = format!("{{\n  \"results\": [\n    {tea},\n    {milk}\n  ]\n}}\n");
+    let report = twice(&memory, &put(&memory, "mem0.json", object), "mem0");
+    assert_eq!(report.inserted, 2);
+    assert_eq!(memory.find("mem0/milk").unwrap().body, "likes milk");
+}
+
 #[test]
 fn bad_tables_and_documents_are_named() {
     let memory = TestMemory::new();

@@ -1,6 +1,7 @@
 //! Plain text: each file is a note, or several if it is long.
 
 use super::{FolderRole, Format};
+use crate::front_matter::BOM;
 use crate::import::document::Document;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
@@ -28,7 +29,7 @@ impl Format for Text {
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
         let text = file.text(import.max_document_bytes())?;
-        let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text).to_owned();
+        let text = text.strip_prefix(BOM).unwrap_or(&text).to_owned();
         import.take_document(file, Document { title: None, text })
     }
 }
