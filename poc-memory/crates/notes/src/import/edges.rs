@@ -10,6 +10,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId, cancellation};
 use poc_store::Transaction;
+use rustc_hash::FxHashSet;
 use std::collections::HashMap;
 
 /// An edge with resolved source and target.
@@ -61,7 +62,7 @@ impl Import<'_> {
                     let edges = self.links(*src, links, &names, &pending, place)?;
                     if *replaces {
                         let own = edges.iter().filter(|ready| ready.edge.src == *src);
-                        outdated.push((*src, own.map(|ready| ready.edge.dst).collect::<Vec<_>>()));
+                        outdated.push((*src, own.map(|ready| ready.edge.dst).collect::<FxHashSet<_>>()));
                     }
                     ready.extend(edges);
                 }
@@ -139,6 +140,8 @@ impl Import<'_> {
         place: usize,
     ) -> Result<Vec<ResolvedEdge>> {
         let mut ready: Vec<ResolvedEdge> = Vec::new();
+        // An index of a vault may have a link to each of its notes.
+        let mut known: FxHashSet<(NodeId, NodeId)> = FxHashSet::default();
         let now = self.memory.now();
         let file = match pending.get(place) {
             Some((SourceLocation::File(file), _)) => file.as_str(),
@@ -155,8 +158,7 @@ impl Import<'_> {
                 }
                 continue;
             };
-            let is_same = |other: &ResolvedEdge| other.edge.src == src && other.edge.dst == dst;
-            if dst != src && !ready.iter().any(is_same) {
+            if dst != src && known.insert((src, dst)) {
                 let edge = link_edge(src, dst, &self.cause.actor, &link.reason, now);
                 ready.push(ResolvedEdge { place, edge });
             }
@@ -215,7 +217,7 @@ pub(super) fn put_edge(tx: &mut Transaction<'_>, edge: &Edge) -> Result<bool> {
 }
 
 /// Deletes the links of an older version of a note that the new version does not name.
-fn unlink(tx: &mut Transaction<'_>, src: NodeId, kept: &[NodeId], provenance: &str) -> Result<()> {
+fn unlink(tx: &mut Transaction<'_>, src: NodeId, kept: &FxHashSet<NodeId>, provenance: &str) -> Result<()> {
     for edge in tx.edges(src)? {
         let own = edge.src == src && edge.kind == EdgeKind::Link && edge.provenance == provenance;
         if own && !kept.contains(&edge.dst) {
