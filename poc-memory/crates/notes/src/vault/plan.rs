@@ -155,11 +155,8 @@ fn moved_files(
         let was_in = |path: &&String| {
             records.get(*path).is_some_and(|record| record.node == node && record.deleted_at.is_none())
         };
-        let mut before = paths_of
-            .get(&node)
-            .into_iter()
-            .flatten()
-            .filter(|path| !group.paths.iter().any(|own| own == *path));
+        let own: HashSet<&str> = group.paths.iter().map(String::as_str).collect();
+        let mut before = paths_of.get(&node).into_iter().flatten().filter(|path| !own.contains(*path));
         for path in group.paths.iter().filter(|path| !was_in(path)) {
             if let Some(from) = before.next() {
                 moved.insert(path.clone(), (*from).to_owned());
@@ -235,10 +232,12 @@ impl NoteMatcher<'_> {
             }
             for at in self.unassigned() {
                 let Some(found) = contents.get(at).and_then(|content| owners.get(content)) else { continue };
-                let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
-                // A file at its old path takes precedence over a new file.
                 let mut found = found.clone();
-                found.sort_by_key(|(path, _)| !paths.contains(path));
+                if let Some(group) = self.groups.get(at) {
+                    // A file at its old path takes precedence over a new file.
+                    let paths: HashSet<&String> = group.paths.iter().collect();
+                    found.sort_by_cached_key(|(path, _)| !paths.contains(path));
+                }
                 for (_, record) in found {
                     let successor =
                         (self.current)(record.node, ExpiredNotes::Skip).filter(|node| *node != record.node);
