@@ -55,7 +55,7 @@ pub fn fits_in_key(words: &[String]) -> bool {
 
 /// A free key for a note that gives up the key `key`.
 pub(super) fn of_retired(tx: &Transaction<'_>, key: &str) -> Result<String> {
-    unique(&format!("{key}-old"), |key| Ok(tx.find_key(key)?.is_some()))
+    unique(&with_ending(key, "-old"), |key| Ok(tx.find_key(key)?.is_some()))
 }
 
 /// A readable key made of the first words of a title; `note` if the title has no words.
@@ -78,13 +78,20 @@ pub(super) fn slug(title: &str) -> String {
     if slug.is_empty() { "note".into() } else { slug }
 }
 
-/// `key` if it is free, else `key-2`, `key-3` and so on. Finds a free number by exponential and binary search,
-/// so it calls `taken` O(log n) times and may skip free numbers.
+/// A key with an ending. If both together are longer than a key may be, the end of the key is cut off.
+fn with_ending(key: &str, ending: &str) -> String {
+    let end = key.floor_char_boundary(KEY_MAX_BYTES.saturating_sub(ending.len()));
+    format!("{}{ending}", key.get(..end).unwrap_or_default().trim_end())
+}
+
+/// `key` if it is free, else `key-2`, `key-3` and so on; the end of a very long key is cut off. Finds a free number by
+/// exponential and binary search, so it calls `taken` O(log n) times and may skip free numbers.
 pub(super) fn unique(key: &str, taken: impl Fn(&str) -> Result<bool>) -> Result<String> {
-    if !taken(key)? {
-        return Ok(key.to_owned());
+    let whole = with_ending(key, "");
+    if !taken(&whole)? {
+        return Ok(whole);
     }
-    let numbered = |number: u64| format!("{key}-{number}");
+    let numbered = |number: u64| with_ending(key, &format!("-{number}"));
     let (mut last_taken, mut free) = (1, 2);
     while taken(&numbered(free))? {
         last_taken = free;
@@ -126,6 +133,18 @@ mod tests {
             assert_eq!(key, expected);
             taken.insert(key);
         }
+    }
+
+    #[test]
+    fn the_end_of_a_long_key_makes_room_for_a_number() {
+        let long = "é".repeat(KEY_MAX_BYTES / 2);
+        let key = unique(&long, |key| Ok(key == long)).unwrap();
+        assert!(key.ends_with("é-2"), "{key}");
+        assert_eq!(checked(&key).unwrap(), key);
+        let retired = with_ending(&long, "-old");
+        assert_eq!((retired.len(), checked(&retired).unwrap()), (KEY_MAX_BYTES, retired));
+        let longer = format!("vault/{long}");
+        assert!(unique(&longer, |_| Ok(false)).unwrap().len() <= KEY_MAX_BYTES);
     }
 
     poc_laws::laws! {
