@@ -79,10 +79,7 @@ impl TurnMessage {
     ) -> TurnMessage {
         let mut text = text.trim().replace('\0', "");
         if text.len() > MAX_MESSAGE_BYTES {
-            let mut end = MAX_MESSAGE_BYTES;
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
+            let end = text.floor_char_boundary(MAX_MESSAGE_BYTES);
             let rest = text.len() - end;
             skipped.add("ends of long messages", rest);
             text.truncate(end);

@@ -110,10 +110,7 @@ fn parts(text: &str, max: usize) -> Vec<String> {
 
 /// A text cut at the last line end, sentence or space before `max` bytes.
 fn split_before(text: &str, max: usize) -> (&str, &str) {
-    let mut end = max;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(max);
     let head = text.get(..end).unwrap_or_default();
     let cut = ["\n", ". ", " "]
         .iter()

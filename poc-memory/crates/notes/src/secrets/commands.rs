@@ -164,10 +164,7 @@ fn password(text: &str, value: Range<usize>, form: ValueForm) -> Option<Detected
 
 /// The words of a command after its name, with their quotes. They end with the line or before the next command.
 fn words(text: &str, start: usize) -> Vec<Range<usize>> {
-    let mut limit = text.len().min(start + COMMAND_MAX);
-    while !text.is_char_boundary(limit) {
-        limit -= 1;
-    }
+    let limit = text.floor_char_boundary(start + COMMAND_MAX);
     let (mut words, mut word, mut quote) = (Vec::new(), None, None);
     let mut chars = text.get(start..limit).unwrap_or_default().char_indices().peekable();
     let mut end = limit;

@@ -43,7 +43,7 @@ pub struct Completions {
 /// Completes a pipeline at a byte offset, which is moved to the start of its character. `agents` are the names offered
 /// for `visited` and `not-visited`.
 pub fn complete(text: &str, at: usize, names: &Names, agents: &[&str]) -> Completions {
-    let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let at = text.floor_char_boundary(at);
     let before = text.get(..at).unwrap_or_default();
     let mut stages = lex::stages(before, 0..at, None, &mut Vec::new());
     let Some(stage) = stages.pop() else { return Completions::default() };
