@@ -3,7 +3,7 @@
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{ChunkRef, Message, MessageId, NodeId};
-use poc_store::Records;
+use poc_store::{DAMAGED_HINT, Records};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,15 +33,7 @@ pub fn origin<R: Records + ?Sized>(
     id: NodeId,
     source: Option<&str>,
 ) -> Result<Option<ChunkOrigin>> {
-    let Some((of, message)) = of(records, id, source)? else { return Ok(None) };
-    Ok(Some(ChunkOrigin {
-        id: message.id,
-        chunk: of.number,
-        chunks: message.chunks.len(),
-        created: message.created,
-        metadata: metadata(&message.metadata)?,
-        text: None,
-    }))
+    of(records, id, source)?.map(|(of, message)| origin_in(&of, &message)).transpose()
 }
 
 /// Like [`origin`], with the text of the message.
@@ -50,8 +42,21 @@ pub fn origin_with_text<R: Records + ?Sized>(
     id: NodeId,
     source: Option<&str>,
 ) -> Result<Option<ChunkOrigin>> {
-    let Some((_, message)) = of(records, id, source)? else { return Ok(None) };
-    Ok(origin(records, id, source)?.map(|origin| ChunkOrigin { text: Some(message.text), ..origin }))
+    let Some((of, message)) = of(records, id, source)? else { return Ok(None) };
+    let origin = origin_in(&of, &message)?;
+    Ok(Some(ChunkOrigin { text: Some(message.text), ..origin }))
+}
+
+/// The message of a chunk, without its text.
+fn origin_in(of: &ChunkRef, message: &Message) -> Result<ChunkOrigin> {
+    Ok(ChunkOrigin {
+        id: message.id,
+        chunk: of.number,
+        chunks: message.chunks.len(),
+        created: message.created,
+        metadata: metadata(&message.metadata)?,
+        text: None,
+    })
 }
 
 /// The message that a node with this source is a chunk of, with the chunk's reference.
@@ -67,6 +72,7 @@ pub fn of<R: Records + ?Sized>(
 
 /// Parses the metadata of a message record.
 pub fn metadata(json: &str) -> Result<Map<String, Value>> {
-    serde_json::from_str(json)
-        .map_err(|error| Error::damaged(format!("the metadata of a message cannot be read: {error}")))
+    serde_json::from_str(json).map_err(|error| {
+        Error::damaged(format!("the metadata of a message cannot be read: {error}")).hint(DAMAGED_HINT)
+    })
 }
