@@ -129,10 +129,7 @@ pub const FIELDS: &[Field] = &[
         filter: Some(Example { pipeline: "age:<2d", output: &["lsm-tree", "day#2026-11-21"] }),
         sort: None,
         is_text_len: false,
-        read: |ctx, _| {
-            let mut instants = ctx.sources.view.modifications();
-            Box::new(move |item: ScoredNode| millis(instants.of(item.ix, Timestamp(0))))
-        },
+        read: last_changes,
     },
     Field {
         word: "timestamp",
@@ -142,10 +139,7 @@ pub const FIELDS: &[Field] = &[
         filter: None,
         sort: Some("timestamp"),
         is_text_len: false,
-        read: |ctx, _| {
-            let mut instants = ctx.sources.view.modifications();
-            Box::new(move |item: ScoredNode| millis(instants.of(item.ix, Timestamp(0))))
-        },
+        read: last_changes,
     },
     Field {
         word: "modified",
@@ -155,10 +149,7 @@ pub const FIELDS: &[Field] = &[
         filter: Some(Example { pipeline: "modified:2026-11-21", output: &["day#2026-11-21"] }),
         sort: None,
         is_text_len: false,
-        read: |ctx, _| {
-            let mut instants = ctx.sources.view.modifications();
-            Box::new(move |item: ScoredNode| millis(instants.of(item.ix, Timestamp(0))))
-        },
+        read: last_changes,
     },
     Field {
         word: "created",
@@ -240,6 +231,12 @@ pub const FIELDS: &[Field] = &[
         },
     },
 ];
+
+/// Reads the times of the last changes.
+fn last_changes<'a>(ctx: &'a QueryContext<'a>, _: &str) -> Box<dyn FieldReader + 'a> {
+    let mut instants = ctx.sources.view.modifications();
+    Box::new(move |item: ScoredNode| millis(instants.of(item.ix, Timestamp(0))))
+}
 
 /// Milliseconds since the epoch. An `f64` represents them exactly for 285,000 years in both directions.
 fn millis(at: Timestamp) -> f64 {
