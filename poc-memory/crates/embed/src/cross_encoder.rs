@@ -77,7 +77,7 @@ impl Reranker {
         if let Some(model) = model.as_ref() {
             return Ok(model.clone());
         }
-        let folder = hub_cache::locate(&self.config.model, "rerank.model", &|name| std::env::var(name).ok())?;
+        let folder = hub_cache::locate(&self.config.model, "rerank.model", &super::variable)?;
         let opened = CrossEncoder::open(&folder).map_err(|error: Error| error.field("rerank.model"))?;
         Ok(model.insert(Arc::new(opened)).clone())
     }
