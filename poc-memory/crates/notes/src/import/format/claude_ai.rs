@@ -85,7 +85,7 @@ fn current<'v>(messages: &'v [Value], skipped: &mut SkippedCounts) -> Vec<&'v Va
         messages.iter().filter_map(|message| Some((json::text(message, "uuid")?, message))).collect();
     let mut path = Vec::new();
     let mut seen = FxHashSet::default();
-    let mut next = messages.last().and_then(|message| json::text(message, "uuid"));
+    let mut next = messages.iter().rev().find_map(|message| json::text(message, "uuid"));
     while let Some(id) = next.filter(|id| seen.insert(*id)) {
         let Some(message) = by_id.get(id) else { break };
         path.push(*message);

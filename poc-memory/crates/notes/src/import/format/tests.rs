@@ -550,6 +550,19 @@ fn bad_parts_are_named() {
     assert_eq!(report.inserted, 7);
 }
 
+#[test]
+fn a_last_message_without_an_id_does_not_hide_the_others() {
+    let memory = TestMemory::new();
+    let conversations = json!([{"uuid": "a", "name": "Tea", "chat_messages": [
+        {"uuid": "1", "sender": "human", "text": "Which tea?", "parent_message_uuid": "0"},
+        {"uuid": "2", "sender": "assistant", "text": "Green tea.", "parent_message_uuid": "1"},
+        {"sender": "human", "text": "Thanks", "parent_message_uuid": "2"},
+    ]}]);
+    let report = twice(&memory, &put(&memory, "conversations.json", conversations.to_string()), "claude-ai");
+    assert_eq!(report.inserted, 1);
+    assert_eq!(notes(&memory)[0].body, "User: Which tea?\n\nClaude: Green tea.");
+}
+
 /// Programs on Windows write it.
 #[test]
 fn a_byte_order_mark_is_not_part_of_the_content() {
