@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use unicode_width::UnicodeWidthStr as _;
 
 /// The report of one stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,12 +77,15 @@ impl fmt::Display for Explanation {
         let mut widths = [0; 6];
         for row in &rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell.chars().count().max(*width);
+                *width = cell.width().max(*width);
             }
         }
-        let [stage, kind, input, output, micros, _] = widths;
-        for [a, b, c, d, e, does] in rows {
-            let line = format!("{a:stage$}  {b:kind$}  {c:>input$}  {d:>output$}  {e:>micros$}  {does}");
+        let [stage_width, kind, input, output, micros, _] = widths;
+        for [stage, b, c, d, e, does] in rows {
+            // `format` counts characters, some of which take two columns.
+            let padding = " ".repeat(stage_width.saturating_sub(stage.width()));
+            let line =
+                format!("{stage}{padding}  {b:kind$}  {c:>input$}  {d:>output$}  {e:>micros$}  {does}");
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
@@ -138,6 +142,10 @@ mod tests {
         community:3  filter     13000      6   2.0 µs  keeps notes of community 3 (communities computed now)
         total                                 12.3 ms
         ");
+        let wide = report("match:日本", "generator", "notes", 0, 1, 1.0, None);
+        let table = Explanation { stages: vec![wide], ..Explanation::default() }.to_string();
+        assert!(table.starts_with("stage       kind       in "), "{table}");
+        assert!(table.contains("\nmatch:日本  generator   –"), "{table}");
         let json = serde_json::to_value(&explanation).unwrap();
         assert_eq!((&json["stages"][1]["in"], &json["stages"][1]["out"]), (&13000.into(), &6.into()));
     }
