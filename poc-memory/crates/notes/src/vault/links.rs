@@ -15,6 +15,9 @@ use poc_graph::{Edge, EdgeKind, NodeId, View, normal_key};
 use poc_store::{Records as _, Store};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// Maximum number of notes that are listed for an ambiguous link. A vault may have a `README` in each of its folders.
+const MAX_CANDIDATES: usize = 100;
+
 /// The edges that the links of the files require, by source: kind and target, with the reason.
 pub(super) type DesiredEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
 
@@ -340,7 +343,10 @@ fn unique(file: &str, found: &[(&str, NodeId)]) -> LinkTarget {
     match (beside.first(), beside.len()) {
         (Some(node), 1) => LinkTarget::Note(*node),
         _ if nodes.is_empty() => LinkTarget::None,
-        _ => LinkTarget::Several(found.iter().map(|(path, _)| (*path).to_owned()).collect()),
+        _ => {
+            let candidates = found.iter().take(MAX_CANDIDATES).map(|(path, _)| (*path).to_owned());
+            LinkTarget::Several(candidates.collect())
+        }
     }
 }
 
