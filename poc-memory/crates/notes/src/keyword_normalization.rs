@@ -1,15 +1,15 @@
 //! Normalisation of keywords.
 
 use poc_graph::error::{Error, Result};
+use poc_graph::normal_keyword;
 use rustc_hash::FxHashSet;
-use unicode_normalization::UnicodeNormalization;
 
-/// Keywords trimmed, in lower case and in NFC, in order and without duplicates.
+/// Keywords in the form of [`normal_keyword`], in order and without duplicates.
 pub fn normalize(words: &[String]) -> Result<Vec<String>> {
     let mut kept: Vec<String> = Vec::with_capacity(words.len());
     let mut known: FxHashSet<String> = FxHashSet::default();
     for word in words {
-        let normal: String = word.trim().to_lowercase().nfc().collect();
+        let normal = normal_keyword(word);
         let wrong = if normal.is_empty() {
             "a keyword is empty".to_owned()
         } else if normal.contains(',') {

@@ -6,7 +6,7 @@ use crate::query::example::Example;
 use crate::query::keyword_filter::KeywordFilter;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use poc_graph::error::Result;
-use unicode_normalization::UnicodeNormalization;
+use poc_graph::normal_keyword;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "keyword",
@@ -30,7 +30,7 @@ pub(super) const STAGE: StageDef = StageDef {
     hints: Hints { keyword: Some(keyword), ..Hints::NONE },
 };
 
-/// The keyword, normalised as by `insert`.
+/// The keyword in its stored form.
 fn keyword(call: &Arguments) -> Result<String> {
-    Ok(call.text("WORD")?.trim().to_lowercase().nfc().collect())
+    Ok(normal_keyword(&call.text("WORD")?))
 }

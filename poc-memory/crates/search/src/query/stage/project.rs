@@ -4,8 +4,7 @@ use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::keyword_filter::KeywordFilter;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
-use poc_graph::is_project;
-use unicode_normalization::UnicodeNormalization;
+use poc_graph::{is_project, normal_keyword};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "project",
@@ -28,8 +27,8 @@ pub(super) const STAGE: StageDef = StageDef {
     },
     implementation: StageImplementation::Filter(|call, ctx| {
         let view = ctx.sources.view;
-        // This is how keywords are normalised.
-        let wanted: String = call.text("NAME")?.trim().to_lowercase().nfc().collect();
+        // The name is a part of a keyword.
+        let wanted = normal_keyword(&call.text("NAME")?);
         let selected = view.projects().filter(|(_, name)| is_project(name, &wanted));
         Ok(Box::new(KeywordFilter::new(view, selected.map(|(number, _)| number).collect())))
     }),
