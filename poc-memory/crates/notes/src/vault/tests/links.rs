@@ -109,3 +109,16 @@ fn notes_of_a_session_are_linked_in_order() {
     world.sync();
     assert_eq!((order("a"), order("b")), ("b".into(), "a".into()));
 }
+
+#[test]
+fn an_ambiguous_link_lists_a_hundred_candidates() {
+    let notes: Vec<(String, String)> =
+        (0..120).map(|number| (format!("{number:03}/README.md"), format!("About {number}.\n"))).collect();
+    let mut files: Vec<(&str, &str)> =
+        notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    files.push(("top.md", "See [[README]].\n"));
+    let report = World::new(&files).sync();
+    let [link] = &report.ambiguous[..] else { panic!("{:?}", report.ambiguous) };
+    assert_eq!((link.file.as_str(), link.link.as_str()), ("top.md", "README"));
+    assert_eq!((link.candidates.len(), link.candidates[99].as_str()), (100, "099/README.md"));
+}
