@@ -7,26 +7,50 @@ const PART_MAX_BYTES: usize = 120;
 
 /// The paths used so far, in lower case, because some file systems are case-insensitive.
 #[derive(Debug, Default)]
-pub(super) struct UsedPaths(HashSet<String>);
+pub(super) struct UsedPaths {
+    files: HashSet<String>,
+    /// The folders of the files.
+    folders: HashSet<String>,
+}
 
 impl UsedPaths {
-    /// Reserves a path; false if it is already in use.
+    /// Reserves the path of a file; false if a file or folder has it already, or if one of its folders is a file.
     pub(super) fn reserve(&mut self, path: &Path) -> bool {
-        self.0.insert(path.to_string_lossy().to_lowercase())
+        let folders: Vec<String> = path.ancestors().skip(1).map(lower_case).collect();
+        let path = lower_case(path);
+        let is_free =
+            !self.folders.contains(&path) && folders.iter().all(|folder| !self.files.contains(folder));
+        if !is_free || !self.files.insert(path) {
+            return false;
+        }
+        self.folders.extend(folders);
+        true
     }
 
     /// An unused relative path for the file of a key that stays inside its folder on every file system.
     pub(super) fn path(&mut self, key: &str) -> PathBuf {
-        let parts: Vec<String> = key.split('/').map(part).collect();
-        let stem = parts.join("/");
-        let mut path = format!("{stem}.md");
+        let mut parts: Vec<String> = key.split('/').map(part).collect();
+        let stem = parts.pop().unwrap_or_default();
+        let mut folder = PathBuf::new();
+        for mut name in parts {
+            // The folder of a key like `a.md/b` may have the name of the file of another key.
+            while self.files.contains(&lower_case(&folder.join(&name))) {
+                name.push('_');
+            }
+            folder.push(name);
+        }
+        let mut path = folder.join(format!("{stem}.md"));
         let mut number = 2;
-        while !self.0.insert(path.to_lowercase()) {
-            path = format!("{stem}-{number}.md");
+        while !self.reserve(&path) {
+            path = folder.join(format!("{stem}-{number}.md"));
             number += 1;
         }
-        path.into()
+        path
     }
+}
+
+fn lower_case(path: &Path) -> String {
+    path.to_string_lossy().to_lowercase()
 }
 
 /// One component of a path: letters, digits and a few other characters, neither hidden nor `..`.
@@ -61,15 +85,30 @@ mod tests {
         check("", "_.md");
     }
 
+    #[test]
+    fn no_file_has_the_path_of_a_folder() {
+        let mut names = UsedPaths::default();
+        assert_eq!(names.path("a"), PathBuf::from("a.md"));
+        assert_eq!(names.path("A.md/b"), PathBuf::from("A.md_/b.md"));
+        assert_eq!(names.path("c.md/b"), PathBuf::from("c.md/b.md"));
+        assert_eq!(names.path("c"), PathBuf::from("c-2.md"));
+        assert!(!names.reserve(Path::new("a.md/b.md")), "`a.md` is a file");
+        assert!(!names.reserve(Path::new("C.md")), "`c.md` is a folder");
+    }
+
     poc_laws::laws! {
         #[test]
-        fn paths_stay_in_the_folder_and_are_unique(keys in proptest::collection::vec(".{0,200}", 0..20)) {
+        fn paths_stay_in_the_folder_and_are_unique(
+            keys in proptest::collection::vec(prop_oneof![".{0,200}", "(a|A|\\.md|/){0,5}"], 0..20),
+        ) {
             let mut names = UsedPaths::default();
-            let mut seen = std::collections::BTreeSet::new();
-            for key in keys {
-                let path = names.path(&key);
+            let paths: Vec<PathBuf> = keys.iter().map(|key| names.path(key)).collect();
+            for (index, path) in paths.iter().enumerate() {
                 prop_assert!(path.components().all(|part| matches!(part, Component::Normal(_))), "{path:?}");
-                prop_assert!(seen.insert(path));
+                let path = PathBuf::from(lower_case(path));
+                let mut others = paths.iter().enumerate().filter(|(other, _)| *other != index);
+                let is_apart = others.all(|(_, other)| !Path::new(&lower_case(other)).starts_with(&path));
+                prop_assert!(is_apart, "{path:?} is also the path or a folder of another key");
             }
         }
     }
