@@ -4,15 +4,28 @@ use crate::{Memory, key};
 use poc_graph::error::Result;
 use poc_graph::{Message, Node, NodeId};
 use poc_store::{LoggedChangeKind, LoggedTransaction, Record, Table};
+use rustc_hash::FxHashMap;
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::ops::Bound;
 
 /// Minimum length of a line of a text that identifies a copy; shorter lines are too common.
 const MIN_LINE_CHARS: usize = 16;
 
+/// Length of the start of a text by which its copies are found. No line is shorter.
+const START_BYTES: usize = MIN_LINE_CHARS;
+
 /// The erased texts, as the strings that identify copies of them. White space is compared as single spaces,
 /// because prompts indent and wrap texts.
+///
+/// An erasure of old messages has hundreds of thousands of lines, which are looked for in every text of the history and
+/// of the backups. So a text is searched once for all of them, by their starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ErasedTexts(Vec<String>);
+pub struct ErasedTexts {
+    by_start: FxHashMap<[u8; START_BYTES], Prefixes>,
+    /// Texts that are shorter than a start.
+    short: BTreeSet<String>,
+}
 
 impl ErasedTexts {
     /// Adds a note, with those of its keys that were made from its title.
@@ -22,7 +35,7 @@ impl ErasedTexts {
         let slug = key::slug(&node.title);
         let of_title = |key: &&String| key.strip_prefix(&slug).is_some_and(is_number_suffix);
         let keys = std::iter::once(&node.key).chain(&node.aliases);
-        self.0.extend(keys.filter(of_title).cloned());
+        keys.filter(of_title).for_each(|key| self.insert(key.clone()));
     }
 
     /// Adds a message.
@@ -47,21 +60,34 @@ impl ErasedTexts {
 
     pub(super) fn add(&mut self, text: &str) {
         let lines = text.lines().map(with_single_spaces);
-        self.0.extend(lines.filter(|line| line.chars().count() >= MIN_LINE_CHARS));
-        let whole = with_single_spaces(text);
-        if !whole.is_empty() {
-            self.0.push(whole);
+        lines.filter(|line| line.chars().count() >= MIN_LINE_CHARS).for_each(|line| self.insert(line));
+        self.insert(with_single_spaces(text));
+    }
+
+    fn insert(&mut self, text: String) {
+        match text.as_bytes().first_chunk().copied() {
+            Some(start) => self.by_start.entry(start).or_default().insert(text),
+            None if text.is_empty() => {}
+            None => {
+                self.short.insert(text);
+            }
         }
     }
 
     /// Adds other texts.
-    pub(crate) fn append(&mut self, mut other: ErasedTexts) {
-        self.0.append(&mut other.0);
+    pub(crate) fn append(&mut self, other: ErasedTexts) {
+        let with_start = other.by_start.into_values().flat_map(|texts| texts.0);
+        with_start.chain(other.short).for_each(|text| self.insert(text));
     }
 
     pub(super) fn are_in(&self, text: &str) -> bool {
         let text = with_single_spaces(text);
-        self.0.iter().any(|known| text.contains(known.as_str()))
+        let is_at = |(at, start): (usize, &[u8])| {
+            let known = self.by_start.get(start);
+            known.is_some_and(|known| text.get(at..).is_some_and(|rest| known.has_prefix_of(rest)))
+        };
+        text.as_bytes().windows(START_BYTES).enumerate().any(is_at)
+            || self.short.iter().any(|known| text.contains(known.as_str()))
     }
 
     pub(super) fn are_in_note(&self, node: &Node) -> bool {
@@ -108,6 +134,32 @@ impl ErasedTexts {
     }
 }
 
+/// Texts of which none is a prefix of another one: a text that has the longer one also has the shorter one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Prefixes(BTreeSet<String>);
+
+impl Prefixes {
+    fn insert(&mut self, text: String) {
+        if self.has_prefix_of(&text) {
+            return;
+        }
+        let from_text = (Bound::Included(text.as_str()), Bound::Unbounded);
+        let longer = self.0.range::<str, _>(from_text).take_while(|known| known.starts_with(&text));
+        for longer in longer.cloned().collect::<Vec<_>>() {
+            self.0.remove(&longer);
+        }
+        self.0.insert(text);
+    }
+
+    /// Whether one of the texts is a prefix of `text`. Only the last one that is not greater can be: a greater one than
+    /// the prefix would begin with the prefix, too.
+    fn has_prefix_of(&self, text: &str) -> bool {
+        let up_to_text = (Bound::Unbounded, Bound::Included(text));
+        let last = self.0.range::<str, _>(up_to_text).next_back();
+        last.is_some_and(|known| text.starts_with(known.as_str()))
+    }
+}
+
 /// Whether a text is a suffix that [`key::unique`] appends to a slug: nothing, or `-2` and so on.
 fn is_number_suffix(suffix: &str) -> bool {
     suffix.is_empty() || suffix.strip_prefix('-').is_some_and(|number| number.parse::<u64>().is_ok())
@@ -115,4 +167,43 @@ fn is_number_suffix(suffix: &str) -> bool {
 
 fn with_single_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_text_is_found_by_its_long_lines_or_as_a_whole() {
+        let mut texts = ErasedTexts::default();
+        texts.add("The gate opens\nat noon, when the bell rings.\nNot before.");
+        assert!(texts.are_in("  at noon,  when the\n  bell rings."));
+        assert!(!texts.are_in("The gate opens. Not before."));
+        texts.add("pw: 1");
+        assert!(texts.are_in("user: bob, pw:\t1"));
+        let mut all = ErasedTexts::default();
+        all.append(texts);
+        all.add("");
+        assert!(all.are_in("pw: 1") && all.are_in("at noon, when the bell rings.") && !all.are_in("noon"));
+    }
+
+    poc_laws::laws! {
+        /// The texts are alike, so that many of them are prefixes of others.
+        #[test]
+        fn the_search_by_starts_finds_what_a_search_for_each_text_finds(
+            known in proptest::collection::vec("(a{14,18}[bé]?\\n?){0,3}", 0..6),
+            text in "[bé]?(a{14,18}[bé ]?){0,3}",
+        ) {
+            let mut texts = ErasedTexts::default();
+            known.iter().for_each(|known| texts.add(known));
+            let text = with_single_spaces(&text);
+            let is_in = |part: &str| !part.is_empty() && text.contains(part);
+            let expected = known.iter().any(|known| {
+                let mut lines = known.lines().filter(|line| line.chars().count() >= MIN_LINE_CHARS);
+                lines.any(is_in) || is_in(&with_single_spaces(known))
+            });
+            prop_assert_eq!(texts.are_in(&text), expected);
+        }
+    }
 }
