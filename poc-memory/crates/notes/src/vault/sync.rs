@@ -499,19 +499,21 @@ impl<'a> VaultSync<'a> {
 /// if it is expired and `expired` includes it. `None` if there is none.
 fn in_use(memory: &Memory, node: NodeId, expired: ExpiredNotes) -> Option<NodeId> {
     let view = memory.store.view();
-    let mut at = node;
+    let first = view.find(node)?;
+    let mut at = first;
     // Chains of replacements are short. The bound also ends a cycle, which should not occur.
     for _ in 0..64 {
-        let ix = view.find(at)?;
-        if view.is_live(ix) {
-            return Some(at);
+        if view.is_live(at) {
+            return view.id(at);
         }
-        match view.state(ix)? {
+        match view.state(at)? {
             State::Superseded => {
-                let edges = memory.store.edges(at).ok()?;
-                at = edges.iter().find(|edge| edge.kind == EdgeKind::Supersedes && edge.dst == at)?.src;
+                let edges = view.other_edges(at).iter();
+                let replacing =
+                    edges.filter(|edge| edge.kind() == EdgeKind::Supersedes && edge.is_incoming());
+                at = replacing.map(|edge| edge.target()).min_by_key(|&ix| view.id(ix))?;
             }
-            _ => return (expired == ExpiredNotes::Include && at == node).then_some(at),
+            _ => return (expired == ExpiredNotes::Include && at == first).then_some(node),
         }
     }
     None
