@@ -97,11 +97,14 @@ fn file_of_frame(note: &Node, frame: &MarkdownFrame, links: &[Vec<String>]) -> R
         };
         front.insert(name.into(), value);
     }
-    let bom = if frame.before.starts_with('\u{FEFF}') { "\u{FEFF}" } else { "" };
-    let between = match frame.before.rsplit_once("---\n").filter(|_| !frame.front().is_empty()) {
+    let bom = if frame.before.starts_with(front_matter::BOM) { front_matter::BOM } else { "" };
+    let between = match front_matter::front_range(&frame.before) {
         // The lines between the front matter and the text are kept.
-        Some((_, between)) => between.to_owned(),
-        None => format!("\n{}", frame.before.trim_start_matches('\u{FEFF}')),
+        Some(front) => {
+            let closed = frame.before.get(front.end..).and_then(|closing| closing.split_once('\n'));
+            closed.map_or_else(String::new, |(_, between)| between.to_owned())
+        }
+        None => format!("\n{}", frame.before.trim_start_matches(front_matter::BOM)),
     };
     let before = format!("{bom}---\n{}---\n{between}", markdown::yaml(&front)?);
     Ok(MarkdownFrame { before, ..frame.clone() }.file(&note.body))

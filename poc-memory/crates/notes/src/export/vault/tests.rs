@@ -247,6 +247,28 @@ fn a_change_keeps_the_other_properties_if_one_occurs_twice() {
 }
 
 #[test]
+fn a_change_replaces_front_matter_however_it_is_closed() {
+    let cases = [
+        ("---\nstatus: done\n...\n", "status: done\n"),
+        ("---\nstatus: done\n--- \n", "status: done\n"),
+        ("---\n---\n", ""),
+    ];
+    for (front, kept) in cases {
+        let memory = TestMemory::new();
+        let vault = memory.folder().join("vault");
+        let text = format!("{front}\n# Tea\n\nWith milk.\n");
+        write(&vault, &[("tea.md".to_owned(), text)].into());
+        take(&memory, &vault);
+        let changed = Draft { update: true, key: Some("tea".into()), ..draft("# Tea\n\nWith lemon.") };
+        memory.insert(Draft { keywords: Some(vec!["hot".into()]), ..changed }).unwrap();
+        let out = memory.folder().join("out");
+        export::vault(&memory, &out, &|_, _| {}).unwrap();
+        let expected = format!("---\n{kept}tags:\n- hot\n---\n\n# Tea\n\nWith lemon.\n");
+        assert_eq!(files(&out)["tea.md"], expected);
+    }
+}
+
+#[test]
 fn two_files_with_one_text_stay_two_files_and_a_renamed_file_stays_one() {
     let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
