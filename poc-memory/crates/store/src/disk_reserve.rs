@@ -25,9 +25,14 @@ impl Reserve {
         Reserve { path: store.join("reserve"), disk, bytes }
     }
 
+    /// Whether the file exists and has its full size.
+    pub(super) fn is_held(&self) -> bool {
+        std::fs::metadata(&self.path).is_ok_and(|found| found.len() >= self.bytes)
+    }
+
     /// Creates the file unless it already has its full size.
     pub(super) fn hold(&self) -> io::Result<()> {
-        if std::fs::metadata(&self.path).is_ok_and(|found| found.len() >= self.bytes) {
+        if self.is_held() {
             return Ok(());
         }
         self.disk.allocate(&self.path, self.bytes).inspect_err(|_| self.release())

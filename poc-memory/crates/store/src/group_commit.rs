@@ -474,6 +474,8 @@ impl Committer {
                     && ChangedLog::is_cause(error)
                 {
                     self.refuse(log_failure(error), Vec::new());
+                } else {
+                    self.restore_reserve();
                 }
             }
             (Some(ReadOnlyReason::ChangedLog(_)), _) => self.resume(attempts_made)?,
@@ -482,6 +484,15 @@ impl Committer {
         self.commits.writability.lock().checks_made = check;
         self.commits.attempted.notify_all();
         Ok(())
+    }
+
+    /// Creates the reserve that a store lacks if it was opened on a full disk, once there is enough space.
+    fn restore_reserve(&self) {
+        // Another store may be in its folder.
+        let is_missing = !self.reserve.is_held() && self.lock.is_current();
+        if is_missing && self.reserve.renew().is_ok() {
+            tracing::info!("space is reserved for a full disk again");
+        }
     }
 
     fn refuse(&self, reason: ReadOnlyReason, batch: Vec<PendingTransaction>) {

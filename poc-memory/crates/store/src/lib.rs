@@ -261,7 +261,8 @@ impl Store {
     }
 
     /// Checks by their lengths that the files of the log exist and are complete. If they are not, the store becomes
-    /// read-only until they are; see [`Store::read_only`].
+    /// read-only until they are; see [`Store::read_only`]. If the store was opened on a full disk, also creates the file
+    /// that reserves disk space, as soon as there is space for it.
     pub fn check_log_files(&self) {
         if self.shared.damage.is_none() {
             self.shared.commits.check_files();

@@ -21,6 +21,8 @@ struct FaultPlan {
     faults: Mutex<std::collections::VecDeque<Option<Errno>>>,
     /// If set, every operation fails with this error.
     down: Mutex<Option<Errno>>,
+    /// If set, no space can be allocated. All other operations succeed.
+    is_almost_full: AtomicBool,
     /// Parts of files that the system has dropped because their sync failed. A later sync does not write them.
     dropped: Mutex<BTreeMap<PathBuf, Vec<(u64, u64)>>>,
     /// The number of bytes of each file up to which it was synced.
@@ -129,6 +131,9 @@ impl Disk for FailingDisk {
     }
     fn allocate(&self, path: &Path, bytes: u64) -> io::Result<()> {
         self.0.next()?;
+        if self.0.is_almost_full.load(Ordering::SeqCst) {
+            return Err(Errno::NOSPC.into());
+        }
         fs::File::create(path)?.set_len(bytes)
     }
 }
@@ -516,6 +521,26 @@ fn writing_resumes_without_a_write_attempt() {
         assert!(folder.path().join("reserve").exists());
         assert_eq!(put(&store, 3).seq, 2);
     }
+}
+
+/// A store that is opened on an almost full disk accepts writes, but has no reserve.
+#[test]
+fn a_reserve_that_could_not_be_created_is_created_as_soon_as_there_is_space() {
+    let folder = poc_graph::testing::folder();
+    let disk = FailingDisk::default();
+    disk.0.is_almost_full.store(true, Ordering::SeqCst);
+    let store = open_in(&folder, options(&disk)).unwrap();
+    put(&store, 1);
+    store.check_log_files();
+    let reserve = folder.path().join("reserve");
+    assert!(!reserve.exists());
+    assert_eq!(store.read_only(), None);
+    disk.0.is_almost_full.store(false, Ordering::SeqCst);
+    // A check does not wait for a slow committer.
+    while !reserve.exists() {
+        store.check_log_files();
+    }
+    assert_eq!(put(&store, 2).seq, 2);
 }
 
 /// A command ends right after its write has failed.
