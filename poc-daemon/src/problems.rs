@@ -4,7 +4,7 @@ use crate::state::DaemonState;
 use poc_agent::ledger::{BudgetDays, DaySpending, Run, Status, StatusReason};
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
-use poc_agent::schedule::{Schedule, day, local_zone};
+use poc_agent::schedule::{Schedule, day, local_zone, local_zone_problem};
 use poc_agent::{AgentStatus, Catalog, Definition, consolidation, ledger, tenant_rotation};
 use poc_config::{Config, ProviderConfig, RunnableAgents, token_files};
 use poc_graph::error::Result;
@@ -37,6 +37,7 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
         ..HealthReport::default()
     };
     found.problems.extend(low_space(state));
+    found.problems.extend(local_zone_problem().map(|problem| problem.line()));
     found.problems.extend(verification::problems(&memory.paths.verification()));
     found.problems.extend(catalog.problems.iter().cloned());
     found.problems.extend(unknown_agents(&memory.config.daemon.runs_agents, &catalog));

@@ -9,7 +9,7 @@ mod hours;
 mod parse;
 mod zone;
 
-pub use zone::{day, local_minute, local_second, local_zone};
+pub use zone::{day, local_minute, local_second, local_zone, local_zone_problem};
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use chrono_tz::Tz;

@@ -52,6 +52,7 @@ impl LocalCommand for Doctor {
         let (more, config) = settings::check(context);
         let mut results = checks::folders::check(&context.paths, config.as_ref());
         results.extend(more);
+        results.extend(settings::check_time_zone());
         let (more, daemon) = daemon::check(context, config.as_ref());
         let settings_problems: Vec<String> =
             config.iter().flat_map(pipeline_problems::in_settings).map(|problem| problem.line()).collect();

@@ -4,7 +4,7 @@ use crate::cli::command_context::CommandContext;
 use crate::cli::pipeline_problems;
 use crate::dispatch;
 use crate::ops::checks::{CheckResult, CheckState};
-use poc_config::{Config, SettingsWithMistakes};
+use poc_config::{Config, SettingsWithMistakes, schedule};
 use poc_graph::error::Error;
 
 pub(super) const CHECK: &str = "settings";
@@ -34,4 +34,10 @@ pub(super) fn check(context: &CommandContext) -> (Vec<CheckResult>, Option<Confi
         format!("there is no `{name}`: the defaults apply; settings from the environment: {changed}")
     };
     (vec![CheckResult::new(CHECK, CheckState::Ok, message)], Some(config.clone()))
+}
+
+/// A warning if `TZ` names no time zone. The daemon reports its own environment in the same words.
+pub(super) fn check_time_zone() -> Option<CheckResult> {
+    let problem = schedule::local_zone_problem()?;
+    Some(CheckResult::new(CHECK, CheckState::Warning, problem.line()))
 }

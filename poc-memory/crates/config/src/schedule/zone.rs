@@ -2,17 +2,84 @@
 
 use chrono::{MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Timelike};
 use chrono_tz::Tz;
+use poc_graph::error::Error;
+use poc_graph::similar;
 use poc_graph::time::Timestamp;
 use std::ops::Range;
+use std::sync::Once;
 
-/// The time zone of this machine: `TZ` if it is an IANA name, else the system setting, else UTC.
+/// What a value of the variable `TZ` means.
+#[derive(Debug, PartialEq, Eq)]
+enum ZoneVariable {
+    /// This zone.
+    Named(Tz),
+    /// The zone of the system.
+    System,
+    /// Nothing: it names no zone.
+    Unknown,
+}
+
+impl ZoneVariable {
+    /// Reads the value of this process; [`ZoneVariable::System`] if the variable is not set.
+    fn of_process() -> ZoneVariable {
+        zone_variable().map_or(ZoneVariable::System, |value| ZoneVariable::parse(&value))
+    }
+
+    /// Reads an IANA name, or the path of its file. Other programs accept a colon before both.
+    fn parse(value: &str) -> ZoneVariable {
+        let value = value.trim_start_matches(':');
+        if value.is_empty() || value == "/etc/localtime" {
+            return ZoneVariable::System;
+        }
+        let name = value.rsplit_once("/zoneinfo/").map_or(value, |(_, name)| name);
+        Tz::from_str_insensitive(name).map_or(ZoneVariable::Unknown, ZoneVariable::Named)
+    }
+}
+
+fn zone_variable() -> Option<String> {
+    Some(std::env::var_os("TZ")?.to_string_lossy().into_owned())
+}
+
+/// The time zone of this machine: `TZ` if it names a zone, else the system setting, else UTC. The first call logs a
+/// warning if `TZ` names no zone.
 pub fn local_zone() -> Tz {
-    let named = |name: String| name.trim_start_matches(':').parse::<Tz>().ok();
-    std::env::var("TZ")
-        .ok()
-        .and_then(named)
-        .or_else(|| iana_time_zone::get_timezone().ok().and_then(named))
-        .unwrap_or(Tz::UTC)
+    static WARNING: Once = Once::new();
+    match ZoneVariable::of_process() {
+        ZoneVariable::Named(zone) => zone,
+        ZoneVariable::System => system_zone(),
+        ZoneVariable::Unknown => {
+            WARNING.call_once(|| {
+                if let Some(problem) = local_zone_problem() {
+                    tracing::warn!("{}", problem.line());
+                }
+            });
+            system_zone()
+        }
+    }
+}
+
+/// Why `TZ` is ignored, and which zone is used instead; `None` if it names a zone or is not set.
+pub fn local_zone_problem() -> Option<Error> {
+    let value = zone_variable()?;
+    (ZoneVariable::parse(&value) == ZoneVariable::Unknown).then(|| unknown_zone(&value, system_zone()))
+}
+
+/// The error for a value of `TZ` that names no zone.
+fn unknown_zone(value: &str, used: Tz) -> Error {
+    let near = similar::closest(value, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
+    let hint = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "use a name such as `Europe/Vienna`".to_owned(),
+    };
+    let value = value.escape_debug();
+    let message =
+        format!("`TZ` is `{value}`, which is no time zone: schedules and printed times use `{used}`");
+    Error::config(message).hint(hint)
+}
+
+fn system_zone() -> Tz {
+    let name = iana_time_zone::get_timezone().ok();
+    name.and_then(|name| name.parse().ok()).unwrap_or(Tz::UTC)
 }
 
 /// A time to the minute in the time zone of this machine, with its offset from UTC, which is `Z` for UTC; `-` if the
@@ -132,4 +199,30 @@ fn change_between(mut low: i64, mut high: i64, before: i64, zone: Tz) -> Option<
 /// The local time at an instant; `None` if it is outside the calendar.
 fn local_time(at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
     Some(at.utc()?.with_timezone(&zone).naive_local())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_variable_is_a_name_or_a_path() {
+        let vienna = ZoneVariable::Named(Tz::Europe__Vienna);
+        for value in ["Europe/Vienna", "europe/vienna", ":Europe/Vienna", "/usr/share/zoneinfo/Europe/Vienna"]
+        {
+            assert_eq!(ZoneVariable::parse(value), vienna, "{value}");
+        }
+        for value in ["", ":", "/etc/localtime", ":/etc/localtime"] {
+            assert_eq!(ZoneVariable::parse(value), ZoneVariable::System, "{value}");
+        }
+        for value in ["Europe/Viena", "CET-1CEST,M3.5.0,M10.5.0/3", "local", "/usr/share/zoneinfo"] {
+            assert_eq!(ZoneVariable::parse(value), ZoneVariable::Unknown, "{value}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_zone_is_reported_with_the_zone_that_is_used() {
+        insta::assert_snapshot!(unknown_zone("Europe/Viena", Tz::UTC).line(), @"`TZ` is `Europe/Viena`, which is no time zone: schedules and printed times use `UTC`; did you mean `Europe/Vienna`?");
+        insta::assert_snapshot!(unknown_zone("CET-1CEST,M3.5.0,M10.5.0/3", Tz::Europe__Vienna).line(), @"`TZ` is `CET-1CEST,M3.5.0,M10.5.0/3`, which is no time zone: schedules and printed times use `Europe/Vienna`; use a name such as `Europe/Vienna`");
+    }
 }
