@@ -70,6 +70,18 @@ fn tenants_are_separate_on_every_surface() {
 }
 
 #[test]
+fn two_spellings_of_a_name_are_one_tenant() {
+    let world = World::new();
+    world.write("config.toml", "[tenant-schema.keys]\nuser = { enum = [\"Andr\u{e9}\"] }\n");
+    let (composed, decomposed) = ("user=Andr\u{e9}", "user=Andre\u{301}");
+    world.json(&["--tenant", decomposed, "insert", "--title", "Tea", "--key", "tea"]);
+    for spelling in [composed, decomposed] {
+        assert_eq!(world.json(&["--tenant", spelling, "get", "tea"])["title"], "Tea", "{spelling:?}");
+    }
+    assert_eq!(world.json(&["stats"])["by_tenant"], json!({"default": 0, "user=Andr\u{e9}": 1}));
+}
+
+#[test]
 fn agents_work_for_a_tenant_and_say_so() {
     let world = World::new();
     let ann = |arguments: &[&str]| world.json(&[&["--tenant", "user=ann"], arguments].concat());

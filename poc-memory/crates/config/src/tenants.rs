@@ -74,11 +74,17 @@ impl TenantSchema {
         Ok(())
     }
 
-    /// Validates a tenant. The order of checks is: unknown keys, values, patterns, required keys, sets of keys.
+    /// Validates a tenant as it is spelled, and with composed characters, as settings are usually written. The order of
+    /// checks is: unknown keys, values, patterns, required keys, sets of keys.
     ///
     /// # Errors
     /// One of the codes `tenant_…`, with the field, the given value and the schema.
     pub fn validate(&self, tuple: &Tuple) -> Result<()> {
+        self.validate_spelled(tuple)
+            .or_else(|error| self.validate_spelled(&tuple.composed()).map_err(|_| error))
+    }
+
+    fn validate_spelled(&self, tuple: &Tuple) -> Result<()> {
         if self.keys.is_empty() {
             return Ok(());
         }

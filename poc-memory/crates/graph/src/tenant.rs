@@ -3,9 +3,11 @@
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// Limits of a tenant: the number of pairs, and the length of a key and of a value in bytes.
 const MAX_PAIRS: usize = 16;
@@ -80,6 +82,27 @@ impl Tuple {
     /// The value of a key, if the tuple has it.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
+    }
+
+    /// The same name with composed characters (the Unicode form NFC): `é` is one character.
+    pub fn composed(&self) -> Cow<'_, Tuple> {
+        self.spelled(|part| part.nfc().collect())
+    }
+
+    /// The same name with decomposed characters (the Unicode form NFD): `é` is an `e` and an accent. Some systems write
+    /// names of files and users in this form.
+    pub fn decomposed(&self) -> Cow<'_, Tuple> {
+        self.spelled(|part| part.nfd().collect())
+    }
+
+    /// This name with each key and value spelled in another way.
+    fn spelled(&self, spell: impl Fn(&str) -> String) -> Cow<'_, Tuple> {
+        if self.pairs().all(|(key, value)| key.is_ascii() && value.is_ascii()) {
+            return Cow::Borrowed(self);
+        }
+        let spelled = Tuple(self.pairs().map(|(key, value)| (spell(key), spell(value))).collect());
+        // Two keys may become the same.
+        if spelled.0.len() == self.0.len() { Cow::Owned(spelled) } else { Cow::Borrowed(self) }
     }
 
     /// The id of the tenant: the first 16 bytes of the SHA-256 hash of all `key=value` texts, sorted and joined by NUL.
@@ -168,6 +191,20 @@ mod tests {
         assert_eq!(id(&[(" a ", " 1 "), ("b", "2")]), id(&[("b", "2"), ("a", "1")]));
         assert_ne!(id(&[("a", "1"), ("b", "2")]), id(&[("a", "1 b=2")]));
         assert_ne!(id(&[("a", "A")]), id(&[("a", "a")]));
+    }
+
+    #[test]
+    fn a_name_has_a_composed_and_a_decomposed_spelling() {
+        let tuple = |key: &str, value: &str| Tuple::new([(key, value)]).unwrap();
+        let (composed, decomposed) =
+            (tuple("stra\u{df}e", "Andr\u{e9}"), tuple("stra\u{df}e", "Andre\u{301}"));
+        for spelling in [&composed, &decomposed] {
+            assert_eq!((&*spelling.composed(), &*spelling.decomposed()), (&composed, &decomposed));
+        }
+        // Only what is the same text is the same name, not what looks similar.
+        assert_eq!(*tuple("a", "\u{fb01}").composed(), tuple("a", "\u{fb01}"));
+        let both = Tuple::new([("\u{e9}", "1"), ("e\u{301}", "2")]).unwrap();
+        assert_eq!(*both.composed(), both);
     }
 
     #[test]

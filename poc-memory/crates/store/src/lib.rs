@@ -200,9 +200,11 @@ impl Store {
         Ok(Store { shared: Arc::new(shared), tenant: Tenant::default(), tuple: Arc::default() })
     }
 
-    /// The handle of a tenant.
+    /// The handle of a tenant. A name can be spelled with composed or decomposed characters: the handle has the spelling
+    /// of the tenant that exists, the one that is given if several exist, and the composed one for a new tenant.
     pub fn for_tenant(&self, tuple: &Tuple) -> Store {
-        Store { shared: self.shared.clone(), tenant: tuple.id(), tuple: Arc::new(tuple.clone()) }
+        let tuple = self.known_spelling(tuple).into_owned();
+        Store { shared: self.shared.clone(), tenant: tuple.id(), tuple: Arc::new(tuple) }
     }
 
     /// The tenant of this handle.

@@ -10,6 +10,7 @@ use poc_graph::error::Result;
 use poc_graph::{Tenant, Tuple};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The record of a tenant.
@@ -65,6 +66,21 @@ impl Store {
         unnamed.sort_unstable();
         let handle = |tenant| Store { shared: self.shared.clone(), tenant, tuple: Arc::default() };
         Ok(unnamed.into_iter().map(handle).collect())
+    }
+
+    /// The spelling of a tenant's name that has data; the composed one if there is none. Former versions stored every
+    /// name as it was given.
+    pub(super) fn known_spelling<'a>(&self, tuple: &'a Tuple) -> Cow<'a, Tuple> {
+        let (composed, decomposed) = (tuple.composed(), tuple.decomposed());
+        let has_one_spelling = *composed == *tuple && *decomposed == *tuple;
+        let is_known = |tuple: &Tuple| self.shared.commits.counts(tuple.id()).is_some();
+        if has_one_spelling || is_known(tuple) {
+            Cow::Borrowed(tuple)
+        } else if !is_known(&composed) && is_known(&decomposed) {
+            decomposed
+        } else {
+            composed
+        }
     }
 
     /// The counts of this tenant's newest published view, which is not loaded.

@@ -27,8 +27,8 @@ pub struct TenantPatterns {
 pub(super) struct TenantPattern {
     /// The pattern as written.
     text: String,
-    /// The keys that a tenant must have, each with a pattern for its value. Without keys, only the default tenant
-    /// matches.
+    /// The keys that a tenant must have, each with a pattern for its value, with composed characters. Without keys, only
+    /// the default tenant matches.
     pairs: BTreeMap<String, String>,
 }
 
@@ -99,8 +99,8 @@ impl TenantPattern {
             }
         }
         let names = pairs.iter().map(|pair| (&pair.key, &pair.value));
-        Tuple::new(names).map_err(|error| refused(0, &error))?;
-        let pairs = pairs.into_iter().map(|pair| (pair.key, pair.value)).collect();
+        let names = Tuple::new(names).map_err(|error| refused(0, &error))?;
+        let pairs = names.composed().pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         Ok(TenantPattern { text: text.trim().to_owned(), pairs })
     }
 
@@ -152,6 +152,7 @@ impl TenantPattern {
     }
 
     fn matches(&self, tenant: &Tuple) -> bool {
+        let tenant = tenant.composed();
         let mut pairs = tenant.pairs();
         let all = self.pairs.iter().all(|(key, pattern)| {
             pairs.next().is_some_and(|(own, value)| own == key && is_match(pattern, value))
@@ -312,6 +313,10 @@ mod tests {
         check(&["team=*  user=b*"], &["team=sales user=bob"]);
         check(&["team=*"], &[]);
         check(&["default", "\"user\"=\"bob\""], &["default", "user=bob"]);
+        let decomposed = TenantPatterns::new(vec![TenantPattern::parse("user=Andre\u{301}*").unwrap()]);
+        for user in ["Andr\u{e9}", "Andre\u{301}"] {
+            assert!(decomposed.matches(&tenant(&[("user", user)])), "{user:?}");
+        }
         let all = TenantPatterns::default();
         assert!(all.is_all() && all.matches(&tenant(&[])) && all.matches(&tenant(&[("user", "ann")])));
     }

@@ -17,6 +17,16 @@ const SCHEMA: &str = r#"
     keys.project = {}
 "#;
 
+#[test]
+fn a_value_may_be_spelled_with_composed_or_decomposed_characters() {
+    let schema =
+        load("[tenant-schema]\nkeys.user = { enum = [\"Andr\u{e9}\"], pattern = \"^.{5}$\" }").unwrap();
+    for user in ["Andr\u{e9}", "Andre\u{301}"] {
+        assert_eq!(schema.validate(&Tuple::new([("user", user)]).unwrap()), Ok(()), "{user:?}");
+    }
+    assert!(schema.validate(&Tuple::new([("user", "Andre")]).unwrap()).is_err());
+}
+
 /// The first problem is reported, in the order unknown key, value, pattern, required key, sets.
 #[test]
 fn the_first_problem_is_reported() {

@@ -235,3 +235,35 @@ fn a_tenant_whose_name_is_lost_keeps_its_notes_and_gets_its_name_again() {
     assert_eq!((named(&store), unnamed(&store)), (vec![(tuple(0), 0), (tuple(1), 3)], vec![]));
     assert_eq!(numbers(&store.for_tenant(&tuple(1))), [1, 2, 4]);
 }
+
+#[test]
+fn spellings_of_a_name_are_one_tenant_unless_both_exist() {
+    let folder = poc_graph::testing::folder();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let tuple = |user: &str| Tuple::new([("user", user)]).unwrap();
+    let put = |store: &Store, number| store.transact(cause(), |tx| tx.put_node(&node(number))).unwrap();
+    let nodes = |tuple: &Tuple| store.for_tenant(tuple).counts().nodes;
+    // A new tenant is composed, however it is named.
+    let (composed, decomposed) = (tuple("Andr\u{e9}"), tuple("Andre\u{301}"));
+    put(&store.for_tenant(&decomposed), 1);
+    put(&store.for_tenant(&composed), 2);
+    assert_eq!((nodes(&composed), nodes(&decomposed)), (2, 2));
+    assert_eq!(store.for_tenant(&decomposed).tuple(), &composed);
+    // A tenant of a former version is found under both names.
+    let (composed, decomposed) = (tuple("Zo\u{eb}"), tuple("Zoe\u{308}"));
+    let with_spelling = |tuple: &Tuple| Store {
+        shared: store.shared.clone(),
+        tenant: tuple.id(),
+        tuple: Arc::new(tuple.clone()),
+    };
+    put(&with_spelling(&decomposed), 3);
+    assert_eq!((nodes(&composed), nodes(&decomposed)), (1, 1));
+    // Two tenants of a former version stay two.
+    put(&with_spelling(&composed), 4);
+    put(&with_spelling(&composed), 5);
+    assert_eq!((nodes(&composed), nodes(&decomposed)), (2, 1));
+    // Both forms of the Kelvin sign are the letter.
+    let (letter, sign) = (tuple("K"), tuple("\u{212a}"));
+    put(&with_spelling(&sign), 6);
+    assert_eq!((nodes(&letter), nodes(&sign)), (0, 1));
+}
