@@ -15,6 +15,7 @@ type Bound = (&'static str, f64, f64);
 
 /// All bounds. `*` matches any single name. A request that overrides a setting has the same bounds; see [`of`].
 const BOUNDS: &[Bound] = &[
+    // The products of longer vectors would not fit into the 32 bits in which the vector index adds them up.
     ("embedder.dimensions", 1.0, 65_536.0),
     ("embedder.timeout", 1.0, UNBOUNDED),
     ("embedder.concurrency", 1.0, UNBOUNDED),

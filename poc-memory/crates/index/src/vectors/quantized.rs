@@ -98,16 +98,23 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// The greatest products do not overflow in any of the ways in which they are computed.
+    /// With the longest vectors that the settings allow, the greatest products do not overflow in any of the ways in
+    /// which they are computed.
     #[test]
     fn the_greatest_products_are_exact() {
-        let least = vec![i8::MIN; 4096];
-        let mut found = Vec::new();
-        dots(&least, &least.repeat(5), &mut found);
-        dots_of_queries(&[least.as_slice(); 5], &least, &mut found);
-        dot_product::dots(&least, &least, &mut found);
-        assert_eq!(found, [4096 * 128 * 128; 11]);
-        assert_eq!(product(&least, &vec![i8::MAX; 4096]), 4096 * -128 * 127);
+        let dimensions = *poc_config::bounds::of("embedder.dimensions").end();
+        let least = vec![i8::MIN; dimensions];
+        for other in [i8::MIN, i8::MAX] {
+            let row = vec![other; dimensions];
+            let mut found = Vec::new();
+            dots(&least, &row.repeat(5), &mut found);
+            dots_of_queries(&[least.as_slice(); 5], &row, &mut found);
+            dot_product::dots(&least, &row, &mut found);
+            found.push(product(&least, &row));
+            let exact = dimensions as i64 * i64::from(i8::MIN) * i64::from(other);
+            assert!(found.iter().all(|&found| i64::from(found) == exact), "{found:?} instead of {exact}");
+            assert_eq!(found.len(), 12);
+        }
     }
 
     poc_laws::laws! {
