@@ -8,10 +8,17 @@ use poc_graph::{ChunkRef, NodeType};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// First words of headings whose sections must be read in order, such as steps.
-const IN_ORDER: [&str; 14] = [
+/// First words of headings whose sections must be read in order, such as steps, if a number follows or if several
+/// headings begin with the word. `Step 2` is one of several steps; `Year end` is a subject of its own.
+const COUNTED: [&str; 13] = [
     "day", "week", "month", "year", "part", "chapter", "step", "scene", "session", "phase", "act", "round",
-    "stage", "then",
+    "stage",
+];
+
+/// Words that count or order, besides numbers in digits and in Roman numerals.
+const COUNTING: [&str; 15] = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve", "before", "after",
 ];
 
 /// A note and its proposed parts.
@@ -106,8 +113,14 @@ pub(super) fn split(body: &str, (min, max): (usize, usize)) -> Option<(String, V
             _ => sections.last_mut().map_or(&mut front, |section| &mut section.lines).push(line),
         }
     }
-    let mut names = BTreeSet::new();
-    if sections.iter().any(|section| is_in_order(section.heading) || !names.insert(section.heading)) {
+    let (mut names, mut counted) = (BTreeSet::new(), BTreeSet::new());
+    let is_divided = sections.iter().all(|section| {
+        let words = words(section.heading);
+        let counted_word = words.first().filter(|first| COUNTED.contains(&first.as_str()));
+        let is_first = counted_word.is_none_or(|word| counted.insert(word.clone()));
+        is_first && !is_in_order(&words) && names.insert(section.heading)
+    });
+    if !is_divided {
         return None;
     }
     let mut overview = front.join("\n").trim_end().to_owned();
@@ -154,14 +167,27 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     ((1..=6).contains(&depth) && !text.is_empty()).then_some((depth, text))
 }
 
-/// Whether a heading belongs to a narrative or to steps, whose sections depend on the ones before.
-fn is_in_order(heading: &str) -> bool {
-    let first = heading.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
-    let first = first.unwrap_or_default().to_lowercase();
-    first.chars().all(|c| c.is_numeric())
-        || IN_ORDER.contains(&first.as_str())
-        || heading.split(|c: char| !c.is_alphanumeric()).any(|word| {
-            let word = word.to_lowercase();
-            is_day_or_month(&word) || word.len() == 4 && word.chars().all(|c| c.is_ascii_digit())
-        })
+/// The words of a heading in lower case.
+fn words(heading: &str) -> Vec<String> {
+    let words = heading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// Whether a heading of these words belongs to a narrative or to steps, whose sections depend on the ones before.
+fn is_in_order(words: &[String]) -> bool {
+    let Some(first) = words.first() else { return true };
+    first.chars().all(char::is_numeric)
+        || first == "then"
+        || COUNTED.contains(&first.as_str()) && words.get(1).is_none_or(|next| counts(next))
+        || words
+            .iter()
+            .any(|word| is_day_or_month(word) || word.len() == 4 && word.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Whether a word in lower case is a number or another word that counts: `2`, `2a`, `iv`, `b`, `two`.
+fn counts(word: &str) -> bool {
+    word.starts_with(char::is_numeric)
+        || word.chars().count() == 1
+        || word.chars().all(|c| matches!(c, 'i' | 'v' | 'x'))
+        || COUNTING.contains(&word)
 }

@@ -371,9 +371,27 @@ fn narratives_and_step_lists_are_not_split() {
     whole("In November", "Later");
     whole("Summary of 2025", "Outlook");
     whole("Same", "Same");
+    whole("Setup", "Step 2b: start it");
+    whole("The storm", "Part IV");
+    whole("Day zero", "Review");
+    whole("Phase B", "Owners");
+    whole("The week before", "Week after");
+    whole("Session", "Notes");
+    whole("Day of arrival", "Day of departure");
+    whole("Then the engine stopped", "Repair");
     assert!(split(&format!("{SECTION}\n\n{SECTION}"), (200, 4000)).is_none());
     assert!(split("## A\nshort\n## B\nshort", (200, 4000)).is_none());
     assert!(split(&format!("## A\n{}\n## B\n{SECTION}", "x".repeat(4001)), (200, 4000)).is_none());
+}
+
+#[test]
+fn a_heading_with_a_word_such_as_year_is_a_subject_unless_it_counts() {
+    for heading in ["Year end", "Part numbers", "Session management", "Day trips", "Step-by-step guide"] {
+        let (overview, parts) =
+            split(&format!("## {heading}\n{SECTION}\n## Owners\n{SECTION}"), (200, 4000)).unwrap();
+        assert_eq!(overview, format!("- {heading}\n- Owners"));
+        assert_eq!(parts.len(), 2, "{heading}");
+    }
 }
 
 #[test]
