@@ -55,6 +55,10 @@ pub(crate) struct HistoryOutput {
 pub(super) struct HistoryEntry {
     /// Number of the transaction.
     pub seq: u64,
+    /// The number with which `changes` lists the change, if it has several transactions and this is not the last one;
+    /// absent otherwise. `undo` takes both numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<u64>,
     pub at: Timestamp,
     /// Who made the change: `manual`, `import:FILE`, `agent:NAME`.
     pub actor: String,
@@ -78,6 +82,7 @@ impl From<history::NodeChange> for HistoryEntry {
     fn from(entry: history::NodeChange) -> Self {
         HistoryEntry {
             seq: entry.seq,
+            change: (entry.last != entry.seq).then_some(entry.last),
             at: entry.cause.at,
             actor: entry.cause.actor,
             run: entry.cause.run,
@@ -156,9 +161,10 @@ fn missing_changes(since: Timestamp, changes: &[HistoryEntry]) -> String {
 /// One line about a change.
 pub(super) fn line(entry: &HistoryEntry) -> String {
     let run = entry.run.map(|run| format!(" in run {}", run.short())).unwrap_or_default();
-    let HistoryEntry { seq, at, version, did, actor, op, undone, .. } = entry;
+    let HistoryEntry { seq, change, at, version, did, actor, op, undone, .. } = entry;
     let (at, undone) = (second(*at), if *undone { ", undone" } else { "" });
-    format!("  {at}  v{version}  {did} by {actor} ({op}, change {seq}{run}{undone})\n")
+    let change = change.unwrap_or(*seq);
+    format!("  {at}  v{version}  {did} by {actor} ({op}, change {change}{run}{undone})\n")
 }
 
 /// The reason of an edge as a suffix of its line.

@@ -7,6 +7,7 @@ mod touched_nodes;
 mod transaction_summary;
 
 pub use calls::UnfinishedCall;
+use calls::last_of_call;
 pub(crate) use calls::{of_call, undone_by};
 pub(crate) use change_summary::ChangeSummary;
 pub use recent_changes::{MAX_KEYS, RecentChange, latest, latest_among};
@@ -40,6 +41,8 @@ pub struct History {
 pub struct NodeChange {
     /// Number of the transaction.
     pub seq: u64,
+    /// Number of the last transaction of its call, with which the list of changes names all of them.
+    pub last: u64,
     /// When, by whom and by which op.
     pub cause: Cause,
     /// The kind of the change.
@@ -117,7 +120,7 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
             match changes.last().map(|change| &change.kind) {
                 Some(LoggedChangeKind::Deleted(node)) => {
                     let key = resolve::require_visible_node(Node::clone(node), visibility)?.key;
-                    Ok(History { id, key, entries: with_undone(changes) })
+                    Ok(History { id, key, entries: node_changes(memory, changes, None)? })
                 }
                 _ => Err(unknown),
             }
@@ -147,22 +150,25 @@ pub(super) fn last_deleted(memory: &Memory, key: &str) -> Result<Option<NodeId>>
 pub fn entries(memory: &Memory, id: NodeId, last: Option<u64>) -> Result<Vec<NodeChange>> {
     let mut changes = memory.store.history(id)?;
     changes.retain(|change| last.is_none_or(|last| change.seq <= last));
-    Ok(with_undone(changes))
+    node_changes(memory, changes, last)
 }
 
-/// The changes of a node, oldest first, each with whether a later one undid it.
-fn with_undone(changes: Vec<LoggedChange>) -> Vec<NodeChange> {
+/// The changes of a node, oldest first, each with whether a later one undid it. The last transaction of the store is
+/// that of the log, or `last` if it is given.
+fn node_changes(memory: &Memory, changes: Vec<LoggedChange>, last: Option<u64>) -> Result<Vec<NodeChange>> {
+    let newest = last.unwrap_or_else(|| memory.store.last_seq());
     let mut undone = UndoTracker::default();
     let mut entries: Vec<NodeChange> = changes
         .into_iter()
         .rev()
         .map(|change| {
+            let last = last_of_call(memory, change.seq, &change.cause, newest)?;
             let undone = undone.add(change.seq, &change.cause);
-            NodeChange { undone, ..node_change(change) }
+            Ok(NodeChange { last, undone, ..node_change(change) })
         })
-        .collect();
+        .collect::<Result<_>>()?;
     entries.reverse();
-    entries
+    Ok(entries)
 }
 
 /// The numbers of undone transactions, collected from the latest transaction to the first: an undo that is
@@ -189,7 +195,8 @@ fn node_change(change: LoggedChange) -> NodeChange {
         LoggedChangeKind::Created(version) => (ChangeKind::Created, *version, Vec::new()),
         LoggedChangeKind::Deleted(before) => (ChangeKind::Deleted, before.version, Vec::new()),
     };
-    NodeChange { seq: change.seq, cause: change.cause, kind, version, fields, undone: false }
+    let LoggedChange { seq, cause, .. } = change;
+    NodeChange { seq, last: seq, cause, kind, version, fields, undone: false }
 }
 
 /// The error for a change that is older than the history; `None` for any other number.

@@ -688,6 +688,18 @@ fn an_import_in_parts_is_one_change() {
     assert_eq!(latest["nodes"].as_array().unwrap().len(), 100);
     assert_eq!(changes["changes"][1]["op"], "link");
     assert_eq!(json(&memory, "changes --limit 1")["changes"], json!([latest]));
+    // The history of each note has the number of the whole import.
+    let change_of = |key: &str| json(&memory, &format!("history {key}"))["changes"][0].clone();
+    for key in ["n0", "n210"] {
+        let change = change_of(key);
+        assert!(change["seq"].as_u64() < latest["seq"].as_u64(), "{change}");
+        assert_eq!(change["change"], latest["seq"], "{change}");
+        let line = format!("(import, change {})\n", latest["seq"]);
+        for question in [format!("history {key}"), format!("get {key}")] {
+            assert!(text_output(&memory, &question).contains(&line), "{question}");
+        }
+    }
+    assert_eq!(change_of("btree").get("change"), None);
     // The number of any part undoes the whole import.
     let undone = json(&memory, &format!("undo {}", last(&memory) - 1));
     let text = undone["undone"][0].as_str().unwrap();

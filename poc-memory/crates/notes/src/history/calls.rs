@@ -6,6 +6,7 @@ use poc_graph::error::Result;
 use poc_store::Cause;
 use rustc_hash::FxHashMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// Whether a transaction was made before the call of another transaction began. Then no earlier transaction belongs to
 /// that call.
@@ -34,6 +35,39 @@ pub(crate) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
         parts.extend(txn.cause.is_same_call(cause).then_some(earlier));
     }
     Ok(parts)
+}
+
+/// Maximum number of transactions of others between two of a call, for [`last_of_call`].
+const MAX_BETWEEN: usize = 16;
+
+/// The number of the last transaction, up to `newest`, of the call to which a transaction belongs. The transactions of a
+/// call follow each other closely, so it is found in steps that double, without reading all of them.
+pub(super) fn last_of_call(memory: &Memory, seq: u64, cause: &Cause, newest: u64) -> Result<u64> {
+    if cause.began.is_none() {
+        return Ok(seq);
+    }
+    let part_from = |from: u64| part_among(memory, from..=newest, cause);
+    let (mut last, mut step) = (seq, 1);
+    while let Some(part) = part_from(last + step)? {
+        last = part;
+        step *= 2;
+    }
+    while step > 1 {
+        step /= 2;
+        last = part_from(last + step)?.unwrap_or(last);
+    }
+    Ok(last)
+}
+
+/// The first of a few numbers whose transaction belongs to a call; `None` if none of these does.
+fn part_among(memory: &Memory, numbers: RangeInclusive<u64>, cause: &Cause) -> Result<Option<u64>> {
+    for seq in numbers.take(MAX_BETWEEN + 1) {
+        cancellation::check()?;
+        if memory.store.transaction(seq)?.is_some_and(|txn| txn.cause.is_same_call(cause)) {
+            return Ok(Some(seq));
+        }
+    }
+    Ok(None)
 }
 
 /// A call of which a state has only the first transactions.
@@ -112,4 +146,53 @@ pub(crate) fn undone_by(memory: &Memory, parts: &[u64]) -> Result<Option<u64>> {
     }
     let undos: Option<Vec<u64>> = parts.iter().map(|part| undoing.get(part).copied()).collect();
     Ok(undos.and_then(|undos| undos.into_iter().max()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestMemory;
+    use poc_graph::testing::node;
+    use poc_graph::time::Timestamp;
+    use proptest::prelude::*;
+
+    poc_laws::laws! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// `between` has, for each transaction of a call after the first, how many others precede it.
+        #[test]
+        fn the_last_transaction_of_a_call_is_found_from_each_of_them(
+            between in proptest::collection::vec(prop_oneof![4 => Just(0), 1 => 0..=MAX_BETWEEN], 0..24),
+            others_after in 0usize..40,
+        ) {
+            let memory = TestMemory::new();
+            let call = Cause::new(Timestamp(5), "import:x", "import");
+            let transact = |cause: Cause| {
+                let number = memory.store.last_seq() + 1;
+                memory.store.transact(cause, |tx| tx.put_node(&node(number))).unwrap().seq
+            };
+            let other = || transact(Cause::new(Timestamp(5), "manual", "insert"));
+            let mut parts = vec![transact(call.part(Timestamp(5)))];
+            for others in between {
+                for _ in 0..others {
+                    other();
+                }
+                parts.push(transact(call.part(Timestamp(6))));
+            }
+            for _ in 0..others_after {
+                other();
+            }
+            let last = parts.last().copied().unwrap();
+            let newest = memory.store.last_seq();
+            for &seq in &parts {
+                let cause = memory.store.transaction(seq).unwrap().unwrap().cause;
+                prop_assert_eq!(last_of_call(&memory, seq, &cause, newest).unwrap(), last);
+                prop_assert_eq!(of_call(&memory, seq, &cause).unwrap().first(), Some(&last));
+                // As if the store ended with this transaction.
+                prop_assert_eq!(last_of_call(&memory, parts[0], &cause, seq).unwrap(), seq);
+            }
+            let single = Cause::new(Timestamp(5), "manual", "insert");
+            prop_assert_eq!(last_of_call(&memory, last, &single, newest).unwrap(), last);
+        }
+    }
 }
