@@ -565,11 +565,32 @@ fn the_undo_of_a_sync_of_a_vault_counts_the_files_that_still_have_the_change() {
     let text = text_output(&memory, &format!("undo {}", change["seq"]));
     assert!(text.starts_with("undone: vault sync of `gate` ") && text.ends_with(files), "{text}");
     let status = text_output(&memory, "'vault status'");
-    assert!(status.starts_with("vault: 1 file, 1 undone change\n"), "{status}");
+    assert!(status.starts_with("vault: 1 file, 1 file with an undone change\n"), "{status}");
     assert!(status.contains(&format!("undone     {files}")), "{status}");
     json(&memory, "'vault sync'");
     assert!(text_output(&memory, "'vault status'").starts_with("vault: 1 file, up to date\n"));
     assert_eq!(json(&memory, "get gate")["body"], "# The gate\n\nIt opens at one, see [[btree]].");
+}
+
+#[test]
+fn an_undone_sync_that_only_wrote_links_is_not_counted_as_several_changes() {
+    let memory = filled();
+    let parent = poc_graph::testing::folder();
+    let folder = parent.path().join("vault");
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["gate", "quay"] {
+        std::fs::write(folder.join(format!("{name}.md")), format!("The {name} opens at noon.\n")).unwrap();
+    }
+    json(&memory, &format!("'vault add' '{}' --write-back", folder.display()));
+    memory.clock.advance(Span::MINUTE);
+    json(&memory, "link gate quay");
+    json(&memory, "link quay gate");
+    memory.clock.advance(Span::MINUTE);
+    let synced = json(&memory, "'vault sync'");
+    assert_eq!(synced["vaults"][0]["written"], json!(["gate.md", "quay.md"]), "{synced:#}");
+    json(&memory, &format!("undo {}", last(&memory)));
+    let listed = text_output(&memory, "'vault list'");
+    assert!(listed.contains("2 files  2 files with an undone change"), "{listed}");
 }
 
 #[test]

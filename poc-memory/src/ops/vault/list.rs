@@ -62,7 +62,8 @@ pub(crate) fn lag(vault: &VaultStatus) -> String {
         parts.push(format!("{} behind ({kinds})", plural(vault.behind, "file")));
     }
     if vault.undone > 0 {
-        parts.push(plural(vault.undone, "undone change"));
+        // One undone sync may have changed several files.
+        parts.push(format!("{} with an undone change", plural(vault.undone, "file")));
     }
     if vault.without_note > 0 {
         // Several of these files may have had one note.
