@@ -1,6 +1,6 @@
 //! Vaults: notes follow the files of a bound folder, with a daemon and without.
 
-use crate::support::{Deadline, WAIT_LIMIT, World, move_path};
+use crate::support::{CommandResult, Deadline, WAIT_LIMIT, World, move_path};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -175,4 +175,25 @@ fn a_vault_belongs_to_its_tenant() {
     world.json_with_status(&["get", "a"], 1);
     let unknown = world.json_with_status(&["vault", "sync", "notes"], 1);
     assert_eq!(unknown["error"]["code"], "not_found");
+}
+
+/// Neither can other texts of files, such as links and values of properties.
+#[test]
+fn names_of_files_cannot_imitate_lines_of_the_output() {
+    let world = World::new();
+    world.write(
+        "notes/a\nerror: all is lost\u{1b}[2J.md",
+        "---\ndate: \"noon\\nerror: b\"\n---\nSee [[no\nerror: c]].\n",
+    );
+    world.write("notes/sub\nerror: d/e.md", "The quay.\n");
+    world.write("notes/f\nerror: g.csv", "a,b\n1,2\n");
+    for command in [&["import", "notes"][..], &["vault", "add", "notes"], &["vault", "status"], &["doctor"]] {
+        let CommandResult { stdout, stderr, .. } = world.run(command);
+        for line in stdout.lines().chain(stderr.lines()) {
+            assert!(!line.starts_with("error:") && !line.contains('\u{1b}'), "{command:?}: {line:?}");
+        }
+        assert!(stdout.contains("error: all is lost\\u{1b}[2J.md"), "{command:?}: {stdout}");
+    }
+    let missing = world.run(&["import", "no\nerror: h"]).stderr;
+    assert!(missing.contains("no\\nerror: h: there is no such file or folder"), "{missing}");
 }

@@ -4,6 +4,7 @@ use super::globals::Globals;
 use crate::ops::{self, Emphasis, StyledText, Terminal};
 use clap::builder::styling::{AnsiColor, Style};
 use poc_graph::error::{Error, Exit, Result};
+use poc_graph::escape_text;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 
@@ -71,14 +72,14 @@ impl Output {
         };
         let part = |(emphasis, text): (Emphasis, &str)| {
             let style = style(emphasis);
-            format!("{style}{}{style:#}", escaped(text))
+            format!("{style}{}{style:#}", escape_text(text))
         };
         text.parts().map(part).collect()
     }
 
     /// Prints a message that is neither an answer nor an error.
     pub(super) fn message(&self, text: &str) {
-        print_message(&mut std::io::stderr().lock(), &format!("{}\n", escaped(text)));
+        print_message(&mut std::io::stderr().lock(), &format!("{}\n", escape_text(text)));
     }
 
     /// Prints an error and its hint, then the others that were found with it.
@@ -95,7 +96,7 @@ impl Output {
         let terminal = self.globals.terminal(&stderr);
         let mut text = String::new();
         let mut add = |label: &str, style: Style, message: &str| {
-            let mut line = format!("{label} {}\n", escaped(message));
+            let mut line = format!("{label} {}\n", escape_text(message));
             // In a message of several lines, one may point at words of another.
             if !message.contains('\n') {
                 line = StyledText::from(line).fitted(&terminal).to_string();
@@ -141,25 +142,4 @@ pub(super) fn write_answer(to: &mut impl Write, text: &str) -> Result<()> {
 /// Writes a message and ignores failures, which cannot be reported anywhere.
 fn print_message(to: &mut impl Write, text: &str) {
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
-}
-
-/// Escapes control characters and bidirectional formatting characters, so that no note can control a terminal
-/// or reorder a line.
-fn escaped(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    let harmless = |c: char| !c.is_control() && !turns(c) || c == '\n' || c == '\t';
-    if text.chars().all(harmless) {
-        return text.to_owned();
-    }
-    text.chars().map(|c| if harmless(c) { c.to_string() } else { c.escape_default().to_string() }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escaped;
-
-    #[test]
-    fn control_characters_are_escaped() {
-        assert_eq!(escaped("a\u{1b}]0;x\u{7}b\n\tü"), "a\\u{1b}]0;x\\u{7}b\n\tü");
-    }
 }

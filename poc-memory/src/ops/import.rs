@@ -4,6 +4,7 @@ use super::argument::{self, Input};
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress, Terminal};
 use poc_graph::error::{Error, Exit, Result};
+use poc_graph::escape_line;
 use poc_notes::import::{
     self, ImportOptions, ImportSource, SkippedAmount, SourceLocation, UnresolvedImportLink,
 };
@@ -11,6 +12,7 @@ use poc_notes::resolve::quoted;
 use poc_notes::vault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -199,7 +201,7 @@ impl UnresolvedLink {
                 format!(" may be {}{more}", shown.join(", "))
             }
         };
-        format!("{}: [[{link}]]{meant}", place(*line, file.as_deref()))
+        format!("{}: [[{}]]{meant}", place(*line, file.as_deref()), escape_line(link))
     }
 }
 
@@ -298,7 +300,7 @@ impl Op for Import {
         );
         // Writing to a string cannot fail.
         for note in failed.iter().take(SHOWN_NOTES) {
-            let _ = writeln!(text, "failed     {}: {}", note.place(), note.error);
+            let _ = writeln!(text, "failed     {}: {}", note.place(), escape_line(&note.error));
         }
         // A vault repeats the same odd property in many notes.
         let mut warnings: BTreeMap<&str, Vec<&FailedNote>> = BTreeMap::new();
@@ -308,7 +310,7 @@ impl Op for Import {
         for (error, notes) in warnings.iter().take(SHOWN_NOTES) {
             if let Some((first, more)) = notes.split_first() {
                 let more = and_more(more.len(), "more note");
-                let _ = writeln!(text, "warning    {}{more}: {error}", first.place());
+                let _ = writeln!(text, "warning    {}{more}: {}", first.place(), escape_line(error));
             }
         }
         for SameContentNote { line, file, key } in same_content.iter().take(SHOWN_NOTES) {
@@ -326,6 +328,7 @@ impl Op for Import {
             let _ = writeln!(text, "… and {left_out} more: `--json` shows them all");
         }
         for (field, count) in ignored {
+            let field = escape_line(field);
             let _ = writeln!(text, "ignored    the field `{field}` of {}", plural(*count, "note"));
         }
         if let Some((SourcePlace { line, file }, more)) = output.expired.split_first() {
@@ -333,7 +336,7 @@ impl Op for Import {
             let _ = writeln!(text, "left out   {first}{}: expired", and_more(more.len(), "more note"));
         }
         if let Some((first, more)) = output.left_out.split_first() {
-            let more = and_more(more.len(), "more file");
+            let (first, more) = (escape_line(first), and_more(more.len(), "more file"));
             let _ = writeln!(
                 text,
                 "left out   {first}{more}: not imported with other notes; import each by itself"
@@ -341,7 +344,7 @@ impl Op for Import {
         }
         for (kind, SkippedKind { count, bytes }) in &output.skipped {
             let size = if *bytes > 0 { format!(" ({})", size(*bytes)) } else { String::new() };
-            let _ = writeln!(text, "left out   {kind}: {count}{size}");
+            let _ = writeln!(text, "left out   {}: {count}{size}", escape_line(kind));
         }
         for (kind, count) in &output.secrets {
             let _ = writeln!(text, "secret     {kind}: {count} replaced, `--allow-secrets` stores them");
@@ -376,10 +379,11 @@ fn parts(place: SourceLocation) -> (Option<u64>, Option<String>) {
 }
 
 fn place(line: Option<u64>, file: Option<&str>) -> String {
+    let file = file.map(escape_line);
     match (line, file) {
         (Some(line), None) => format!("line {line}"),
         (Some(line), Some(file)) => format!("{file} line {line}"),
-        (None, file) => file.unwrap_or("-").to_owned(),
+        (None, file) => file.map_or_else(|| "-".to_owned(), Cow::into_owned),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
 use crate::ops::{self, lag, plural};
 use poc_graph::error::{Code, Result};
+use poc_graph::escape_line;
 use poc_graph::json;
 use poc_notes::resolve::quoted;
 use poc_notes::vault::{FolderState, VaultStatus};
@@ -28,8 +29,8 @@ fn list(memory: &mut Connection) -> Result<Vec<VaultStatus>> {
 
 fn read(vault: &VaultStatus) -> CheckResult {
     let name = quoted(&vault.name);
-    let message =
-        format!("`{}`: {}, {} (`{}`)", vault.name, plural(vault.files, "file"), lag(vault), vault.folder);
+    let (files, folder) = (plural(vault.files, "file"), escape_line(&vault.folder));
+    let message = format!("`{}`: {files}, {} (`{folder}`)", vault.name, lag(vault));
     let result = |state| CheckResult::new(CHECK, state, message.clone());
     match (vault.state, vault.behind, vault.refused.first()) {
         (FolderState::Missing, ..) => result(CheckState::Warning)
@@ -46,7 +47,7 @@ fn read(vault: &VaultStatus) -> CheckResult {
         )),
         (_, _, Some(problem)) => result(CheckState::Warning).hint(format!(
             "`{}`: {}; `poc-memory vault status {name}` lists all",
-            problem.file,
+            escape_line(&problem.file),
             problem.error.line()
         )),
         _ => result(CheckState::Ok),

@@ -3,6 +3,7 @@
 use super::outcome::{VaultSyncOutcome, synchronize};
 use crate::ops::{Access, Ctx, Op, Terminal, argument};
 use poc_graph::error::{Exit, Result};
+use poc_graph::escape_line;
 use poc_notes::vault::{self, SyncOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,8 @@ impl Op for VaultAdd {
     }
 
     fn show(added: &VaultAddOutput, _: &Terminal) -> String {
-        format!("bound `{}` as the vault `{}`\n{}", added.folder.display(), added.name, added.sync.text())
+        let folder = added.folder.to_string_lossy();
+        format!("bound `{}` as the vault `{}`\n{}", escape_line(&folder), added.name, added.sync.text())
     }
 
     fn exit(added: &VaultAddOutput) -> Exit {

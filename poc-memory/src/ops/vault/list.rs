@@ -3,6 +3,7 @@
 use crate::ops::text::{minute, plural};
 use crate::ops::{Access, Ctx, Op, Route, Terminal, table};
 use poc_graph::error::Result;
+use poc_graph::escape_line;
 use poc_notes::vault::{self, FileChanges, FolderState, VaultStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ impl Op for VaultList {
                 plural(vault.files, "file"),
                 lag(vault),
                 minute(vault.synchronised),
-                vault.folder.clone(),
+                escape_line(&vault.folder).into_owned(),
             ]
         };
         table(&output.vaults.iter().map(row).collect::<Vec<_>>())

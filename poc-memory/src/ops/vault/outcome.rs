@@ -3,6 +3,7 @@
 use crate::ops::text::plural;
 use crate::ops::{Ctx, Progress};
 use poc_graph::error::{Error, Result};
+use poc_graph::escape_line;
 use poc_notes::vault::{
     self, AmbiguousLink, FileError, RenamedFile, SyncOptions, UnresolvedVaultLink, VaultBinding, VaultReport,
 };
@@ -108,13 +109,14 @@ impl VaultSyncOutcome {
             format!("{}: {}: {}; {links}\n", self.vault, plural(self.files, "file"), parts.join(", "));
         for file in self.renamed.iter().take(SHOWN_FILES) {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "renamed    {} → {}", file.from, file.to);
+            let _ = writeln!(text, "renamed    {} → {}", escape_line(&file.from), escape_line(&file.to));
         }
         for file in self.retired_files.iter().take(SHOWN_FILES) {
+            let file = escape_line(file);
             let _ = writeln!(text, "retired    {file}: the file is gone, empty or past its `expires`");
         }
         for file in self.written.iter().take(SHOWN_FILES) {
-            let _ = writeln!(text, "written    {file}");
+            let _ = writeln!(text, "written    {}", escape_line(file));
         }
         text += &problems_text(&self.refused, &self.warnings, &self.ambiguous, &self.unresolved);
         for (count, what) in [
@@ -147,15 +149,16 @@ pub(super) fn problems_text(
     let mut text = String::new();
     for (what, problems) in [("refused", refused), ("warning", warnings)] {
         for problem in problems.iter().take(SHOWN_FILES) {
-            let _ = writeln!(text, "{what:<10} {}: {}", problem.file, problem.error.line());
+            let (file, error) = (escape_line(&problem.file), problem.error.line());
+            let _ = writeln!(text, "{what:<10} {file}: {error}");
         }
     }
     for link in ambiguous.iter().take(SHOWN_FILES) {
-        let candidates = link.candidates.join(", ");
-        let _ = writeln!(text, "ambiguous  {}: [[{}]] may be {candidates}", link.file, link.link);
+        let (file, candidates) = (escape_line(&link.file), link.candidates.join(", "));
+        let _ = writeln!(text, "ambiguous  {file}: [[{}]] may be {candidates}", escape_line(&link.link));
     }
     for link in unresolved.iter().take(SHOWN_FILES) {
-        let _ = writeln!(text, "unresolved {}: [[{}]]", link.file, link.link);
+        let _ = writeln!(text, "unresolved {}: [[{}]]", escape_line(&link.file), escape_line(&link.link));
     }
     let lists = [refused.len(), warnings.len(), ambiguous.len(), unresolved.len()];
     let left_out: usize = lists.iter().map(|listed| listed.saturating_sub(SHOWN_FILES)).sum();

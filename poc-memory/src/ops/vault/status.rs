@@ -6,6 +6,7 @@ use super::undone::UndoneFiles;
 use crate::ops::text::{plural, second};
 use crate::ops::{Access, Ctx, Op, Terminal};
 use poc_graph::error::Result;
+use poc_graph::escape_line;
 use poc_notes::vault::{self, VaultStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +53,7 @@ impl Op for VaultStatusRequest {
             let last = vault.synchronised.map_or_else(|| "never".to_owned(), second);
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}: {}, {}", vault.name, plural(vault.files, "file"), lag(vault));
-            let _ = writeln!(text, "folder     {}", vault.folder);
+            let _ = writeln!(text, "folder     {}", escape_line(&vault.folder));
             let _ = writeln!(text, "last sync  {last}");
             if let Some(undone) = UndoneFiles::of(vault) {
                 let _ = writeln!(text, "undone     {}", undone.text());

@@ -1,5 +1,6 @@
 //! Where in a request, a file or a pipeline an error is.
 
+use crate::escape::escape_line;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -78,7 +79,7 @@ impl fmt::Display for ErrorLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         if let Some(file) = &self.file {
-            write!(f, "{file}")?;
+            f.write_str(&escape_line(file))?;
             separator = ":";
         }
         if let Some(line) = self.line {

@@ -9,7 +9,7 @@ use crate::backup;
 use crate::markdown_frame::MarkdownFrame;
 use crate::vault_walk::{self, VaultWalk};
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{cancellation, normal_key};
+use poc_graph::{cancellation, escape_line, normal_key};
 use std::ffi::OsStr;
 use std::fs::{self, FileType};
 use std::io;
@@ -274,8 +274,9 @@ impl FolderScan {
 
     /// Adds the files of the vault with the canonical path `root`.
     fn add_vault(&mut self, root: &Path) -> io::Result<()> {
-        let not_regular =
-            |file: &Path| io::Error::other(format!("`{}` is not a regular file", file.display()));
+        let not_regular = |file: &Path| {
+            io::Error::other(format!("`{}` is not a regular file", escape_line(&file.to_string_lossy())))
+        };
         let mut walk = VaultWalk::of(root).map_err(|file| not_regular(&file))?;
         let relative = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
         for entry in &mut walk {

@@ -6,6 +6,7 @@ use crate::import::references::NOTE_EXTENSIONS;
 use crate::vault_walk::{VaultWalk, path_of};
 use ignore::DirEntry;
 use poc_graph::error::{Error, Result};
+use poc_graph::escape_line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -149,6 +150,6 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
 }
 
 fn special_file_error(file: &Path) -> Error {
-    Error::unavailable(format!("`{}` is not a regular file", file.display()))
+    Error::unavailable(format!("`{}` is not a regular file", escape_line(&file.to_string_lossy())))
         .hint("nothing in its folder was changed; delete it")
 }
