@@ -187,7 +187,8 @@ mod tests {
             for &seq in &parts {
                 let cause = memory.store.transaction(seq).unwrap().unwrap().cause;
                 prop_assert_eq!(last_of_call(&memory, seq, &cause, newest).unwrap(), last);
-                prop_assert_eq!(of_call(&memory, seq, &cause).unwrap().first(), Some(&last));
+                let call = of_call(&memory, seq, &cause).unwrap();
+                prop_assert_eq!(call.first(), Some(&last));
                 // As if the store ended with this transaction.
                 prop_assert_eq!(last_of_call(&memory, parts[0], &cause, seq).unwrap(), seq);
             }

@@ -562,7 +562,7 @@ fn a_roll_back_of_more_turns_than_there_are_drops_all() {
     let kept = writer.codex_talk(&talk("three", "3"));
     let report = take(&memory, &file(&memory, &writer.text()));
     assert_eq!((report.inserted, report.failed.len()), (1, 0), "{:?}", report.failed);
-    assert!(memory.find(&key(TranscriptSource::Codex, &kept)).is_some());
+    assert!(memory.find(&key(TranscriptSource::Codex, &kept)).is_ok());
     assert!(
         skipped(&report).contains(&"turns of abandoned branches 2 0".to_owned()),
         "{:?}",
