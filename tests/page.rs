@@ -229,8 +229,10 @@ fn only_a_person_decides() {
     assert_eq!(http.call("GET /v1/changes", None).status, 403);
     assert_eq!(http.call("GET /v1/daemon/check", None).status, 403);
     for switch in ["recent", "erase"] {
-        let body = json!({"before": "0s", switch: true});
-        assert_eq!(http.call("POST /v1/forget", Some(&body)).status, 403, "{switch}");
+        for value in [json!(true), json!("true"), json!(" true\n")] {
+            let body = json!({"before": "0s", switch: value});
+            assert_eq!(http.call("POST /v1/forget", Some(&body)).status, 403, "{body}");
+        }
     }
 
     let waiting = person.read("/v1/agent/review").json();

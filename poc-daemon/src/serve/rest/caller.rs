@@ -56,9 +56,10 @@ fn only_a_person(may: &str) -> HttpError {
 }
 
 impl Caller {
-    /// Refuses arguments that only a person may set.
+    /// Refuses arguments that only a person may set. Everything but `false` counts as set, because ops also take `true`
+    /// as text.
     pub(super) fn check_arguments(&self, op: &OpDef, args: &Value) -> Result<(), HttpError> {
-        let is_set = |name: &&&str| matches!(args.get(**name), Some(Value::Bool(true)));
+        let is_set = |name: &&&str| !matches!(args.get(**name), None | Some(Value::Bool(false)));
         match op.person_arguments.iter().find(is_set) {
             Some(name) if !self.is_person => Err(only_a_person(&format!("set `{name}`"))),
             _ => Ok(()),
