@@ -113,6 +113,29 @@ fn a_folder_that_was_missing_is_watched_again() {
 }
 
 #[test]
+fn the_daemon_syncs_with_the_settings_that_took_effect_while_it_runs() {
+    let mut world = World::new();
+    let settings = |max: usize| format!("[daemon]\nreload-poll = \"1s\"\n[insert]\nmax-node-bytes = {max}\n");
+    world.write("config.toml", &settings(100));
+    world.start_daemon();
+    world.write("notes/long.md", &"A long text. ".repeat(20));
+    let added = world.json_with_status(&["vault", "add", "notes"], 1);
+    assert_eq!(added["sync"]["refused"][0]["file"], "long.md");
+    world.write("config.toml", &settings(1000));
+    let deadline = Deadline::after(WAIT_LIMIT);
+    while !fs::read_to_string(world.home().join("daemon.log"))
+        .unwrap()
+        .contains("settings that take effect now")
+    {
+        deadline.wait(|| "the settings are not read again".to_owned());
+    }
+    let text = "Another text. ".repeat(20);
+    world.write("notes/long.md", &text);
+    until_text(&world, "long", text.trim_end());
+    world.stop_daemon();
+}
+
+#[test]
 fn write_back_fails_only_if_it_finds_a_new_problem() {
     let world = World::new();
     world.write("notes/a.md", "The first.\n");

@@ -121,7 +121,7 @@ impl Daemon for DaemonState {
 
 /// The state of the vaults of all tenants.
 fn all_vaults(state: &DaemonState) -> Result<Vec<VaultStatus>> {
-    let tenants = state.bound_tenants.find(&state.memory)?;
+    let tenants = state.bound_tenants.find(&state.memory_now())?;
     let states = tenants.iter().map(|tenant| vault::status(&tenant.memory));
     Ok(states.collect::<Result<Vec<_>>>()?.concat())
 }

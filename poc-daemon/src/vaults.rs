@@ -73,7 +73,7 @@ impl VaultSyncs {
         let all = std::mem::take(&mut self.all) || poll;
         let paths = self.watcher.take_events();
         let mut is_busy = false;
-        let tenants = match state.bound_tenants.find(&state.memory) {
+        let tenants = match state.bound_tenants.find(&state.memory_now()) {
             Ok(tenants) => tenants,
             Err(error) => {
                 tracing::warn!("the vaults cannot be read: {}", error.line());
