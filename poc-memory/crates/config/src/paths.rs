@@ -228,12 +228,13 @@ impl Paths {
         self.data.join("runs")
     }
 
-    /// The file with the positions up to which assistants' transcripts were captured.
+    /// The folder with the positions up to which assistants' transcripts were captured, one file per transcript.
     pub fn transcripts(&self) -> PathBuf {
         self.data.join("transcripts")
     }
 
-    /// The file with the results of the last scans of bound folders.
+    /// The folder with the results of the last scans of vaults, one file per vault, and with copies of the files that
+    /// a write-back has changed.
     pub fn vaults(&self) -> PathBuf {
         self.data.join("vaults")
     }
