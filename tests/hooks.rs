@@ -456,6 +456,48 @@ fn what_cannot_be_captured_of_a_session_is_named() {
     world.until(WAIT_LIMIT, &["daemon", "status"], |status| status["problems"] == json!([]));
 }
 
+/// The positions of transcripts cannot be stored at first, because a file has the name of their folder.
+#[test]
+fn a_capture_that_failed_is_repeated_without_a_change_of_the_transcript() {
+    let mut world = World::new();
+    world.write("config.toml", "[daemon]\nreload-poll = \"1s\"\n");
+    world.start_daemon();
+    let positions = world.write("transcripts", "");
+    let session = AssistantSession::new(&world, "8f1e2d3c-0003-4000-8000-000000000003", "journal");
+    session.turn(0, "Which port shall the gateway have?", "We use port 7443 for the gateway.");
+    assert_eq!(session.hook(&world, "stop", json!({})), None);
+    world.until(WAIT_LIMIT, &["daemon", "status"], |status| {
+        status["problems"].to_string().contains("listed until a capture succeeds")
+    });
+    std::fs::remove_file(positions).unwrap();
+    world.until(WAIT_LIMIT, &["daemon", "status"], |status| status["problems"] == json!([]));
+    assert_eq!(world.json(&["search", "-p", "all | type:episodic"])["results"].as_array().unwrap().len(), 1);
+}
+
+/// A capture reads the file, and must not take that for a change.
+#[test]
+fn a_file_that_is_no_transcript_is_named_once_in_the_log() {
+    let mut world = World::new();
+    let folder = world.home().join("claude/projects");
+    let settings = format!(
+        "[transcripts]\nfollow = true\nmax-age = \"36500d\"\nfolders = [{:?}]\n",
+        folder.display().to_string()
+    );
+    world.write("config.toml", &settings);
+    let other = world.write("claude/projects/other.jsonl", "{\"a\": 1}\n");
+    world.start_daemon();
+    let session = AssistantSession::new(&world, "7f1e2d3c-0003-4000-8000-000000000003", "journal");
+    for number in 0..3 {
+        session.turn(number, "Which port shall the gateway have?", &format!("Port {number}."));
+        world.until(WAIT_LIMIT, &["search", "-p", "all | type:episodic"], |found| {
+            found["results"].as_array().unwrap().len() == number + 1
+        });
+    }
+    let log = std::fs::read_to_string(world.home().join("daemon.log")).unwrap();
+    let named = format!("`{}` was not captured", other.display());
+    assert_eq!(log.matches(&named).count(), 1, "{log}");
+}
+
 #[test]
 fn the_daemon_follows_the_folders_of_assistants() {
     let mut world = World::new();

@@ -1,8 +1,13 @@
 //! File events of the operating system: inotify on Linux, FSEvents on macOS.
 
-use notify::{EventHandler, RecommendedWatcher, RecursiveMode, Result, Watcher};
+use notify::{Event, EventHandler, EventKind, RecommendedWatcher, RecursiveMode, Result, Watcher};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+/// Whether files or folders may have changed with an event. Reading a file causes events, too.
+pub(crate) fn is_change(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_))
+}
 
 /// Watches folders.
 pub(crate) struct FileEventWatcher {

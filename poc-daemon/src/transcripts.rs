@@ -55,23 +55,28 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         for transcript in changes.take_due(Instant::now()) {
             let capturing = state.clone();
             let path = transcript.clone();
-            let captured = state.pools.background.run(move || {
-                if !capturing.is_stopping() {
-                    capture(&capturing, &path);
+            let work = move || capturing.is_stopping() || capture(&capturing, &path);
+            match state.pools.background.run(work).await {
+                Ok(true) => {}
+                Ok(false) => folders.lock().forget(&transcript),
+                Err(error) => {
+                    tracing::error!("the transcript `{}` was not captured: {error}", transcript.display());
                 }
-            });
-            if let Err(error) = captured.await {
-                tracing::error!("the transcript `{}` was not captured: {error}", transcript.display());
             }
         }
     }
 }
 
-fn capture(state: &DaemonState, transcript: &Path) {
-    let shown = transcript.display();
-    let options = CaptureOptions { allow_secrets: state.memory.config.transcripts.allow_secrets };
+/// Captures a transcript. Returns false if that is to be repeated even if the transcript does not change, for example
+/// because the disk is full.
+fn capture(state: &DaemonState, transcript: &Path) -> bool {
+    let (memory, shown) = (state.memory_now(), transcript.display());
+    if memory.store.read_only().is_some() {
+        return false;
+    }
+    let options = CaptureOptions { allow_secrets: memory.config.transcripts.allow_secrets };
     let captured =
-        cancellation::scope(&state.cancellation, || import::capture(&state.memory, transcript, &options));
+        cancellation::scope(&state.cancellation, || import::capture(&memory, transcript, &options));
     match captured {
         Ok(report) => {
             if !report.secrets.is_empty() {
@@ -82,23 +87,30 @@ fn capture(state: &DaemonState, transcript: &Path) {
             if report.inserted + report.updated > 0 {
                 tracing::info!(inserted = report.inserted, updated = report.updated, "captured `{shown}`");
             }
-            for failure in state.capture_failures.record(transcript, &report, state.memory.now()) {
+            for failure in state.capture_failures.record(transcript, &report, memory.now()) {
                 tracing::warn!("`{shown}`, {failure}");
             }
+            // A turn that another writer has changed meanwhile is stored by the next capture.
+            report.failed.iter().all(|(_, error)| error.code != Code::Conflict)
         }
         // A hook names the transcript of a session before its first line is written, and some sessions never
         // write one.
-        Err(error) if error.code == Code::NotFound => tracing::debug!("`{shown}` does not exist"),
+        Err(error) if error.code == Code::NotFound => {
+            tracing::debug!("`{shown}` does not exist");
+            true
+        }
         // The first lines of a session may not be part of the conversation, and a folder may have other files.
         Err(error) if error.code == Code::InvalidArgument && import::assistant_of(transcript).is_none() => {
             tracing::info!("`{shown}` was not captured: {}", error.line());
+            true
         }
         // A daemon that stops ends the capture, and the next one continues.
-        Err(error) if cancellation::is_cancellation(&error) => {}
+        Err(error) if cancellation::is_cancellation(&error) => true,
         Err(error) => {
-            if state.capture_failures.record_error(transcript, &error, state.memory.now()) {
+            if state.capture_failures.record_error(transcript, &error, memory.now()) {
                 tracing::warn!("`{shown}` was not captured: {}", error.line());
             }
+            error.code.is_invalid()
         }
     }
 }

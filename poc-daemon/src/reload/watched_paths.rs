@@ -1,8 +1,7 @@
 //! Determines which folders are watched and which of their events are relevant.
 
-use crate::file_events::FileEventWatcher;
-use notify::RecursiveMode;
-use notify::event::{Event, EventKind};
+use crate::file_events::{FileEventWatcher, is_change};
+use notify::{Event, RecursiveMode};
 use poc_config::paths::Paths;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -71,18 +70,14 @@ impl WatchedPaths {
         }
     }
 
-    /// Whether agents, prompts or settings may have changed with an event. Not every event counts: reading a
-    /// file causes events, too, and so does a log in the same folder.
+    /// Whether agents, prompts or settings may have changed with an event. Other files in the same folders, such as the
+    /// log, do not count.
     pub(crate) fn concerns(&self, event: &Event) -> bool {
-        let changes = match event.kind {
-            EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) => true,
-            EventKind::Any | EventKind::Access(_) | EventKind::Other => false,
-        };
         let matters = |path: &PathBuf| {
             self.exact.contains(path)
                 || path.parent().is_some_and(|folder| self.inside.iter().any(|inside| inside == folder))
         };
-        event.need_rescan() || (changes && event.paths.iter().any(matters))
+        event.need_rescan() || (is_change(event) && event.paths.iter().any(matters))
     }
 
     /// Watches every folder that exists. A replaced folder is watched again. Returns existing folders that cannot be
@@ -151,6 +146,7 @@ fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use notify::EventKind;
     use notify::event::{AccessKind, CreateKind, Flag, MetadataKind, ModifyKind, RemoveKind, RenameMode};
     use std::sync::mpsc;
     use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Finds transcripts that have changed: those of sessions whose hooks called, and with `[transcripts] follow`
 //! all in the folders of the assistants.
 
+use crate::file_events::is_change;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use parking_lot::Mutex;
 use poc_config::{TranscriptsConfig, paths};
@@ -46,7 +47,8 @@ impl TranscriptFolders {
         let events: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
         let collected = events.clone();
         let handler = move |event: notify::Result<notify::Event>| {
-            let Ok(event) = event else { return };
+            // A capture reads the transcript, which must not cause another one.
+            let Some(event) = event.ok().filter(is_change) else { return };
             let changed_files = event.paths.into_iter().filter(|path| is_transcript(path));
             let mut events = collected.lock();
             let before = events.len();
@@ -99,6 +101,11 @@ impl TranscriptFolders {
         {
             self.watched.insert(folder.clone());
         }
+    }
+
+    /// Lets the next scan find a transcript that has not changed again, because it was not captured.
+    pub(super) fn forget(&mut self, transcript: &Path) {
+        self.seen.remove(transcript);
     }
 
     /// The transcripts with an event since the last call.
@@ -165,6 +172,7 @@ fn millis(at: SystemTime) -> Timestamp {
 mod tests {
     use super::*;
     use poc_config::Config;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_scan_finds_new_and_changed_transcripts_but_no_old_ones() {
@@ -191,8 +199,37 @@ mod tests {
         folders.follow(&named);
         assert_eq!(folders.scan(now), [] as [PathBuf; 0]);
         std::fs::write(&named, "{}\n").unwrap();
+        assert_eq!(folders.scan(now), [named.clone()]);
+        // It could not be captured.
+        folders.forget(&named);
         assert_eq!(folders.scan(now), [named]);
+        assert_eq!(folders.scan(now), [] as [PathBuf; 0]);
         let much_later = now.plus(Span(config.max_age.0 + Span::HOUR.0));
         assert_eq!(folders.scan(much_later), [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn reading_a_transcript_is_no_change() {
+        let root = poc_graph::testing::folder();
+        let folder = root.path().canonicalize().unwrap();
+        let mut config = Config::defaults().unwrap().transcripts;
+        (config.follow, config.folders) = (true, vec![folder.display().to_string()]);
+        let mut folders = TranscriptFolders::new(&config, Arc::default());
+        let (read, written) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
+        std::fs::write(&read, "{}\n").unwrap();
+        // The first scan starts the watch.
+        folders.scan(Timestamp(0));
+        for _ in 0..100 {
+            std::fs::read(&read).unwrap();
+        }
+        // Events arrive in order: this one comes after all events of the reads.
+        std::fs::write(&written, "{}\n").unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut events = BTreeSet::new();
+        while !events.contains(&written) {
+            assert!(Instant::now() < deadline, "no event: {events:?}");
+            events.extend(folders.take_events());
+        }
+        assert_eq!(events, BTreeSet::from([written]));
     }
 }

@@ -1,9 +1,8 @@
 //! Watches the folders of vaults with file events of the operating system.
 
 use super::is_visible;
-use crate::file_events::FileEventWatcher;
+use crate::file_events::{FileEventWatcher, is_change};
 use notify::RecursiveMode;
-use notify::event::EventKind;
 use parking_lot::Mutex;
 use poc_notes::vault;
 use std::collections::BTreeSet;
@@ -42,7 +41,7 @@ impl VaultWatcher {
                 changed.notify_one();
                 return;
             }
-            if !matches!(event.kind, EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_)) {
+            if !is_change(&event) {
                 return;
             }
             for path in event.paths {
