@@ -65,7 +65,10 @@ async function send(url, options) {
     throw new ApiError({ code: "offline", message: "The daemon does not answer.", hint: "It may be stopped: `poc-memory page` starts it." });
   }
   connection(true);
-  const answer = await response.json().catch(() => null);
+  const answer = await response.json().catch((error) => {
+    if (error.name === "AbortError") throw error;
+    return null;
+  });
   if (response.ok) return answer;
   if (response.status === 401 || (response.status === 404 && answer?.message?.startsWith("nothing is served"))) {
     throw new ApiError({ code: "signed-out", message: "This browser is not signed in any more.", hint: "Run `poc-memory page`." }, 401);

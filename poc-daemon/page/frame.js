@@ -22,7 +22,23 @@ export class Screen extends HTMLElement {
   /** The elements that show it. Overridden. */
   show() {}
 
-  async loadAndShow() {
+  /**
+   * Loads and shows. What is being loaded may be older than this call, so another load follows it: of two at the same
+   * time, the older could be shown last.
+   */
+  loadAndShow() {
+    if (this.loadInProgress) {
+      this.nextLoad ??= this.loadInProgress.catch(() => {}).then(() => {
+        this.nextLoad = null;
+        return this.loadAndShow();
+      });
+      return this.nextLoad;
+    }
+    this.loadInProgress = this.loadOnce().finally(() => { this.loadInProgress = null; });
+    return this.loadInProgress;
+  }
+
+  async loadOnce() {
     if (!this.loaded) this.place().replaceChildren(loading());
     this.setAttribute("aria-busy", "true");
     try {

@@ -29,6 +29,21 @@ def test_an_empty_memory_says_what_to_do(chromium):
         world.close()
 
 
+def test_of_two_loads_the_one_that_began_last_is_shown(reading):
+    page = reading.open().page
+    page.goto(reading.path("/activity"))
+    ready(page)
+    held = []
+    page.route("**/v1/runs?*status=failed*", lambda route: held.append(route))
+    with page.expect_request("**/v1/runs?*status=failed*"):
+        page.select_option("select[name=runs]", "failed")
+    page.select_option("select[name=runs]", "all")
+    held[0].continue_()
+    ready(page)
+    assert page.url.endswith("/activity?runs=all")
+    assert page.input_value("select[name=runs]") == "all"
+
+
 @pytest.mark.parametrize("path", SCREENS)
 def test_a_screen_that_waits_and_fails_says_so_and_tries_again(reading, path):
     watched = reading.open()
