@@ -57,10 +57,13 @@ struct RegistryState {
 struct CachedModel {
     settings: poc_config::ModelConfig,
     calls: poc_config::CallsConfig,
-    heuristic: poc_config::HeuristicConfig,
+    heuristic: Option<HeuristicSettings>,
     provider: Arc<ProviderState>,
     model: Arc<GuardedModel>,
 }
+
+/// The settings that a heuristic model keeps. Some of them can change while a daemon runs.
+type HeuristicSettings = (poc_config::HeuristicConfig, poc_config::ScoreFusionConfig);
 
 /// Settings and key of a provider. When they change, its state is reset.
 type ProviderAccess = (poc_config::ProviderConfig, Option<blake3::Hash>);
@@ -99,11 +102,13 @@ impl ModelRegistry {
             MissingSetting::Provider(help) => not_callable(name, help),
         })?;
         let provider = self.provider(&settings.model.provider, settings.provider);
+        let heuristic = (settings.provider.kind == ProviderKind::Heuristic)
+            .then(|| (config.heuristic.clone(), config.retrieve.scores.clone()));
         let mut models = self.0.models.lock();
         if let Some(cached) = models.get(name)
             && Arc::ptr_eq(&cached.provider, &provider)
             && (&cached.settings, &cached.calls) == (settings.model, &config.calls)
-            && cached.heuristic == config.heuristic
+            && cached.heuristic == heuristic
         {
             return Ok(cached.model.clone());
         }
@@ -115,17 +120,9 @@ impl ModelRegistry {
             concurrency: settings.provider.concurrency,
             suspension: config.calls.leave_alone,
         });
-        let (calls, heuristic) = (config.calls.clone(), config.heuristic.clone());
-        models.insert(
-            name.to_owned(),
-            CachedModel {
-                settings: settings.model.clone(),
-                calls,
-                heuristic,
-                provider,
-                model: model.clone(),
-            },
-        );
+        let (settings, calls) = (settings.model.clone(), config.calls.clone());
+        let cached = CachedModel { settings, calls, heuristic, provider, model: model.clone() };
+        models.insert(name.to_owned(), cached);
         Ok(model)
     }
 

@@ -88,3 +88,22 @@ fn the_registry_builds_each_model_once_and_without_providers_only_the_heuristic_
     assert!(models.open(&config, "default").is_ok() && models.missing(&config, "default").is_none());
     assert!(model.is_language_model() && !models.open(&config, "default").unwrap().is_language_model());
 }
+
+#[test]
+fn the_heuristic_model_follows_the_settings_of_the_fusion_of_scores_that_a_reload_changes() {
+    let models = ModelRegistry::default();
+    let before = Config::defaults().unwrap();
+    let mut after = before.clone();
+    after.retrieve.scores.shared_by += 1;
+    let open = |config: &Config| models.open(config, "default").unwrap();
+    let model = open(&before);
+    assert!(Arc::ptr_eq(&model, &open(&before)));
+    assert!(!Arc::ptr_eq(&model, &open(&after)));
+    // No other model reads these settings, and one in a file would be loaded again.
+    let text = "[models.a]\nprovider = \"openai\"\nid = \"a\"\n";
+    let models = ModelRegistry::new(Arc::new(CountingFactory));
+    let before = Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap();
+    let mut after = before.clone();
+    after.retrieve.scores.shared_by += 1;
+    assert!(Arc::ptr_eq(&models.open(&before, "a").unwrap(), &models.open(&after, "a").unwrap()));
+}
