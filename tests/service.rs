@@ -1,15 +1,19 @@
 //! The daemon as a service: what it tells systemd, and how it is registered.
 
-use crate::support::{WAIT_LIMIT, World};
+use crate::support::{WAIT_LIMIT, World, slow_agent};
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
+use std::sync::mpsc;
 
 #[test]
 fn the_daemon_tells_systemd_when_it_is_ready_alive_and_stopping() {
     let world = World::new();
+    let settings = slow_agent::settings(world.home());
+    world.write("config.toml", &format!("[daemon]\nshutdown-grace = \"1s\"\n{settings}"));
+    world.write("agents/slow.toml", &slow_agent::agent("slow", "on-demand"));
+    world.json(&["insert", "--title", "A note", "--body", "about page splits"]);
     let address = world.home().join("notify.sock");
     let socket = UnixDatagram::bind(&address).unwrap();
-    socket.set_read_timeout(Some(WAIT_LIMIT)).unwrap();
     let mut daemon = world
         .command("poc-daemon")
         .env("NOTIFY_SOCKET", &address)
@@ -17,19 +21,31 @@ fn the_daemon_tells_systemd_when_it_is_ready_alive_and_stopping() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let receive = || {
+    let (received, messages) = mpsc::channel();
+    // Read at once, because a socket with a few messages accepts no more.
+    std::thread::spawn(move || {
         let mut bytes = [0; 256];
-        let length = socket.recv(&mut bytes).unwrap();
-        String::from_utf8(bytes[..length].to_vec()).unwrap().trim().to_owned()
-    };
+        while let Ok(length) = socket.recv(&mut bytes)
+            && received.send(String::from_utf8_lossy(&bytes[..length]).trim().to_owned()).is_ok()
+        {}
+    });
+    let receive = || messages.recv_timeout(WAIT_LIMIT).unwrap();
     assert_eq!(receive(), "READY=1");
     assert_eq!(world.run(&["daemon", "status"]).status, 0, "it answers when it is ready");
     assert_eq!([receive(), receive()], ["WATCHDOG=1", "WATCHDOG=1"]);
+    // It stops while the model of this run does not answer.
+    let mut command = world.command("poc-memory");
+    let mut caller =
+        command.args(["agent", "run", "slow"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let history = ["agent", "history", "slow"];
+    world.until(WAIT_LIMIT, &history, |history| slow_agent::count(history, "running") == 1);
     world.run(&["daemon", "stop"]);
-    let last = std::iter::repeat_with(receive).find(|message| message != "WATCHDOG=1");
-    // Thirty seconds for requests and fifteen for the rest.
-    assert_eq!(last.as_deref(), Some("STOPPING=1\nEXTEND_TIMEOUT_USEC=45000000"));
+    let first = std::iter::repeat_with(receive).find(|message| message != "WATCHDOG=1");
+    // One second for running work and fifteen for the rest.
+    assert_eq!(first.as_deref(), Some("STOPPING=1\nEXTEND_TIMEOUT_USEC=16000000"));
+    assert_eq!(receive(), "WATCHDOG=1", "it is alive while the run ends");
     assert!(daemon.wait().unwrap().success());
+    caller.wait().unwrap();
 }
 
 /// A substitute for `systemctl`: it logs its arguments, and starts and stops the daemon as the unit says.

@@ -147,6 +147,7 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
     }
     service_manager::ready();
     let signals = tokio::spawn(handle_signals(state.clone(), signals));
+    let alive = tokio::spawn(service_manager::alive(state.clone()));
     let work = async {
         let tasks = JoinSet::from_iter([
             task(&state, "schedule", schedule::run(state.clone())),
@@ -162,7 +163,7 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
             task(&state, "store log check", store_log_check::run(state.clone())),
             task(&state, "shared log maintenance", shared_log_maintenance::run(state.clone())),
             task(&state, "notifications", notifications::run(state.clone())),
-            task(&state, "service manager", service_manager::run(state.clone())),
+            task(&state, "service manager", service_manager::stopping(state.clone())),
             task(&state, "rest", rest::run(state.clone(), over_http)),
         ]);
         let connections = task(&state, "socket", socket::run(state.clone(), listener)).await;
@@ -188,6 +189,7 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
         }
     };
     signals.abort();
+    alive.abort();
     requests.abort();
     socket::remove(&state.memory.paths)?;
     connections

@@ -16,35 +16,28 @@ pub(crate) fn ready() {
     notify(&[NotifyState::Ready]);
 }
 
-/// Reports that the daemon is alive, twice in each watchdog interval, until it stops. If the store does not
-/// answer a read, nothing is reported, and systemd restarts the daemon.
-pub(crate) async fn run(state: Arc<DaemonState>) {
-    let watchdog = sd_notify::watchdog_enabled();
+/// Reports that the daemon is alive, twice in each watchdog interval. If the store does not answer a read, nothing is
+/// reported, and systemd restarts the daemon. Never returns: a daemon is alive while running work ends, too, and
+/// systemd watches one that starts again all the time.
+pub(crate) async fn alive(state: Arc<DaemonState>) {
+    let Some(watchdog) = sd_notify::watchdog_enabled() else { return std::future::pending().await };
     loop {
-        let interval = async {
-            match watchdog {
-                Some(interval) => tokio::time::sleep(interval / 2).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            // A program that starts again is still the same service.
-            () = state.stopped() => {
-                if !state.is_restarting() {
-                    // Otherwise systemd would kill it after the `TimeoutStopSec` of its unit.
-                    let time = state.memory.config.daemon.shutdown_grace.std().saturating_add(CLOSE_TIME);
-                    let micros = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
-                    notify(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(micros)]);
-                }
-                return;
-            }
-            () = interval => {
-                let reading = state.clone();
-                if state.pools.requests.run(move || reading.memory.store.view().seq).await.is_ok() {
-                    notify(&[NotifyState::Watchdog]);
-                }
-            }
+        tokio::time::sleep(watchdog / 2).await;
+        let reading = state.clone();
+        if state.pools.requests.run(move || reading.memory.store.view().seq).await.is_ok() {
+            notify(&[NotifyState::Watchdog]);
         }
+    }
+}
+
+/// Reports that the daemon stops, once it is asked to. A program that starts again is still the same service.
+pub(crate) async fn stopping(state: Arc<DaemonState>) {
+    state.stopped().await;
+    if !state.is_restarting() {
+        // Otherwise systemd would kill it after the `TimeoutStopSec` of its unit.
+        let time = state.memory.config.daemon.shutdown_grace.std().saturating_add(CLOSE_TIME);
+        let micros = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        notify(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(micros)]);
     }
 }
 
