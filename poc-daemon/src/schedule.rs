@@ -65,10 +65,7 @@ async fn run_until(
     }
     recover(&state).await;
     let mut recovered = Instant::now();
-    let Some(mut heartbeat) = ScheduleHeartbeat::start(&state).await else {
-        state.stop();
-        return;
-    };
+    let mut heartbeat = ScheduleHeartbeat::start(&state).await;
     let (period, mut silent) = (heartbeat::period(&state) + TOLERANCE, 0);
     let idle_tenants = load_idle_tenants(&state).await;
     let mut runs = Runs::new(&state, idle_tenants.clone());
@@ -84,11 +81,7 @@ async fn run_until(
         if silent >= LOST_AFTER {
             silent = 0;
             heartbeat.stop().await;
-            let Some(restarted) = ScheduleHeartbeat::start(&state).await else {
-                state.stop();
-                break;
-            };
-            heartbeat = restarted;
+            heartbeat = ScheduleHeartbeat::start(&state).await;
         }
         if state.memory.config.daemon.runs_agents.is_empty() {
             continue;

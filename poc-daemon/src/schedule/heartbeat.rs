@@ -10,24 +10,22 @@ pub(super) fn period(state: &DaemonState) -> Duration {
     state.memory.config.daemon.heartbeat.max(Span::SECOND).std()
 }
 
-/// The heartbeat. While the clock is before 1970, which the scheduler does not support, it is missing: the loop then
-/// wakes by its own timeout and tries to start it again.
+/// The heartbeat. If it could not start, as while the clock is before 1970, which the scheduler does not support, it is
+/// missing: the loop then wakes by its own timeout and tries to start it again.
 pub(super) struct ScheduleHeartbeat(Option<JobScheduler>);
 
 impl ScheduleHeartbeat {
     /// Starts the heartbeat. Errors are logged.
-    pub(super) async fn start(state: &DaemonState) -> Option<ScheduleHeartbeat> {
+    pub(super) async fn start(state: &DaemonState) -> ScheduleHeartbeat {
         if state.memory.now() < Timestamp(0) {
             tracing::debug!("the clock is before 1970: the schedule has no heartbeat until it is set");
-            return Some(ScheduleHeartbeat(None));
+            return ScheduleHeartbeat(None);
         }
-        match try_start(state).await {
-            Ok(scheduler) => Some(ScheduleHeartbeat(Some(scheduler))),
-            Err(error) => {
-                tracing::error!("the heartbeat of the scheduler cannot start: {error}");
-                None
-            }
+        let started = try_start(state).await;
+        if let Err(error) = &started {
+            tracing::error!("the heartbeat of the scheduler cannot start: {error}");
         }
+        ScheduleHeartbeat(started.ok())
     }
 
     /// Stops the heartbeat.
