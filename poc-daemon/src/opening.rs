@@ -66,12 +66,6 @@ fn try_open(paths: &Paths, config: &Config) -> Result<Result<Memory>> {
     }
     match dispatch::open_memory(paths.clone(), config.clone()) {
         Err(error) if error.code == Code::Locked => Ok(Err(error)),
-        opened => {
-            let memory = opened?;
-            if let Some(damage) = memory.store.damage() {
-                tracing::error!("{damage}");
-            }
-            Ok(Ok(memory))
-        }
+        opened => opened.map(Ok),
     }
 }
