@@ -16,7 +16,10 @@ use poc_graph::error::{Code, Error, Exit, Result};
 use poc_memory::cli::DaemonArguments;
 use poc_memory::dispatch;
 use poc_notes::answer_status;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -31,7 +34,11 @@ const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) fn main(arguments: &DaemonArguments) -> ExitCode {
     match start(arguments) {
         Ok(false) => Exit::Ok.into(),
-        Ok(true) => fail(&restart()),
+        Ok(true) => {
+            let error = restart();
+            tracing::error!("{}", error.line());
+            fail(&error)
+        }
         Err(error) => fail(&error),
     }
 }
@@ -46,10 +53,18 @@ fn restart() -> Error {
     let mut arguments = std::env::args_os();
     let name = arguments.next().unwrap_or_default();
     let error = match std::env::current_exe() {
-        Ok(program) => Command::new(program).arg0(name).args(arguments).exec(),
+        Ok(program) => Command::new(without_deleted_mark(program)).arg0(name).args(arguments).exec(),
         Err(error) => error,
     };
     Error::unavailable(format!("the daemon cannot be started again: {error}"))
+}
+
+/// The path of the running program, without the mark that Linux appends if its file was replaced, as by an update.
+fn without_deleted_mark(program: PathBuf) -> PathBuf {
+    match program.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+        Some(replaced) if !program.exists() => OsStr::from_bytes(replaced).into(),
+        _ => program,
+    }
 }
 
 /// Runs the daemon until it stops. Returns whether the program must start again.
@@ -228,5 +243,22 @@ async fn handle_signals(state: Arc<DaemonState>, mut signals: Signals) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_whose_file_was_replaced_starts_again_with_the_new_one() {
+        let folder = poc_graph::testing::folder();
+        let program = folder.path().join("poc-daemon");
+        let marked = folder.path().join("poc-daemon (deleted)");
+        assert_eq!(without_deleted_mark(program.clone()), program);
+        assert_eq!(without_deleted_mark(marked.clone()), program);
+        // A file that has such a name was not replaced.
+        std::fs::write(&marked, "").unwrap();
+        assert_eq!(without_deleted_mark(marked.clone()), marked);
     }
 }
