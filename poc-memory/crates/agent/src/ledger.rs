@@ -32,7 +32,7 @@ pub(crate) use row::{row, row_before, stored_row};
 pub(super) use rows::end;
 pub use rows::{
     abandon, agents, agents_of, agents_to_repeat, book_cost, close, current_run, find, interrupt_orphaned,
-    is_visible, rows, rows_since, rows_with_status, running, set_change_mark, update_state,
+    is_visible, rows, rows_since, rows_with_status, running, set_change_mark, update_state, visible_rows,
     with_current_status,
 };
 pub(crate) use rows::{for_each_since, newest, put_reviewed, set_reverted};

@@ -225,9 +225,8 @@ impl Op for AgentExplain {
             costs: None,
             failures: state.failures(),
             pause_after: 0,
-            past: ledger::rows(memory, Some(name), PAST_RUNS)?
+            past: ledger::visible_rows(memory, name, PAST_RUNS)?
                 .into_iter()
-                .filter(|run| ledger::is_visible(memory, run))
                 .map(|run| history::row(memory, run))
                 .collect(),
         };

@@ -48,6 +48,21 @@ pub fn rows_with_status(
     statuses: &[Status],
     limit: usize,
 ) -> Result<Vec<Run>> {
+    newest_rows(memory, agent, limit, |row| statuses.contains(&current_status(memory, row)))
+}
+
+/// Rows of an agent that the tenant may see, newest first, at most `limit`.
+pub fn visible_rows(memory: &Memory, agent: &str, limit: usize) -> Result<Vec<Run>> {
+    newest_rows(memory, Some(agent), limit, |row| is_visible(memory, row))
+}
+
+/// Selected rows of one agent or all agents, newest first, at most `limit` per agent.
+fn newest_rows(
+    memory: &Memory,
+    agent: Option<&str>,
+    limit: usize,
+    is_selected: impl Fn(&Run) -> bool,
+) -> Result<Vec<Run>> {
     let keys = keys(memory, agent)?;
     let mut rows = Vec::new();
     for own in
@@ -59,7 +74,7 @@ pub fn rows_with_status(
                 break;
             }
             let Some(row) = memory.store.get::<Run>(key)? else { continue };
-            if statuses.contains(&current_status(memory, &row)) {
+            if is_selected(&row) {
                 rows.push(row);
                 left -= 1;
             }

@@ -81,6 +81,17 @@ fn a_slot_visits_the_tenants_in_turn_until_all_notes_are_read() {
 }
 
 #[test]
+fn the_newest_runs_that_a_tenant_may_see_are_its_own() {
+    let mut fleet = Fleet::over(world(), &[("nightly", &nightly(""))], |_| nothing());
+    nights(&mut fleet, 1);
+    let newest = |memory: &Memory| turns(&ledger::visible_rows(memory, "nightly", 2).unwrap());
+    let [default, ann, bob] = memories(&fleet.world).map(|memory| newest(&memory));
+    assert_eq!(ann, expected(&[("user=ann", 5)]));
+    assert_eq!(bob, expected(&[("user=bob", 5), ("user=bob", 20)]));
+    assert_eq!(default, expected(&[("default", 5), ("user=bob", 5)]));
+}
+
+#[test]
 fn a_tenant_that_got_no_turn_comes_first_in_the_next_night() {
     // One batch a night.
     let mut fleet = Fleet::over(world(), &[("nightly", &nightly("max-minutes = 0\n"))], |_| nothing());
