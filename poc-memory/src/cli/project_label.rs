@@ -31,12 +31,14 @@ impl ProjectLabel {
     }
 
     /// The request of an op with the label, if there is one, on the notes that it stores.
-    pub(super) fn label_notes(label: Option<&ProjectLabel>, op: &OpDef, mut request: Value) -> Value {
-        if let Some(label) = label.filter(|_| op.labels_notes) {
-            match request.get_mut("notes").and_then(Value::as_array_mut) {
-                Some(notes) => notes.iter_mut().for_each(|note| label.add_to(note)),
-                None => label.add_to(&mut request),
-            }
+    pub(super) fn label_notes(label: Option<&ProjectLabel>, op: &OpDef, request: Value) -> Value {
+        let Some(label) = label.filter(|_| op.labels_notes) else { return request };
+        // As the op converts it: a model may write `"update": "true"`, and the label must not replace the keywords of a
+        // note.
+        let mut request = op.converted(request);
+        match request.get_mut("notes").and_then(Value::as_array_mut) {
+            Some(notes) => notes.iter_mut().for_each(|note| label.add_to(note)),
+            None => label.add_to(&mut request),
         }
         request
     }
@@ -55,7 +57,7 @@ impl ProjectLabel {
             return;
         }
         let keywords = note.entry("keywords").or_insert_with(|| Value::Array(Vec::new()));
-        // A request whose keywords are not a list is refused, or converted, where it is decoded.
+        // A request whose keywords are not a list is refused where it is decoded.
         if let Value::Array(keywords) = keywords
             && keywords.len() < self.max_keywords
             && !keywords.iter().filter_map(Value::as_str).any(is_project_label)
@@ -91,11 +93,23 @@ mod tests {
             json!({"key": "x", "update": true, "keywords": ["open"]}),
             json!({"key": "x", "update": true, "keywords": ["open"], "project_if_new": "project:a"}),
         );
+        // Values are read as the op reads them.
+        check("insert", json!({"keywords": "open"}), json!({"keywords": ["open", "project:a"]}));
+        check(
+            "insert",
+            json!({"key": "x", "update": "true"}),
+            json!({"key": "x", "update": true, "project_if_new": "project:a"}),
+        );
+        check(
+            "insert",
+            json!({"notes": [{"key": "x", "update": "true"}]}),
+            json!({"notes": [{"key": "x", "update": true, "project_if_new": "project:a"}]}),
+        );
         for (op, same) in [
             ("insert", json!({"update": true, "category": "core"})),
             ("insert", json!({"category": "core"})),
             ("insert", json!({"keywords": ["a", "b"]})),
-            ("insert", json!({"keywords": "open"})),
+            ("insert", json!({"keywords": 5})),
             ("search", json!({"text": "x"})),
         ] {
             check(op, same.clone(), same);

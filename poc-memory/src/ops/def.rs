@@ -445,10 +445,12 @@ impl OpDef {
         if let (Some(former), Some(fields)) = (self.former_text, request.as_object_mut()) {
             request::rename_text(former, fields)?;
         }
-        (self.decode_request)(&request).or_else(|_| {
-            let schema = (self.shared_request_schema)();
-            (self.decode_request)(&request::lenient(request, &schema))
-        })
+        (self.decode_request)(&request).or_else(|_| (self.decode_request)(&self.converted(request)))
+    }
+
+    /// The request with everything converted that the schema does not allow but that has one obvious meaning.
+    pub(crate) fn converted(&self, request: Value) -> Value {
+        request::lenient(request, &(self.shared_request_schema)())
     }
 }
 
