@@ -4,8 +4,9 @@ use crate::support::mock_model::{Answer, MockModel};
 use crate::support::world::files_below;
 use crate::support::{CommandResult, World};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// A user with a home folder, in which assistants have settings.
 struct User {
@@ -35,19 +36,18 @@ impl User {
         serde_json::from_str(&self.read(path)).unwrap()
     }
 
-    fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> CommandResult {
-        // Without the assistants of this machine.
+    /// `poc-memory` without the assistants of this machine.
+    fn command(&self) -> Command {
         let path = format!("{}:/usr/bin:/bin", self.world.home().join("bin").display());
-        let done = self
-            .world
-            .command("poc-memory")
-            .args(arguments)
-            .env("HOME", &self.home)
-            .env("PATH", path)
-            .envs(variables.iter().copied())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let mut command = self.world.command("poc-memory");
+        command.env("HOME", &self.home).env("PATH", path);
+        command
+    }
+
+    fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> CommandResult {
+        let mut command = self.command();
+        command.args(arguments).envs(variables.iter().copied()).stdin(Stdio::null());
+        let done = command.output().unwrap();
         CommandResult {
             status: done.status.code().unwrap(),
             stdout: String::from_utf8(done.stdout).unwrap(),
@@ -190,6 +190,30 @@ fn remove_keeps_what_others_have_written_since() {
     });
     assert_eq!(user.read(".codex/config.toml"), format!("{CODEX_CONFIG}\n[tui]\ntheme = \"dark\"\n"));
     assert!(!user.home.join(".codex/hooks.json").exists(), "the file was new");
+}
+
+#[test]
+fn what_an_assistant_writes_while_setup_asks_is_kept() {
+    let user = User::new();
+    user.write(".claude.json", CLAUDE_STATE);
+    let setup = ["setup", "claude-code", "--no-daemon", "--no-hooks"];
+    let Some(mut command) = user.world.at_terminal(&user.command(), &setup) else { return };
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (mut shown, mut byte) = (Vec::new(), [0]);
+    while !shown.ends_with(b"[y/N]") {
+        output.read_exact(&mut byte).unwrap();
+        shown.extend(byte);
+    }
+    user.write(".claude.json", &CLAUDE_STATE.replace("\"numStartups\": 7", "\"numStartups\": 8"));
+    input.write_all(b"y\n").unwrap();
+    drop(input);
+    output.read_to_end(&mut shown).unwrap();
+    assert!(child.wait().unwrap().success(), "{}", String::from_utf8_lossy(&shown));
+    let state = user.json_at(".claude.json");
+    assert_eq!((&state["numStartups"], &state["userID"]), (&json!(8), &json!("u")));
+    assert_eq!(state["mcpServers"]["poc-memory"]["type"], "stdio");
 }
 
 #[test]

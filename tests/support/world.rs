@@ -181,20 +181,9 @@ impl World {
 
     /// Runs `poc-memory` with arguments at a terminal where `typed` is typed. The output has both streams and what was
     /// typed. `None`, with a message, where `script` of util-linux is not installed.
-    #[expect(clippy::print_stderr, reason = "a test that is not run says so")]
     pub(crate) fn run_at_terminal(&self, arguments: &[&str], typed: &str) -> Option<CommandResult> {
-        let version = Command::new("script").arg("--version").output();
-        if !version.is_ok_and(|version| String::from_utf8_lossy(&version.stdout).contains("util-linux")) {
-            eprintln!("not run: `script` is not installed");
-            return None;
-        }
-        let program = self.command("poc-memory");
-        let line = [&[program.get_program().to_str().unwrap()], arguments].concat().join(" ");
-        let mut child = Command::new("script")
-            .args(["-qec", &line, "/dev/null"])
-            .env_clear()
-            .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
-            .current_dir(self.home())
+        let mut child = self
+            .at_terminal(&self.command("poc-memory"), arguments)?
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -208,6 +197,25 @@ impl World {
             stdout: String::from_utf8(stdout).unwrap(),
             stderr: String::from_utf8(stderr).unwrap(),
         })
+    }
+
+    /// The command that runs a program with arguments at a terminal. `None`, with a message, where `script` of
+    /// util-linux is not installed.
+    #[expect(clippy::print_stderr, reason = "a test that is not run says so")]
+    pub(crate) fn at_terminal(&self, program: &Command, arguments: &[&str]) -> Option<Command> {
+        let version = Command::new("script").arg("--version").output();
+        if !version.is_ok_and(|version| String::from_utf8_lossy(&version.stdout).contains("util-linux")) {
+            eprintln!("not run: `script` is not installed");
+            return None;
+        }
+        let line = [&[program.get_program().to_str().unwrap()], arguments].concat().join(" ");
+        let mut command = Command::new("script");
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .env_clear()
+            .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(self.home());
+        Some(command)
     }
 
     /// Runs `poc-memory --json` with arguments, checks its exit status, and returns its answer.

@@ -67,6 +67,24 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     file.persist(path).map(drop).map_err(|error| write_error(path, &error.error))
 }
 
+/// Writes a file like [`write`] if it still has the text `before`, or still does not exist if that is `None`. Returns
+/// whether it was written. A change that another program has made is kept.
+///
+/// # Errors
+/// `unavailable` if the file cannot be written.
+pub fn write_expected(path: &Path, before: Option<&str>, text: &str) -> Result<bool> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let Some(before) = before else {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).map_err(|error| write_error(folder, &error))?;
+        return write_new(path, text);
+    };
+    match replace_expected(path, write_temporary(path, text)?, |bytes| bytes == before.as_bytes()) {
+        Ok(written) => Ok(written.is_some()),
+        Err(error) => Err(write_error(path, &error)),
+    }
+}
+
 /// Removes a file if it exists.
 ///
 /// # Errors

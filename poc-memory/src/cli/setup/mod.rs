@@ -91,7 +91,7 @@ impl LocalCommand for Setup {
                 Assistant::names()
             )));
         }
-        let plan = SetupPlan::of(context, &assistants, !self.no_hooks)?;
+        let mut plan = SetupPlan::of(context, &assistants, !self.no_hooks)?;
         let mut output = SetupOutput {
             next: assistants.iter().filter_map(|assistant| assistant.next_step(!self.no_hooks)).collect(),
             assistants,
@@ -105,6 +105,8 @@ impl LocalCommand for Setup {
         }
         if !plan.changes.is_empty() && !self.yes {
             confirm(context, &plan.changes)?;
+            // Assistants write to these files, too, also while the question waits for its answer.
+            plan = SetupPlan::of(context, &output.assistants, !self.no_hooks)?;
         }
         context.paths.create()?;
         // The record is saved first, so that it lists what was written even if a later file fails.

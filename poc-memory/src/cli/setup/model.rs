@@ -8,8 +8,7 @@ use crate::cli::local::LocalCommand;
 use crate::cli::sample_memory;
 use crate::ops::Terminal;
 use poc_agent::model::CallError;
-use poc_config::Config;
-use poc_config::{endpoint, files};
+use poc_config::{Config, endpoint};
 use poc_graph::error::{Code, Error, Result};
 use serde::Serialize;
 use serde_json::json;
@@ -154,7 +153,7 @@ impl LocalCommand for SetupModel {
                 super::confirm(context, std::slice::from_ref(change))?;
             }
             context.paths.create()?;
-            files::write(&change.path, change.after.as_deref().unwrap_or_default())?;
+            change.write()?;
         }
         output.written = true;
         Ok(output)

@@ -4,7 +4,8 @@ use super::assistant::{Assistant, SettingsFolders};
 use super::edit::Edit;
 use super::settings_file::{self, SettingsFile, Syntax};
 use crate::cli::command_context::CommandContext;
-use poc_graph::error::Result;
+use poc_config::files;
+use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -49,6 +50,28 @@ impl FileChange {
         let diff = diff.unified_diff().context_radius(CONTEXT).header(header.0, header.1).to_string();
         Some(FileChange { path: settings.path.clone(), diff, before, after, settings })
     }
+
+    /// Makes the change.
+    ///
+    /// # Errors
+    /// `conflict` when another program has changed the file since it was read; then its change is kept.
+    pub(super) fn write(&self) -> Result<()> {
+        let is_written = match &self.after {
+            Some(after) => files::write_expected(&self.path, self.before.as_deref(), after)?,
+            None => {
+                let is_same = settings_file::read(&self.path)? == self.before;
+                if is_same {
+                    files::remove(&self.path)?;
+                }
+                is_same
+            }
+        };
+        if is_written {
+            return Ok(());
+        }
+        let message = format!("`{}` has changed since it was read", self.path.display());
+        Err(Error::conflict(message).hint("repeat the command"))
+    }
 }
 
 /// All changes.
@@ -90,4 +113,35 @@ fn own_settings(context: &CommandContext, folders: &SettingsFolders) -> Result<S
         edits.push(member("folders", json!(transcripts)));
     }
     Ok(SettingsFile { path: context.paths.config_file(), syntax: Syntax::Toml, edits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::error::Code;
+
+    #[test]
+    fn a_change_by_another_program_since_a_file_was_read_is_never_overwritten() {
+        let folder = poc_graph::testing::folder();
+        let check = |before: Option<&str>, found: Option<&str>, after: Option<&str>| {
+            let path = folder.path().join("settings.json");
+            files::remove(&path).unwrap();
+            if let Some(found) = found {
+                files::write(&path, found).unwrap();
+            }
+            let settings = SettingsFile { path: path.clone(), syntax: Syntax::Json, edits: Vec::new() };
+            let change = FileChange::of(settings, before.map(str::to_owned), after.map(str::to_owned));
+            let written = change.unwrap().write();
+            let is_unchanged = before == found;
+            assert_eq!(written.is_ok(), is_unchanged, "{before:?} {found:?} {after:?}");
+            assert!(written.is_ok() || written.unwrap_err().code == Code::Conflict);
+            let expected = if is_unchanged { after } else { found };
+            assert_eq!(settings_file::read(&path).unwrap().as_deref(), expected);
+        };
+        for found in [None, Some("{}"), Some("{\"starts\": 8}")] {
+            check(Some("{}"), found, Some("{\"own\": 1}"));
+            check(Some("{}"), found, None);
+            check(None, found, Some("{\"own\": 1}"));
+        }
+    }
 }

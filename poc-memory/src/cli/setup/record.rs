@@ -77,7 +77,7 @@ impl SetupRecord {
         };
         self.files.push(WrittenFile { settings: change.settings.clone(), copy, hash: hash(after) });
         self.save(paths)?;
-        files::write(&change.path, after)
+        change.write()
     }
 
     /// Records that the daemon was registered with the service manager.

@@ -41,23 +41,17 @@ impl LocalCommand for SetupRemove {
     fn run(self, context: &CommandContext) -> Result<SetupRemoveOutput> {
         let paths = &context.paths;
         let mut record = SetupRecord::load(paths)?;
-        let mut changes = Vec::new();
-        for file in &record.files {
-            changes.extend(undone(file)?);
-        }
+        let mut changes = undo_changes(&record)?;
         let mut output = SetupRemoveOutput { files: changes.clone(), written: false, service_removed: false };
         if self.dry_run {
             return Ok(output);
         }
         if !changes.is_empty() && !self.yes {
             super::confirm(context, &changes)?;
+            // Assistants write to these files, too, also while the question waits for its answer.
+            changes = undo_changes(&record)?;
         }
-        for change in &changes {
-            match &change.after {
-                Some(text) => files::write(&change.path, text)?,
-                None => files::remove(&change.path)?,
-            }
-        }
+        changes.iter().try_for_each(FileChange::write)?;
         output.written = true;
         if record.service {
             daemon::uninstall(context)?;
@@ -88,6 +82,12 @@ impl LocalCommand for SetupRemove {
         }
         text
     }
+}
+
+/// The changes that undo those of `setup`.
+fn undo_changes(record: &SetupRecord) -> Result<Vec<FileChange>> {
+    let undone: Vec<Option<FileChange>> = record.files.iter().map(undone).collect::<Result<_>>()?;
+    Ok(undone.into_iter().flatten().collect())
 }
 
 /// The change that undoes the changes of `setup` in a file.
