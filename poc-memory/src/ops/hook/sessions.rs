@@ -1,6 +1,7 @@
 //! The state of a session between its hooks: which notes it was given. It is a small file per session,
 //! because a session may outlive the daemon.
 
+use poc_config::files;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
@@ -91,9 +92,8 @@ pub(super) fn forget_old(memory: &Memory) -> Result<()> {
     let Ok(entries) = std::fs::read_dir(memory.paths.hook_sessions()) else { return Ok(()) };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         if changed(&path).is_some_and(|at| at < oldest) {
-            std::fs::remove_file(&path).map_err(|error| {
-                Error::unavailable(format!("`{}` cannot be removed: {error}", path.display()))
-            })?;
+            // Another session that starts now may have deleted it already.
+            files::remove(&path)?;
         }
     }
     Ok(())
