@@ -13,9 +13,11 @@ use poc_config::{NotifyConfig, endpoint};
 use poc_graph::error::{Error, Result};
 use poc_graph::retry::Backoff;
 use poc_graph::time::{Span, Timestamp};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -243,7 +245,8 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
     }
 }
 
-/// Runs the command with the message on its standard input, and ends it when it takes too long.
+/// Runs the command with the message on its standard input, and ends it, with what it has started, when it takes too
+/// long or the daemon stops.
 #[expect(clippy::disallowed_methods, reason = "a child that ends sends this thread no signal")]
 fn run_command(config: &NotifyConfig, text: &str, is_stopping: &dyn Fn() -> bool) -> Result<()> {
     let Some((program, arguments)) = config.command.split_first() else { return Ok(()) };
@@ -253,6 +256,7 @@ fn run_command(config: &NotifyConfig, text: &str, is_stopping: &dyn Fn() -> bool
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()
         .map_err(failed)?;
     if let Some(mut input) = child.stdin.take() {
@@ -266,7 +270,7 @@ fn run_command(config: &NotifyConfig, text: &str, is_stopping: &dyn Fn() -> bool
             Some(status) if status.success() => return Ok(()),
             Some(status) => return Err(Error::unavailable(format!("`{program}` ended with {status}"))),
             None if std::time::Instant::now() >= deadline || is_stopping() => {
-                let _ = child.kill();
+                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                 let _ = child.wait();
                 return Err(Error::unavailable(format!(
                     "`{program}` has not ended within {}",
@@ -442,5 +446,24 @@ mod tests {
         assert!(run_command(&failing, "", &|| false).unwrap_err().message.contains("exit status: 3"));
         let missing = NotifyConfig { command: vec!["/nothing/there".into()], ..config };
         assert!(run_command(&missing, "", &|| false).unwrap_err().message.contains("cannot be run"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_command_has_started_ends_with_it() {
+        let folder = poc_graph::testing::folder();
+        let file = folder.path().join("pid");
+        let script = format!("sleep 600 & echo $! > {}; wait", file.display());
+        let command = vec!["sh".to_owned(), "-c".to_owned(), script];
+        let config = NotifyConfig { command, timeout: Span::MINUTE, ..config() };
+        let pid = || std::fs::read_to_string(&file).ok()?.strip_suffix('\n').map(str::to_owned);
+        run_command(&config, "", &|| pid().is_some()).unwrap_err();
+        let stat = format!("/proc/{}/stat", pid().unwrap());
+        let limit = std::time::Instant::now() + Duration::from_secs(30);
+        // It may stay a zombie.
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(std::time::Instant::now() < limit, "it still runs");
+            std::thread::yield_now();
+        }
     }
 }
