@@ -290,13 +290,14 @@ fn the_tools_of_the_seed_work_with_their_former_arguments() {
 #[test]
 fn pasted_settings_lead_to_the_right_memory() {
     let world = World::new();
-    let home = "my memöry home";
-    world.write("my memöry home/notes.jsonl", "");
-    let tell = |client: &str| {
+    let home = "Ann's memöry home";
+    world.write(&format!("{home}/notes.jsonl"), "");
+    let tell_with = |words: &[&str]| {
         let mut asked = world.command("poc-memory");
-        asked.env("POC_MEMORY_HOME", home).args(["--profile", "work", "mcp", "config", client]);
+        asked.env("POC_MEMORY_HOME", home).args(["--profile", "work", "mcp", "config"]).args(words);
         String::from_utf8(asked.output().unwrap().stdout).unwrap()
     };
+    let tell = |client: &str| tell_with(&[client]);
     let make = |arguments: &[&str]| {
         let made = world.command("poc-memory").env("POC_MEMORY_HOME", home).args(arguments).output().unwrap();
         assert!(made.status.success(), "{made:?}");
@@ -326,12 +327,18 @@ fn pasted_settings_lead_to_the_right_memory() {
             .unwrap();
         assert!(found.status.success(), "{found:?}");
     }
-    let pasted = format!("claude() {{ printf '%s\\n' \"$@\"; }}\n{}", tell("claude-code"));
-    let words = Command::new("bash").args(["-c", &pasted]).output().unwrap().stdout;
-    let words = String::from_utf8(words).unwrap();
+    let pasted = |line: &str| {
+        let script = format!("claude() {{ printf '%s\\n' \"$@\"; }}\n{line}");
+        String::from_utf8(Command::new("bash").args(["-c", &script]).output().unwrap().stdout).unwrap()
+    };
+    let words = pasted(&tell("claude-code"));
     let variable = format!("POC_MEMORY_HOME={whole}");
     let begin = ["mcp", "add", "poc-memory", "--env", &variable, "--"].join("\n");
     assert!(words.starts_with(&begin) && words.ends_with("--profile\nwork\nmcp\n"), "{words}");
+    world.write(&format!("{home}/profiles/work/config.toml"), "[mcp]\nhttp = true\n");
+    world.write(&format!("{home}/profiles/work/token-model"), "of-models\n");
+    let words = pasted(&tell_with(&["claude-code", "--http"]));
+    assert!(words.ends_with("--header\nAuthorization: Bearer of-models\n"), "{words}");
 }
 
 #[test]

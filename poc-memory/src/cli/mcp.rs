@@ -173,7 +173,8 @@ impl McpConfig {
         let server = match self.client {
             Assistant::ClaudeCode => {
                 let text = format!(
-                    "claude mcp add --transport http poc-memory {url} --header \"Authorization: Bearer $(cat '{file}')\""
+                    "claude mcp add --transport http poc-memory {url} --header \"Authorization: Bearer $(cat {})\"",
+                    quoted(&file)
                 );
                 return Ok(McpConfigOutput { place: SHELL.into(), text });
             }
