@@ -15,7 +15,7 @@ use poc_bench::sqlite::{LIVE, PRIORITY, Sqlite};
 use poc_graph::time::Span;
 use poc_graph::{Communities, Ix, Outliers, State, View, clustering};
 use poc_notes::Memory;
-use poc_search::query::{Pipeline, Sources};
+use poc_search::query::{Pipeline, Sources, VisitRule, VisitRules};
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -108,7 +108,9 @@ impl<'a> Bench<'a> {
         let Implementations { pipeline: text, sql, by_hand } = contenders;
         let pipeline = Pipeline::parse(&text, &self.memory.names.load()).unwrap();
         // As in the query of an agent: a visit counts for the version that was visited.
-        let sources = Sources { revisit_on_change: true, ..self.memory.sources(self.view) };
+        let rule = VisitRule { only_version: true, only_read: false };
+        let visits = VisitRules::Agent { name: "linker", rule };
+        let sources = Sources { visits, ..self.memory.sources(self.view) };
         let run = || pipeline.run(&sources).unwrap().0;
         let answer: Vec<Ix> = run().items.iter().map(|item| item.ix).collect();
         assert_eq!(answer, by_hand(), "`{text}` and the loop by hand");

@@ -257,7 +257,8 @@ impl Op for Search {
         let names = ctx.memory.names.load();
         let pipeline = self.parsed(config, &names)?;
         let snapshot = ReadSnapshot::of(ctx.memory, self.at)?
-            .with_quarantined(ctx.visibility(self.quarantined).quarantined);
+            .with_quarantined(ctx.visibility(self.quarantined).quarantined)
+            .with_visit_rules(pipeline_agents::visit_rules(ctx, [&pipeline]));
         let bound = if pipeline.has_limit() { self.top_k.unwrap_or(usize::MAX) } else { wanted };
         let has_number = self.top_k.or(self.default_limit).is_some();
         let narrows = has_words && !is_plain && !has_number && pipeline.narrows_plain_search();

@@ -1,7 +1,7 @@
 //! `view`
 
 use super::hit::missing_note;
-use super::{Access, Ctx, Op, Route, Terminal, argument, versioned};
+use super::{Access, Ctx, Op, Route, Terminal, argument, pipeline_agents, versioned};
 use poc_graph::error::{Error, Result};
 use poc_graph::json;
 use poc_graph::time::Timestamp;
@@ -134,7 +134,8 @@ impl Op for ViewRequest {
                 .hint("leave one of them out")
                 .field("around"));
         }
-        let snapshot = ReadSnapshot::of(ctx.memory, self.at)?;
+        let snapshot = ReadSnapshot::of(ctx.memory, self.at)?
+            .with_visit_rules(pipeline_agents::visit_rules(ctx, pipeline.as_ref()));
         let center = match &self.around {
             Some(name) => {
                 let node = snapshot.find(name).map_err(|error| error.field("around"))?;

@@ -30,7 +30,7 @@ use poc_config::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::provenance;
 use poc_graph::time::{Span, Timestamp};
-use poc_search::query::{Names, Pipeline};
+use poc_search::query::{Names, Pipeline, VisitRule};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -330,6 +330,14 @@ impl Definition {
                 let window = period.0 / 10 * 9;
                 Span(if window > Span::HOUR.0 { window - window % Span::HOUR.0 } else { window })
             }),
+        }
+    }
+
+    /// Which of its visits count for it.
+    pub fn visit_rule(&self, config: &Config) -> VisitRule {
+        VisitRule {
+            only_version: self.freshness.revisit_on_change,
+            only_read: self.has_language_model(config),
         }
     }
 

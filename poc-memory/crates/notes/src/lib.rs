@@ -91,7 +91,7 @@ use poc_graph::{IdGenerator, MessageId, Node, NodeId, RunId, Tuple, View};
 use poc_index::{
     MentionIndex, MentionReader, PerTenant, TenantIndex, TextIndex, TextReader, VectorIndex, VectorReader,
 };
-use poc_search::query::{Indexes, Names, Sources};
+use poc_search::query::{Indexes, Names, Sources, VisitRules};
 use poc_search::retrieve::Retriever;
 use poc_store::{Cause, CopyStart, SharedLog, Store, WriterId};
 use std::collections::BTreeSet;
@@ -351,7 +351,7 @@ impl Memory {
         }
     }
 
-    /// The inputs of a pipeline over `view`.
+    /// The inputs of a pipeline over `view`. Every visit counts for its filters.
     pub fn sources<'a>(&'a self, view: &'a View) -> Sources<'a> {
         Sources {
             view,
@@ -361,8 +361,7 @@ impl Memory {
             now: self.now(),
             quarantined: true,
             confirmed_questions: true,
-            revisit_on_change: false,
-            reader: None,
+            visits: VisitRules::Search(&[]),
             past: None,
         }
     }

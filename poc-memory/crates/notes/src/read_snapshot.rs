@@ -7,7 +7,7 @@ use super::{Memory, resolve};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{PastTime, Timestamp};
 use poc_graph::{HistoryPoint, Node, NodeId, View, Visibility};
-use poc_search::query::{AbsentName, Indexes, PastNames, Sources};
+use poc_search::query::{AbsentName, Indexes, PastNames, Sources, VisitRule, VisitRules};
 use poc_store::{LoggedChangeKind, PastState, Records, Table};
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ pub struct ReadSnapshot<'a> {
     point: Option<HistoryPoint>,
     now: Timestamp,
     quarantined: bool,
+    visit_rules: Vec<(String, VisitRule)>,
     // Number of completed indexes when the snapshot was taken.
     completed: usize,
 }
@@ -51,13 +52,20 @@ impl<'a> ReadSnapshot<'a> {
                 (SnapshotSource::Past(past), at)
             }
         };
-        Ok(ReadSnapshot { memory, state, point, now, quarantined: true, completed })
+        Ok(ReadSnapshot { memory, state, point, now, quarantined: true, visit_rules: Vec::new(), completed })
     }
 
     /// The same state; includes quarantined notes only if `quarantined` is set.
     #[must_use]
     pub fn with_quarantined(self, quarantined: bool) -> ReadSnapshot<'a> {
         ReadSnapshot { quarantined, ..self }
+    }
+
+    /// The same state; its pipelines count for `not-visited:` the visits that these rules of agents count. Of other
+    /// agents, every visit counts.
+    #[must_use]
+    pub fn with_visit_rules(self, visit_rules: Vec<(String, VisitRule)>) -> ReadSnapshot<'a> {
+        ReadSnapshot { visit_rules, ..self }
     }
 
     /// The visibility of notes in this state.
@@ -90,8 +98,9 @@ impl<'a> ReadSnapshot<'a> {
             SnapshotSource::Past(past) => past.as_ref(),
         };
         let past = self.is_past().then_some(self as &dyn PastNames);
+        let visits = VisitRules::Search(&self.visit_rules);
         let sources = self.memory.sources(self.view());
-        Sources { indexes, now: self.now, quarantined: self.quarantined, past, ..sources }
+        Sources { indexes, now: self.now, quarantined: self.quarantined, visits, past, ..sources }
     }
 
     /// The node with an id or a key, in any state.

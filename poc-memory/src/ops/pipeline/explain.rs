@@ -69,7 +69,8 @@ impl Op for PipelineExplain {
             false => Pipeline::template(text, &names),
         });
         let parsed: Vec<Pipeline> = parsed.collect::<Result<_>>()?;
-        let snapshot = ReadSnapshot::of(ctx.memory, None)?;
+        let rules = if self.run { pipeline_agents::visit_rules(ctx, &parsed) } else { Vec::new() };
+        let snapshot = ReadSnapshot::of(ctx.memory, None)?.with_visit_rules(rules);
         let misspelt: Vec<String> = parsed
             .iter()
             .flat_map(|pipeline| {

@@ -31,6 +31,41 @@ fn search_lists_its_results() {
     assert_eq!(found["degraded"], serde_json::json!([]));
 }
 
+/// As in the query of an agent: the setting of its file decides whether a visit of an earlier version counts.
+#[test]
+fn a_note_that_was_edited_after_the_visit_of_an_agent_is_not_visited() {
+    let memory = filled();
+    let agents = memory.paths.agents();
+    std::fs::create_dir_all(&agents).unwrap();
+    for (name, revisits) in [("revisiting", true), ("once", false)] {
+        let text = format!(
+            "query.pipeline = \"all\"\nprompt.inline = \"{{{{ NODES }}}}\"\nprompt.placeholders = [\"NODES\"]\n\
+             execution.model = \"default\"\nexecution.actions = [\"link-add\"]\n\
+             freshness.revisit-on-change = {revisits}\n"
+        );
+        std::fs::write(agents.join(format!("{name}.toml")), text).unwrap();
+    }
+    for agent in ["revisiting", "once", "crawler"] {
+        json(&memory, &format!("visit {agent} btree journal"));
+    }
+    json(&memory, "insert --update --key btree -b 'A split writes three pages.'");
+    let keys = |pipeline: &str| -> Vec<String> {
+        let found = json(&memory, &format!("search -p 'all | {pipeline}'"));
+        let results = found["results"].as_array().unwrap().iter();
+        results.map(|note| note["key"].as_str().unwrap().to_owned()).collect()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(keys("not-visited:revisiting"), ["btree"]);
+    assert_eq!(keys("not-visited:once"), none);
+    // A program without a file.
+    assert_eq!(keys("not-visited:crawler"), none);
+    assert_eq!(keys("visited:revisiting | sort:key-len asc"), ["btree", "journal"]);
+    let drawn = json(&memory, "view -p 'all | not-visited:revisiting'");
+    assert_eq!(drawn["nodes"].as_array().unwrap().len(), 1);
+    let explained = json(&memory, "'pipeline explain' 'all | not-visited:revisiting' --run");
+    assert_eq!(explained["pipelines"][0]["ran"]["stages"][1]["out"], 1);
+}
+
 #[test]
 fn a_number_bounds_every_search() {
     let memory = filled();

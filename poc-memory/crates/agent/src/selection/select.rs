@@ -11,7 +11,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, NodeId, View};
 use poc_notes::Memory;
-use poc_search::query::{Explanation, Pipeline, ResultSet, Sources};
+use poc_search::query::{Explanation, Pipeline, ResultSet, Sources, VisitRules};
 use std::collections::HashSet;
 
 /// The outcome of a selection.
@@ -277,12 +277,11 @@ fn run_pipeline(
     view: &View,
     pipeline: &Pipeline,
 ) -> Result<(ResultSet, Explanation)> {
-    let revisit_on_change = definition.freshness.revisit_on_change;
-    let reader = definition.has_language_model(&memory.config).then_some(definition.name.as_str());
+    let visits = VisitRules::Agent { name: &definition.name, rule: definition.visit_rule(&memory.config) };
     // Nodes that agents may not read must not take the place of others below a limit of the pipeline.
     let (quarantined, confirmed_questions) = (false, false);
     let sources = memory.sources(view);
-    pipeline.run(&Sources { revisit_on_change, reader, quarantined, confirmed_questions, ..sources })
+    pipeline.run(&Sources { visits, quarantined, confirmed_questions, ..sources })
 }
 
 /// The result set of one node, if agents may read it.

@@ -4,22 +4,22 @@ use crate::Definition;
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, View};
 use poc_notes::Memory;
+use poc_search::query::VisitRule;
 
 /// When a node counts as stale for an agent.
 pub(super) struct Staleness<'a> {
-    definition: &'a Definition,
+    agent: &'a str,
     /// Visits after this instant are fresh; `None` means that all are.
     since: Option<Timestamp>,
-    /// Whether only visits with a language model count.
-    has_language_model: bool,
+    rule: VisitRule,
 }
 
 impl<'a> Staleness<'a> {
     pub(super) fn of(memory: &Memory, definition: &'a Definition, now: Timestamp) -> Self {
         Staleness {
-            definition,
+            agent: &definition.name,
             since: definition.window().map(|window| now.minus(window)),
-            has_language_model: definition.has_language_model(&memory.config),
+            rule: definition.visit_rule(&memory.config),
         }
     }
 
@@ -28,11 +28,11 @@ impl<'a> Staleness<'a> {
     }
 
     pub(super) fn why(&self, view: &View, ix: Ix) -> Option<StalenessReason> {
-        let visit = view.visit(&self.definition.name, ix);
-        let Some(visit) = visit.filter(|visit| visit.is_read() || !self.has_language_model) else {
+        let visit = view.visit(self.agent, ix);
+        let Some(visit) = visit.filter(|&visit| self.rule.is_read(visit)) else {
             return Some(StalenessReason::Never);
         };
-        if self.definition.freshness.revisit_on_change && view.version(ix) > visit.version {
+        if !self.rule.is_current(visit, view.version(ix)) {
             return Some(StalenessReason::Changed);
         }
         self.since.is_some_and(|since| visit.at <= since).then_some(StalenessReason::Old)

@@ -32,6 +32,7 @@ mod stage_word;
 mod tests;
 mod top;
 mod value;
+mod visit_rule;
 
 pub use ast::Pipeline;
 pub use complete::{Completion, Completions, complete};
@@ -44,3 +45,4 @@ pub use param::{Param, ParamPosition, ParamType, Presence};
 pub use set::{InterferencePair, ResultSet, ScoredNode};
 pub use sources::{AbsentName, Indexes, PastNames, Sources};
 pub use stage::{STAGES, StageDef, StageKind, is_generated, is_id, vocabulary};
+pub use visit_rule::{VisitRule, VisitRules};

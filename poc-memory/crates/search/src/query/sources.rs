@@ -1,5 +1,6 @@
 //! The data that a pipeline reads: the graph, the indexes (through read-only traits) and the settings.
 
+use super::visit_rule::VisitRules;
 use poc_config::Config;
 use poc_embed::Embedder;
 use poc_graph::error::Result;
@@ -51,11 +52,8 @@ pub struct Sources<'a> {
     /// Whether the generators return confirmed questions. The query of an agent has none, because agents do not read
     /// them.
     pub confirmed_questions: bool,
-    /// Whether a visit counts only for the visited version, so that a node edited since then counts as not visited. It
-    /// is set for the query of an agent with `revisit-on-change`. In a search, every visit counts.
-    pub revisit_on_change: bool,
-    /// The agent whose query it is, if it has a language model. Its visits without one do not count.
-    pub reader: Option<&'a str>,
+    /// Which visits the filters by visits count.
+    pub visits: VisitRules<'a>,
     /// The past state, if the graph is that of one.
     pub past: Option<&'a dyn PastNames>,
 }

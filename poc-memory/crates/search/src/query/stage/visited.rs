@@ -6,6 +6,7 @@ use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::value::in_days;
+use crate::query::visit_rule::VisitRule;
 use poc_graph::Ix;
 use poc_graph::time::Span;
 
@@ -33,12 +34,13 @@ pub(super) const STAGE: StageDef = StageDef {
     doc: "Keeps notes an agent has visited, ever or within a duration",
     more: "The duration counts back from the current time. In a search every visit counts, also one of an earlier \
            version of the note. In the query of an agent with `revisit-on-change`, a visit counts \
-           only for the version that was visited: a note edited since then counts as not visited. In the query of \
-           an agent with a language model, its own visits without one do not count.",
+           only for the version that was visited. In the query of an agent with a language model, its own visits \
+           without one do not count.",
     example: Example { pipeline: "visited:linker,7d", output: &["session#1"] },
     describe: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     implementation: StageImplementation::Filter(|call, ctx| {
-        Ok(Box::new(visited(&call.text("AGENT")?, call.duration("DURATION"), ctx)))
+        let agent = call.text("AGENT")?;
+        Ok(Box::new(visited(&agent, call.duration("DURATION"), ctx.sources.visits.visited(&agent), ctx)))
     }),
     hints: Hints { keeps_visited: Some(true), ..Hints::NONE },
 };
@@ -48,11 +50,12 @@ pub(super) fn within(call: &Arguments) -> String {
     call.duration("DURATION").map_or_else(String::new, |span| format!(" within {}", in_days(span)))
 }
 
-/// Returns a function that tells whether the agent has visited a node, taking durations and
-/// versions into account.
+/// Returns a function that tells whether a node has a visit of the agent that counts by the rule and is not older than
+/// the duration.
 pub(super) fn visited<'a>(
     agent: &str,
     within: Option<Span>,
+    rule: VisitRule,
     ctx: &QueryContext<'a>,
 ) -> impl FnMut(Ix) -> bool + 'a {
     let view = ctx.sources.view;
@@ -62,14 +65,10 @@ pub(super) fn visited<'a>(
     }
     let mut versions = view.versions();
     let after = within.map(|span| ctx.sources.now.minus(span));
-    let by_version = ctx.sources.revisit_on_change;
-    let only_read = ctx.sources.reader == Some(agent);
     move |ix| {
         let visit = visits.as_mut().and_then(|visits| visits.of(ix, None));
         visit.is_some_and(|visit| {
-            after.is_none_or(|after| visit.at > after)
-                && (!by_version || visit.version >= versions.of(ix, 0))
-                && (!only_read || visit.is_read())
+            after.is_none_or(|after| visit.at > after) && rule.counts(visit, versions.of(ix, 0))
         })
     }
 }

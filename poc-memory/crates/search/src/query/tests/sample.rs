@@ -1,7 +1,7 @@
 //! The sample notes of the manual, and a test environment for pipelines.
 
 use super::parse;
-use crate::query::{Explanation, Indexes, ResultSet, Sources};
+use crate::query::{Explanation, Indexes, ResultSet, Sources, VisitRule, VisitRules};
 use poc_config::Config;
 use poc_embed::{Embedder, HashEmbedder};
 use poc_graph::error::Result;
@@ -77,8 +77,12 @@ impl World {
             now: self.now,
             quarantined: true,
             confirmed_questions: true,
-            revisit_on_change: self.revisit_on_change,
-            reader: None,
+            visits: match self.revisit_on_change {
+                true => {
+                    VisitRules::Agent { name: "", rule: VisitRule { only_version: true, only_read: false } }
+                }
+                false => VisitRules::Search(&[]),
+            },
             past: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::parse;
 use super::sample::{NOW, World, notes};
-use crate::query::Sources;
+use crate::query::{Sources, VisitRule, VisitRules};
 use poc_graph::error::Code;
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Activity, Delta, EdgeKind, Ix, Node, State, Visit, VisitOutcome, testing};
@@ -117,6 +117,33 @@ fn a_visit_counts_for_the_visited_version() {
     assert_eq!(world.keys(query), ["session#2"]);
     assert_eq!(world.keys("visited:linker"), ["session#1", "session#2"]);
     assert_eq!(world.keys("not-visited:nobody | limit:1"), ["b-tree"]);
+}
+
+#[test]
+fn in_a_search_visits_count_for_not_visited_as_for_the_agent_that_it_names() {
+    let mut world = notes();
+    put(&mut world, 2, |node| {
+        node.node_type.0 = "episodic".into();
+        node.version = 2;
+    });
+    let compared = Visit { at: NOW, outcome: VisitOutcome::Compared, version: 1 };
+    world.view.apply(4, &[Delta::Visit("linker".into(), testing::node(3).id, compared)]);
+    let found = |pipeline: &str, rules: &[(String, VisitRule)]| -> Vec<String> {
+        let sources = Sources { visits: VisitRules::Search(rules), ..world.sources() };
+        let set = parse(&format!("type:episodic | {pipeline}")).unwrap().run(&sources).unwrap().0;
+        set.items.iter().map(|item| world.view.key(item.ix).to_owned()).collect()
+    };
+    let rule = |only_version, only_read| [("linker".to_owned(), VisitRule { only_version, only_read })];
+    let none: [&str; 0] = [];
+    assert_eq!(found("not-visited:linker", &[]), none);
+    assert_eq!(found("not-visited:linker", &rule(false, false)), none);
+    assert_eq!(found("not-visited:linker", &rule(true, false)), ["session#1"]);
+    assert_eq!(found("not-visited:linker", &rule(false, true)), ["session#2"]);
+    assert_eq!(found("not-visited:linker", &rule(true, true)), ["session#1", "session#2"]);
+    assert_eq!(found("!not-visited:linker", &rule(true, false)), ["session#2"]);
+    // The rule of another agent, and a filter for notes that were visited at all.
+    assert_eq!(found("not-visited:replay", &rule(false, false)), ["session#1", "session#2"]);
+    assert_eq!(found("visited:linker", &rule(true, true)), ["session#1", "session#2"]);
 }
 
 #[test]
@@ -310,8 +337,10 @@ fn visits_without_a_language_model_do_not_count_for_an_agent_that_has_one() {
     let visit = Visit { at: NOW, outcome: VisitOutcome::Compared, version: 1 };
     world.view.apply(4, &[Delta::Visit("linker".into(), testing::node(0).id, visit)]);
     let pipeline = parse("visited:linker,1h").unwrap();
-    let found = |reader| {
-        let sources = Sources { reader, ..world.sources() };
+    let found = |reader: Option<&str>| {
+        let rule = VisitRule { only_version: true, only_read: true };
+        let visits = reader.map_or(world.sources().visits, |name| VisitRules::Agent { name, rule });
+        let sources = Sources { visits, ..world.sources() };
         let items = pipeline.run(&sources).unwrap().0.items;
         items.into_iter().map(|item| world.view.key(item.ix)).collect::<Vec<_>>()
     };
