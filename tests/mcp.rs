@@ -359,4 +359,11 @@ fn each_assistant_has_settings_to_paste() {
     for client in ["claude-desktop", "zed"] {
         assert_eq!(world.run(&["mcp", "config", client, "--http"]).status, 2, "{client}");
     }
+    let bound = |client: &str| {
+        let answer = world.json(&["--tenant", "user=ann", "mcp", "config", client, "--http"]);
+        answer["text"].as_str().unwrap().to_owned()
+    };
+    let url = "http://127.0.0.1:9977/mcp?tenant=user%3Dann";
+    assert!(bound("codex").contains(&format!("url = \"{url}\"")), "{}", bound("codex"));
+    assert!(bound("claude-code").contains(&format!("'{url}'")), "{}", bound("claude-code"));
 }

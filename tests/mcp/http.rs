@@ -13,6 +13,8 @@ pub(crate) struct Client<'a> {
     http: &'a Http,
     token: &'a str,
     session: Option<String>,
+    /// The query string of its URL, with `?`; empty without one.
+    query: &'a str,
 }
 
 fn served(settings: &str) -> (World, Http) {
@@ -46,18 +48,22 @@ fn message_in(answered: &HttpResponse) -> Value {
 
 impl<'a> Client<'a> {
     fn new(http: &'a Http, token: &'a str) -> Client<'a> {
-        Client { http, token, session: None }
+        Client { http, token, session: None, query: "" }
     }
 
     /// A client with a session.
     pub(crate) fn with_session(http: &'a Http, token: &'a str) -> Client<'a> {
-        let mut client = Client::new(http, token);
-        let answered = client.send("POST", &[], hello().to_string().as_bytes());
+        Client::new(http, token).started()
+    }
+
+    /// The client with a session.
+    fn started(mut self) -> Client<'a> {
+        let answered = self.send("POST", &[], hello().to_string().as_bytes());
         assert_eq!(message_in(&answered)["result"]["protocolVersion"], "2025-11-25", "{answered:?}");
-        client.session = Some(answered.header("mcp-session-id").unwrap().to_owned());
+        self.session = Some(answered.header("mcp-session-id").unwrap().to_owned());
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        assert_eq!(client.send("POST", &[], ready.to_string().as_bytes()).status, 202);
-        client
+        assert_eq!(self.send("POST", &[], ready.to_string().as_bytes()).status, 202);
+        self
     }
 
     fn send(&self, method: &str, more: &[(&str, &str)], body: &[u8]) -> HttpResponse {
@@ -72,7 +78,7 @@ impl<'a> Client<'a> {
         }
         headers.extend(self.session.as_deref().map(|session| ("Mcp-Session-Id", session)));
         headers.extend(more);
-        self.http.send(&format!("{method} /mcp"), &headers, body)
+        self.http.send(&format!("{method} /mcp{}", self.query), &headers, body)
     }
 
     /// Sends a request in the client's protocol version and returns the answer.
@@ -186,6 +192,41 @@ fn requests_without_a_session_work() {
     // Responses are private to their client.
     for list in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
         assert_eq!(client.ask(list, json!({}))["result"]["cacheScope"], "private", "{list}");
+    }
+}
+
+#[test]
+fn the_url_binds_a_client_to_a_tenant() {
+    let (world, http) = served("");
+    world.json(&["--tenant", "user=ann", "insert", "--title", "Tea", "--key", "tea"]);
+    world.json(&["insert", "--title", "Coffee", "--key", "coffee"]);
+    let of = |query| Client { query, ..Client::new(&http, &http.model) };
+    for client in [of("?tenant=user%3Dann"), of("?tenant[user]=ann").started()] {
+        let listed = client.ask("tools/list", json!({}));
+        for tool in listed["result"]["tools"].as_array().unwrap() {
+            assert!(tool["inputSchema"]["properties"].get("tenant").is_none(), "{tool}");
+        }
+        assert_eq!(client.call("memory_get", json!({"node": "tea"}))["key"], "tea");
+        let notes = client.ask("resources/list", json!({}));
+        let uris = notes["result"]["resources"].as_array().unwrap().iter().map(|note| &note["uri"]);
+        assert_eq!(uris.collect::<Vec<_>>(), ["memory://nodes/tea"]);
+        // A model cannot leave the tenant.
+        for arguments in [json!({"node": "coffee"}), json!({"node": "tea", "tenant": {"user": "ann"}})] {
+            let answer = client.ask("tools/call", json!({"name": "memory_get", "arguments": arguments}));
+            assert_eq!(answer["result"]["isError"], true, "{answer}");
+        }
+        let uri = json!({"uri": "memory://nodes/tea?user=ann"});
+        assert!(client.ask("resources/read", uri)["error"].is_object());
+    }
+    let mut moved = of("?tenant=user=ann").started();
+    moved.call("memory_get", json!({"node": "tea"}));
+    for query in ["?tenant=user=bob", ""] {
+        moved.query = query;
+        assert_eq!(moved.ask("tools/list", json!({}))["error"]["code"], -32602, "{query}");
+    }
+    for query in ["?tenant=ann", "?tennant=user=ann"] {
+        let answered = of(query).send("POST", &[], hello().to_string().as_bytes());
+        assert_eq!((answered.status, &answered.json()["code"]), (400, &json!("invalid_argument")), "{query}");
     }
 }
 

@@ -7,7 +7,7 @@ use super::local::LocalCommand;
 use super::project_label::ProjectLabel;
 use super::setup::Assistant;
 use crate::dispatch::{self, Connection};
-use crate::mcp::{OpExecutor, Server, StdioTransport};
+use crate::mcp::{OpExecutor, Server, StdioTransport, percent_encoded};
 use crate::ops::{Access, OpDef, Principal, Terminal, tenancy};
 use parking_lot::Mutex;
 use poc_config::paths::Paths;
@@ -147,12 +147,9 @@ impl McpConfig {
     /// of the token itself, because settings are often shared.
     fn over_http(&self, context: &CommandContext) -> Result<McpConfigOutput> {
         let config = context.config()?;
-        if !context.globals.tenant.is_empty() {
-            return Err(Error::invalid("over HTTP every request names its own tenant")
-                .hint(
-                    "leave out `--tenant` or `--http`: only a server that the assistant starts can be bound to a tenant",
-                )
-                .field(tenancy::FIELD));
+        let tenant = &context.globals.tenant;
+        if !tenant.is_empty() {
+            tenancy::check(&tenancy::parse_pairs(tenant)?, &config.tenant_schema)?;
         }
         if !config.mcp.http {
             return Err(Error::unavailable("MCP is not served over HTTP")
@@ -168,12 +165,18 @@ impl McpConfig {
                 .hint("start `poc-daemon`, or name a port in `address` under `[rest]` in config.toml"));
             }
         };
+        let pairs = tenant
+            .iter()
+            .enumerate()
+            .map(|(at, pair)| format!("{}tenant={}", if at == 0 { '?' } else { '&' }, percent_encoded(pair)));
+        let url = url + &pairs.collect::<String>();
         let file = context.paths.model_token().display().to_string();
         let mut inputs = None;
         let server = match self.client {
             Assistant::ClaudeCode => {
                 let text = format!(
-                    "claude mcp add --transport http poc-memory {url} --header \"Authorization: Bearer $(cat {})\"",
+                    "claude mcp add --transport http poc-memory {} --header \"Authorization: Bearer $(cat {})\"",
+                    quoted(&url),
                     quoted(&file)
                 );
                 return Ok(McpConfigOutput { place: SHELL.into(), text });

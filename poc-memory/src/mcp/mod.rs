@@ -15,13 +15,16 @@ mod results;
 mod schema;
 mod server;
 mod session_seq;
+mod session_tenant;
 mod stdio;
 #[cfg(test)]
 mod tests;
 mod tools;
 
+pub(crate) use resources::percent_encoded;
 pub use server::Server;
 pub use session_seq::SEQ_KEY;
+pub use session_tenant::TENANT_KEY;
 pub use stdio::StdioTransport;
 
 use crate::ops::{Access, OpDef};
@@ -48,7 +51,7 @@ pub trait OpExecutor: Send + Sync + 'static {
     /// Which tools are offered.
     fn tool_set(&self) -> ToolSet;
 
-    /// The schema of the tenants that requests may name; `None` when the server is bound to one tenant.
+    /// The schema of the tenants that requests may name; `None` when the server or the session is bound to one tenant.
     fn tenants(&self) -> Option<&TenantSchema>;
 
     /// Whether the memory has a shared log, so that another daemon may answer the next call of a session.

@@ -26,7 +26,7 @@ pub(super) fn template() -> ResourceTemplate {
 const PAGE: usize = 100;
 
 /// A page of the list of notes, the latest changes first, and the cursor of the next page. The list has the
-/// notes of the default tenant, or of the tenant that the server is bound to.
+/// notes of the default tenant, or of the tenant that the server or the session is bound to.
 ///
 /// # Errors
 /// `invalid_argument` for an unknown cursor, and the errors of the op `search`.
@@ -55,8 +55,8 @@ pub(super) fn page(caller: &dyn OpExecutor, cursor: Option<&str>) -> Result<(Vec
     Ok((notes.collect(), (hits.len() > PAGE).then(|| (start + PAGE).to_string())))
 }
 
-/// Percent-encodes a key.
-fn percent_encoded(key: &str) -> String {
+/// Percent-encodes a key of a note, or another part of a URI.
+pub(crate) fn percent_encoded(key: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     key.bytes().map(one).collect()

@@ -2,6 +2,7 @@
 
 use super::recent_searches::RecentSearches;
 use super::session_seq::{SessionOpExecutor, SessionSeq};
+use super::session_tenant::SessionTenant;
 use super::tools::{self, OfferedTool};
 use super::{OpExecutor, hints, prompts, resources, results};
 use crate::ops::OpDef;
@@ -71,17 +72,25 @@ pub struct Server {
     executor: Arc<dyn OpExecutor>,
     searches: Arc<RecentSearches>,
     seq: SessionSeq,
+    tenant: SessionTenant,
 }
 
 impl Server {
     /// A server that runs ops with `executor`.
     pub fn new(executor: Arc<dyn OpExecutor>) -> Server {
-        Server { executor, searches: Arc::default(), seq: SessionSeq::default() }
+        Server {
+            executor,
+            searches: Arc::default(),
+            seq: SessionSeq::default(),
+            tenant: SessionTenant::default(),
+        }
     }
 
     /// The executor for a request with a `_meta`.
     fn executor_for(&self, meta: &RequestMetaObject) -> Result<SessionOpExecutor, ErrorData> {
-        SessionOpExecutor::new(self.executor.clone(), self.seq.clone(), meta)
+        self.tenant
+            .of(meta)
+            .and_then(|tenant| SessionOpExecutor::new(self.executor.clone(), self.seq.clone(), meta, tenant))
             .map_err(|error| self.refused(&error, None))
     }
 
@@ -135,10 +144,11 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tenants = self.executor.tenants();
-        let offered = tools::offered(self.executor.as_ref());
+        let executor = self.executor_for(&context.meta)?;
+        let tenants = executor.tenants();
+        let offered = tools::offered(&executor);
         Ok(ListToolsResult::with_all_items(offered.iter().map(|tool| tool.definition(tenants)).collect()))
     }
 

@@ -1,9 +1,10 @@
-//! The last change that an MCP session has seen. Over a shared log, another daemon may answer the next call of a
-//! session. It then waits for that change, so that the session reads its own writes.
+//! The last change that an MCP session has seen, and the executor of its requests. Over a shared log, another daemon may
+//! answer the next call of a session. It then waits for that change, so that the session reads its own writes.
 
 use super::OpExecutor;
-use crate::ops::{Access, OpDef, min_seq};
+use crate::ops::{Access, OpDef, min_seq, tenancy};
 use poc_config::{TenantSchema, ToolSet};
+use poc_graph::Tuple;
 use poc_graph::error::{Error, Result};
 use rmcp::model::{MetaObject, RequestMetaObject};
 use serde_json::Value;
@@ -37,16 +38,17 @@ impl SessionSeq {
 }
 
 /// Calls ops for one request of a session. Every call waits for the change that the request names and, if the log is
-/// shared, for those that the session has seen.
+/// shared, for those that the session has seen. If the session is bound to a tenant, every call is for it.
 pub(super) struct SessionOpExecutor {
     executor: Arc<dyn OpExecutor>,
     session: SessionSeq,
     /// The number that the request names; 0 if it names none.
     min_seq: u64,
+    tenant: Option<Tuple>,
 }
 
 impl SessionOpExecutor {
-    /// For a request with a `_meta`.
+    /// For a request with a `_meta`. `tenant` is the one that the session is bound to.
     ///
     /// # Errors
     /// `invalid_argument` if the value of [`SEQ_KEY`] is not a number.
@@ -54,6 +56,7 @@ impl SessionOpExecutor {
         executor: Arc<dyn OpExecutor>,
         session: SessionSeq,
         meta: &RequestMetaObject,
+        tenant: Option<Tuple>,
     ) -> Result<SessionOpExecutor> {
         let min_seq = match meta.0.0.get(SEQ_KEY) {
             Some(given) => min_seq::parse(given).ok_or_else(|| {
@@ -63,12 +66,17 @@ impl SessionOpExecutor {
             })?,
             None => 0,
         };
-        Ok(SessionOpExecutor { executor, session, min_seq })
+        Ok(SessionOpExecutor { executor, session, min_seq, tenant })
     }
 }
 
 impl OpExecutor for SessionOpExecutor {
     fn call(&self, op: &'static OpDef, mut request: Value) -> Result<Value> {
+        if let (Some(tenant), Value::Object(fields), true) =
+            (&self.tenant, &mut request, op.tenant_scope.accepts_tenant())
+        {
+            tenancy::bind(fields, tenant)?;
+        }
         let is_shared = self.executor.shares_log();
         let seen = if is_shared { self.session.get() } else { 0 };
         // The arguments may name a number, too.
@@ -98,7 +106,7 @@ impl OpExecutor for SessionOpExecutor {
     }
 
     fn tenants(&self) -> Option<&TenantSchema> {
-        self.executor.tenants()
+        self.executor.tenants().filter(|_| self.tenant.is_none())
     }
 
     fn shares_log(&self) -> bool {

@@ -3,6 +3,7 @@
 mod default_tools;
 mod messages;
 mod session_seq;
+mod session_tenant;
 
 use super::tools::OfferedTool;
 use super::*;

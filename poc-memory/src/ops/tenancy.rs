@@ -50,7 +50,11 @@ pub(super) fn take(op: &str, scope: TenantScope, args: &mut Value, schema: &Tena
     Ok(tuple)
 }
 
-fn decode(given: &Value) -> Result<Tuple> {
+/// The tenant that an argument names.
+///
+/// # Errors
+/// `invalid_argument` with the field `tenant` or `tenant.KEY`.
+pub(crate) fn decode(given: &Value) -> Result<Tuple> {
     let pairs = match given {
         Value::Object(pairs) => pairs,
         _ => {
@@ -88,6 +92,14 @@ pub fn bind(args: &mut Map<String, Value>, tenant: &Tuple) -> Result<()> {
         args.insert(FIELD.to_owned(), Value::Object(pairs.collect()));
     }
     Ok(())
+}
+
+/// Checks that the schema allows the tenant that an argument names.
+///
+/// # Errors
+/// `invalid_argument` with the field `tenant` or `tenant.KEY`, and the errors of [`TenantSchema::validate`].
+pub fn check(given: &Value, schema: &TenantSchema) -> Result<()> {
+    schema.validate(&decode(given)?)
 }
 
 /// Parses texts of the form `key=value` into the argument.

@@ -3,13 +3,15 @@
 //!
 //! The read-only token has its own server with its own sessions. That server has no tools that write and
 //! cannot use sessions of the other server.
+//!
+//! The URL may name a tenant, to which its sessions are bound.
 
 use super::answer::HttpError;
 use super::event_stream::EventStream;
 use super::op_route::declares_json;
 use super::token::TokenRole;
 use super::tracked_body::TrackedBody;
-use super::{RestContext, body, min_seq};
+use super::{RestContext, body, mcp_tenant, min_seq};
 use crate::serve::call::{self, CallOrigin};
 use crate::state::DaemonState;
 use crate::surface::Surface;
@@ -93,6 +95,8 @@ impl Mcp {
             TokenRole::Full | TokenRole::Model => &self.full,
             TokenRole::ReadOnly => &self.read_only,
         };
+        let schema = &rest.state.memory.config.tenant_schema;
+        let tenant = mcp_tenant::of_query(head.uri.query().unwrap_or_default(), schema)?;
         if head.method == Method::DELETE {
             return service.end_session(head).await;
         }
@@ -113,6 +117,7 @@ impl Mcp {
             Err(error) => return Ok(malformed(&error)),
         };
         let bytes = min_seq::add_to_message(&head.headers, bytes)?;
+        let bytes = mcp_tenant::add_to_message(tenant, bytes)?;
         let response = match kind {
             MessageKind::Initialize => {
                 let _one_at_a_time = self.starting.lock().await;

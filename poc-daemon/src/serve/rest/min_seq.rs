@@ -1,6 +1,7 @@
 //! The header that makes a request wait until the memory includes a change. Over REST, it is mapped to the field
 //! `min_seq`, which every op takes, and over MCP to a field of `_meta`.
 
+use super::message_meta;
 use axum::http::{HeaderMap, HeaderName};
 use poc_graph::error::{Error, Result};
 use poc_memory::mcp::SEQ_KEY;
@@ -18,8 +19,7 @@ pub(super) fn add(headers: &HeaderMap, request: &mut Map<String, Value>) -> Resu
     insert(headers, request, FIELD)
 }
 
-/// Adds the number in the header to the `_meta` of a JSON-RPC request. Other messages stay as they are, and the server
-/// refuses text that is not a number. No field may be given twice in the message.
+/// Adds the number in the header to the `_meta` of a JSON-RPC request. The server refuses text that is not a number.
 ///
 /// # Errors
 /// `invalid_argument` when the number is given twice.
@@ -27,16 +27,7 @@ pub(super) fn add_to_message(headers: &HeaderMap, message: Vec<u8>) -> Result<Ve
     if !headers.contains_key(HEADER) {
         return Ok(message);
     }
-    let Ok(Value::Object(mut fields)) = serde_json::from_slice(&message) else { return Ok(message) };
-    let is_request = fields.contains_key("id") && fields.contains_key("method");
-    let empty = || Value::Object(Map::new());
-    let params = fields.entry("params").or_insert_with(empty).as_object_mut();
-    let meta = params.and_then(|params| params.entry("_meta").or_insert_with(empty).as_object_mut());
-    match meta {
-        Some(meta) if is_request => insert(headers, meta, SEQ_KEY)?,
-        _ => return Ok(message),
-    }
-    serde_json::to_vec(&fields).map_err(|error| Error::internal(error.to_string()))
+    message_meta::change(message, |meta| insert(headers, meta, SEQ_KEY))
 }
 
 /// Inserts the number in the header as the field `name`.

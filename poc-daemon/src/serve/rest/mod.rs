@@ -18,6 +18,8 @@ mod event_stream;
 pub(crate) mod fuzzing;
 mod listen;
 mod mcp;
+mod mcp_tenant;
+mod message_meta;
 mod metrics_format;
 mod min_seq;
 mod note_path;

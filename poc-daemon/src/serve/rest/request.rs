@@ -24,13 +24,7 @@ pub(super) fn from_body<'a>(
     query: &str,
     body: &[u8],
 ) -> Result<Value> {
-    let mut request = Map::new();
-    fields.put_query(&mut request, query)?;
-    if let Some(name) = request.keys().find(|name| *name != tenancy::FIELD) {
-        return Err(Error::invalid("the query string may contain only `tenant`")
-            .hint("put the fields into the JSON body")
-            .field(name));
-    }
+    let mut request = only_tenant(fields, query, "put the fields into the JSON body")?;
     request.extend(from_path(fields, path)?);
     for (name, value) in object(body)? {
         if request.contains_key(&name) {
@@ -42,6 +36,16 @@ pub(super) fn from_body<'a>(
         request.insert(name, value);
     }
     Ok(Value::Object(request))
+}
+
+/// The tenant in a query string that may contain nothing else. `hint` is that of the error.
+pub(super) fn only_tenant(fields: &Fields, query: &str, hint: &str) -> Result<Map<String, Value>> {
+    let mut request = Map::new();
+    fields.put_query(&mut request, query)?;
+    if let Some(name) = request.keys().find(|name| *name != tenancy::FIELD) {
+        return Err(Error::invalid("the query string may contain only `tenant`").hint(hint).field(name));
+    }
+    Ok(request)
 }
 
 fn from_path<'a>(

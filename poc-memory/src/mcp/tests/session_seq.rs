@@ -50,7 +50,7 @@ fn calls_wait_for_what_the_session_has_seen_and_for_what_they_name() {
         let (changes, session) = (changes(is_shared), SessionSeq::default());
         assert_eq!(session.meta(), None);
         let call = |meta: RequestMetaObject, request: Value| {
-            let executor = SessionOpExecutor::new(changes.clone(), session.clone(), &meta).unwrap();
+            let executor = SessionOpExecutor::new(changes.clone(), session.clone(), &meta, None).unwrap();
             executor.call(ops::find("link").unwrap(), request).unwrap();
         };
         call(RequestMetaObject::new(), json!({}));
@@ -69,7 +69,8 @@ fn calls_wait_for_what_the_session_has_seen_and_for_what_they_name() {
 #[test]
 fn what_is_not_the_number_of_a_change_is_refused() {
     let changes = changes(true);
-    let new = |meta: RequestMetaObject| SessionOpExecutor::new(changes.clone(), SessionSeq::default(), &meta);
+    let new =
+        |meta: RequestMetaObject| SessionOpExecutor::new(changes.clone(), SessionSeq::default(), &meta, None);
     let wrong =
         [json!(-1), json!(1.5), json!(1e20), json!("-1"), json!("soon"), json!(""), json!(null), json!({})];
     for wrong in wrong {
