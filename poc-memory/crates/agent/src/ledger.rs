@@ -205,7 +205,7 @@ impl Record for Occurrence {
 impl Run {
     /// A running row of this process, starting now.
     pub fn new_running(memory: &Memory, agent: &str, scheduled_at: Option<Timestamp>) -> Run {
-        let row = Run::new(memory.new_run_id(), agent, scheduled_at, memory.now());
+        let row = Run::new(rows::new_id(memory), agent, scheduled_at, memory.now());
         Run { instance: memory.instance.clone(), tenant: memory.store.tuple().clone(), ..row }
     }
 

@@ -331,6 +331,13 @@ impl Memory {
         self.id_generator.run(self.now(), self.rng.as_ref())
     }
 
+    /// A fresh run id that sorts after `last`, although `last` is not older than the current time.
+    pub fn new_run_id_after(&self, last: RunId) -> RunId {
+        // In a millisecond of its own, so that the first digits of ids tell runs apart. It has its own generator, because
+        // ids of notes must not follow.
+        IdGenerator::default().run(Timestamp(last.millis() + 1), self.rng.as_ref())
+    }
+
     /// The cause of a transaction that an op makes for a person.
     pub fn cause(&self, actor: &str, op: &str) -> Cause {
         Cause::new(self.now(), actor, op)

@@ -36,6 +36,18 @@ fn keys(memory: &Memory, agent: Option<&str>) -> Result<Vec<Vec<u8>>> {
     memory.store.keys::<Run>(&agent.map(prefix).unwrap_or_default())
 }
 
+/// The id of a new run. It sorts after those of all stored runs, also if the clock was set back since: the order of the
+/// rows is the order in which the runs were claimed.
+pub(super) fn new_id(memory: &Memory) -> RunId {
+    let id = memory.new_run_id();
+    // If the keys cannot be read, the run cannot be claimed either.
+    let keys = keys(memory, None).unwrap_or_default();
+    match keys.iter().filter_map(|key| Some(read_key(key)?.1)).max() {
+        Some(newest) if newest >= id => memory.new_run_id_after(newest),
+        _ => id,
+    }
+}
+
 /// Rows of one agent or all agents, newest first, at most `limit` per agent.
 pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Run>> {
     rows_with_status(memory, agent, &Status::ALL, limit)
@@ -103,12 +115,14 @@ pub(crate) fn newest<T>(
 pub fn rows_since(memory: &Memory, since: Timestamp) -> Result<Vec<Run>> {
     let mut rows = Vec::new();
     for_each_since(memory, None, since, |run| rows.push(run))?;
+    // An id may be later than the start of its run.
+    rows.retain(|run| run.started >= since);
     rows.reverse();
     Ok(rows)
 }
 
-/// Calls `visit` with each row of one agent or all agents that started at an instant or later, newest first. Only one row
-/// is in memory at a time.
+/// Calls `visit` with each row of one agent or all agents that started at an instant or later, newest first. If
+/// the clock was set back, later runs are included although their start is earlier. Only one row is in memory at a time.
 pub(crate) fn for_each_since(
     memory: &Memory,
     agent: Option<&str>,
@@ -116,7 +130,7 @@ pub(crate) fn for_each_since(
     mut visit: impl FnMut(Run),
 ) -> Result<()> {
     let mut keys = keys(memory, agent)?;
-    // Run ids begin with the time in milliseconds.
+    // Run ids begin with the time in milliseconds, or that of the newest run if the clock was set back.
     keys.retain(|key| read_key(key).is_some_and(|(_, id)| id.millis() >= since.0));
     keys.sort_by_key(|key| std::cmp::Reverse(read_key(key).map(|(_, id)| id)));
     for key in keys {

@@ -111,6 +111,36 @@ fn rows_and_transcripts_beyond_the_limit_are_pruned() {
 }
 
 #[test]
+fn runs_after_the_clock_was_set_back_are_the_newest() {
+    let world = World::new();
+    let definition = two(&world);
+    let run = |world: &World| {
+        let nothing = ScriptedModel::doing_nothing(&["link-add", "weight"]);
+        let forced = RunOptions { force: true, ..RunOptions::default() };
+        run_with(&world.memory, &definition, &nothing, Trigger::Manual, &forced).unwrap()
+    };
+    let ids = |world: &World| -> Vec<_> {
+        ledger::rows(&world.memory, None, 10).unwrap().into_iter().map(|run| run.id).collect()
+    };
+    let first = run(&world);
+    world.clock.set(world.memory.now().minus(Span::DAY));
+    // Within a process, ids ascend in any case.
+    let mut world = world.reopen();
+    let second = run(&world);
+    world.clock.advance(Span::MINUTE);
+    let third = run(&world);
+    assert!(second.started < first.started);
+    assert_eq!(ids(&world), [third.id, second.id, first.id]);
+    assert_ne!(third.id.short(), second.id.short());
+    let since = ledger::rows_since(&world.memory, first.started).unwrap();
+    assert_eq!(since.into_iter().map(|run| run.id).collect::<Vec<_>>(), [first.id]);
+    // The oldest rows are deleted, not those that the clock says are.
+    world.config().agents.keep_rows = 2;
+    let fourth = run(&world);
+    assert_eq!(ids(&world), [fourth.id, third.id]);
+}
+
+#[test]
 fn rows_of_recent_changes_rejections_and_undone_links_outlast_the_limit() {
     let mut world = World::new();
     world.config().agents.keep_rows = 1;
