@@ -122,6 +122,21 @@ fn the_maximum_cost_of_a_model_is_reported_and_uses_up_the_budget() {
     world.write("agents/asker.toml", &agent("", "daily"));
     world.json(&["agent", "reload"]);
     assert_eq!(too_small_budgets(&world), [""; 0]);
+    // One that is less than a call is a problem also on a day on which something was spent.
+    let budget = |dollars: &str| {
+        let budget = format!("[budget]\nmax-usd-per-day = {dollars}\n");
+        world.write("agents/asker.toml", &(agent("", "daily") + &budget));
+        world.json(&["agent", "reload"]);
+    };
+    budget("0.05");
+    world.run(&["agent", "run", "asker", "--force"]);
+    let problems = too_small_budgets(&world);
+    let [problem] = &problems[..] else { panic!("{problems:?}") };
+    let expected = "agent `asker` was skipped, because a budget is less than one call: the agent's \
+                    `budget.max-usd-per-day` is $0.0500, of which $0.08";
+    assert!(problem.starts_with(expected), "{problem}");
+    budget("0.5");
+    assert_eq!(too_small_budgets(&world), [""; 0]);
 }
 
 /// The problems of `daemon status` about budgets that are less than one call.

@@ -1,14 +1,14 @@
 //! Collects problems of the daemon and decisions that wait for a person, as `daemon status` lists them.
 
 use crate::state::DaemonState;
-use poc_agent::ledger::{BudgetDays, DaySpending, Run, Status, StatusReason};
+use poc_agent::budget::BudgetStatus;
+use poc_agent::ledger::{Run, Status, StatusReason};
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
-use poc_agent::schedule::{Schedule, day, local_zone, local_zone_problem};
+use poc_agent::schedule::{Schedule, local_zone_problem};
 use poc_agent::{AgentStatus, Catalog, Definition, consolidation, ledger, tenant_rotation};
 use poc_config::{Config, ProviderConfig, RunnableAgents, token_files};
 use poc_graph::error::Result;
-use poc_graph::time::Span;
 use poc_notes::vault::VaultBinding;
 use poc_notes::{Memory, answer_status, verification};
 use std::collections::BTreeMap;
@@ -135,30 +135,27 @@ fn blocked_line(config: &Config, why: &str, agents: &[String]) -> String {
     format!("{blocked}: {why}{restart}")
 }
 
-/// How long after a run the spending of its day is still stored: agents keep only recent spending.
-const KNOWN_SPENDING: Span = Span(2 * Span::DAY.0);
-
 /// The line about an agent with a schedule whose last run was skipped because one call may cost more than a whole
-/// budget. Nothing was spent on that day, so the agent would be skipped on any other day, too.
+/// budget, which is the same now: the agent would be skipped on any other day, too.
 fn unaffordable_call(memory: &Memory, definition: &Definition) -> Result<Option<String>> {
     let name = definition.name.as_str();
     if !definition.enabled || definition.execution.schedule == Schedule::OnDemand {
         return Ok(None);
     }
-    let is_skipped = |run: &Run| {
-        let is_over_budget = (run.status, run.reason) == (Status::Skipped, Some(StatusReason::OverBudget));
-        is_over_budget && memory.now() < run.started.plus(KNOWN_SPENDING)
-    };
+    let is_skipped =
+        |run: &Run| (run.status, run.reason) == (Status::Skipped, Some(StatusReason::OverBudget));
     // At most one run of an agent is in progress.
     let mut ended =
         ledger::rows(memory, Some(name), 2)?.into_iter().filter(|run| run.status != Status::Running);
     let Some(run) = ended.next().filter(is_skipped) else { return Ok(None) };
-    let own = definition.budget_day(run.started, None);
-    let days = BudgetDays { own, all_agents: day(run.started, local_zone()) };
-    let DaySpending { runs, day: by_agent, all_agents, .. } = ledger::day_spending(memory, &run, &days)?;
+    let limits = BudgetStatus {
+        budget: definition.budget,
+        all_agents_per_day: memory.config.budget.max_usd_per_day,
+        tenant: Some(&run.tenant),
+        ..BudgetStatus::default()
+    };
     // Otherwise the budget may only be used up.
-    let is_unspent = runs == 0 && by_agent <= 0.0 && all_agents <= 0.0;
-    let why = run.message.filter(|_| is_unspent);
+    let why = run.message.as_ref().filter(|message| limits.is_less_than_a_call(message));
     Ok(why.map(|why| format!("agent `{name}` was skipped, because a budget is less than one call: {why}")))
 }
 

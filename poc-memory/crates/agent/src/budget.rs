@@ -4,6 +4,10 @@
 use super::definition::Budget;
 use poc_graph::{Tuple, plural};
 
+/// The end of the message of a refusal if one attempt may cost more than a whole limit, so that the call would be refused
+/// on any day. The row of a run keeps the message only.
+const MORE_THAN_LIMIT: &str = ", more than the whole budget";
+
 /// Budget limits, and the spending so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BudgetStatus<'a> {
@@ -50,7 +54,7 @@ pub enum BudgetError {
         is_of_tenant: bool,
     },
     /// One attempt of the call may cost more than a limit leaves.
-    #[error("{limit}, and the call may cost ${max:.4}")]
+    #[error("{limit}, and the call may cost ${max:.4}{more}")]
     TooExpensive {
         /// The limit as text, and what is spent of it.
         limit: String,
@@ -58,6 +62,8 @@ pub enum BudgetError {
         is_of_tenant: bool,
         /// Maximum cost of one attempt, in US dollars.
         max: f64,
+        /// The end of the message if that is more than the whole limit; otherwise empty.
+        more: &'static str,
     },
 }
 
@@ -101,6 +107,13 @@ impl BudgetStatus<'_> {
         self.refuses_the_tenant().or_else(|| Some(limits.iter().find(|limit| is_used_up(limit))?.line()))
     }
 
+    /// Whether a refusal with this message was because one call may cost more than a whole limit, and the limit is the
+    /// same now.
+    pub fn is_less_than_a_call(&self, message: &str) -> bool {
+        let holds = |limit: &Limit| message.starts_with(&limit.amount());
+        message.ends_with(MORE_THAN_LIMIT) && self.limits().iter().any(holds)
+    }
+
     fn tenant_text(&self) -> String {
         let named = self.tenant.filter(|tenant| !tenant.is_default());
         named.map_or_else(|| "the default tenant".to_owned(), |tenant| format!("the tenant {tenant}"))
@@ -125,11 +138,13 @@ impl BudgetStatus<'_> {
         };
         let fits = |limit: &Limit| (limit.left().max(0.0) / max).floor().min(f64::from(attempts)) as u32;
         let limits = self.limits();
-        let min = limits.iter().min_by_key(|limit| fits(limit));
+        // Of the limits that are reached, one into which no call fits is the better reason.
+        let min = limits.iter().min_by_key(|limit| (fits(limit), limit.is_of_tenant, limit.max >= max));
         match min.map(|limit| (limit, fits(limit))) {
             Some((limit, 0)) => {
+                let more = if limit.max < max { MORE_THAN_LIMIT } else { "" };
                 let (limit, is_of_tenant) = (limit.line(), limit.is_of_tenant);
-                Err(BudgetError::TooExpensive { limit, is_of_tenant, max })
+                Err(BudgetError::TooExpensive { limit, is_of_tenant, max, more })
             }
             min => {
                 let attempts = min.map_or(attempts, |(_, fits)| fits);
@@ -180,8 +195,12 @@ impl Limit {
         self.spent > 0.0 && self.left() <= 0.0
     }
 
+    fn amount(&self) -> String {
+        format!("{} is {},", self.name, dollars(self.max))
+    }
+
     fn line(&self) -> String {
-        format!("{} is {}, of which {} are spent", self.name, dollars(self.max), dollars(self.spent))
+        format!("{} of which {} are spent", self.amount(), dollars(self.spent))
     }
 }
 
@@ -219,7 +238,19 @@ mod tests {
         let nothing = budget_status(Some(0.0), Some(0.0), 0.0);
         assert_eq!(nothing.allows(Some(0.0), 4), free);
         assert_eq!(nothing.allows(None, 4), free);
-        insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"the agent's `budget.max-usd-per-run` is $0.0000, of which $0.0000 are spent, and the call may cost $0.0100");
+        insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"the agent's `budget.max-usd-per-run` is $0.0000, of which $0.0000 are spent, and the call may cost $0.0100, more than the whole budget");
+    }
+
+    #[test]
+    fn a_limit_that_is_less_than_a_call_is_told_from_one_that_is_used_up() {
+        let refusal = |status: BudgetStatus<'_>| status.allows(Some(0.5), 1).unwrap_err().to_string();
+        let small = BudgetStatus { day: 0.3, all_agents: 2.0, ..budget_status(None, Some(0.4), 2.0) };
+        insta::assert_snapshot!(refusal(small), @"the agent's `budget.max-usd-per-day` is $0.4000, of which $0.3000 are spent, and the call may cost $0.5000, more than the whole budget");
+        // On another day, and after it was raised.
+        assert!(BudgetStatus { day: 0.0, ..small }.is_less_than_a_call(&refusal(small)));
+        assert!(!budget_status(None, Some(0.6), 2.0).is_less_than_a_call(&refusal(small)));
+        let used_up = BudgetStatus { day: 0.3, all_agents: 0.3, ..budget_status(None, Some(0.7), 2.0) };
+        assert!(!used_up.is_less_than_a_call(&refusal(used_up)));
     }
 
     poc_laws::laws! {
