@@ -2,14 +2,48 @@
 
 use super::ledger;
 use super::model::{Priority, PrioritySemaphore, SemaphorePermit};
+use parking_lot::Mutex;
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The run limit of a process. Clones share it.
 #[derive(Clone, Default)]
-pub struct RunLimiter(Arc<PrioritySemaphore>);
+pub struct RunLimiter {
+    permits: Arc<PrioritySemaphore>,
+    manual: ManualRuns,
+}
+
+/// The agents whose manual runs wait for a permit or are in progress.
+type ManualRuns = Arc<Mutex<BTreeSet<String>>>;
+
+/// The permit of a manual run, released when dropped.
+pub struct ManualRunPermit {
+    _permit: SemaphorePermit,
+    _run: ManualRun,
+}
+
+/// A manual run that waits for a permit or is in progress.
+struct ManualRun {
+    agent: String,
+    all: ManualRuns,
+}
+
+impl ManualRun {
+    /// `None` if the agent has one already.
+    fn begin(agent: &str, all: &ManualRuns) -> Option<ManualRun> {
+        let is_first = all.lock().insert(agent.to_owned());
+        is_first.then(|| ManualRun { agent: agent.to_owned(), all: all.clone() })
+    }
+}
+
+impl Drop for ManualRun {
+    fn drop(&mut self) {
+        self.all.lock().remove(&self.agent);
+    }
+}
 
 impl RunLimiter {
     /// Waits for a permit for a scheduled run; interactive runs go first. `None` when cancelled.
@@ -20,16 +54,23 @@ impl RunLimiter {
     /// Waits for a permit for a manual run, which gets the next free one.
     ///
     /// # Errors
-    /// `conflict` when the agent is already running, `unavailable` when the run is cancelled first.
+    /// `conflict` when the agent is already running, or when another manual run of it waits for a permit: it would find
+    /// nothing more to do afterwards. `unavailable` when the run is cancelled first.
     pub fn acquire_interactive(
         &self,
         memory: &Memory,
         agent: &str,
         cancellation: &CancellationToken,
-    ) -> Result<SemaphorePermit> {
+    ) -> Result<ManualRunPermit> {
+        let begun = ManualRun::begin(agent, &self.manual);
         expect_free(memory, agent)?;
-        self.enter(memory, Priority::Interactive, cancellation)
-            .ok_or_else(|| Error::unavailable("the run was stopped before it started"))
+        let run = begun.ok_or_else(|| {
+            Error::conflict(format!("a run of `{agent}` already waits for other runs to end"))
+                .hint(format!("`poc-memory agent history {agent}` shows its outcome later"))
+        })?;
+        let permit = self.enter(memory, Priority::Interactive, cancellation);
+        let permit = permit.ok_or_else(|| Error::unavailable("the run was stopped before it started"))?;
+        Ok(ManualRunPermit { _permit: permit, _run: run })
     }
 
     fn enter(
@@ -38,7 +79,7 @@ impl RunLimiter {
         priority: Priority,
         cancellation: &CancellationToken,
     ) -> Option<SemaphorePermit> {
-        self.0.enter(memory.config.agents.max_concurrent_runs.max(1), priority, cancellation)
+        self.permits.enter(memory.config.agents.max_concurrent_runs.max(1), priority, cancellation)
     }
 }
 

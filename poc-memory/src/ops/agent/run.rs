@@ -17,8 +17,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Run an agent now, regardless of its schedule, on the notes of one tenant. A daemon runs it before scheduled runs as
-/// soon as fewer than `[agents] max-concurrent-runs` runs are in progress. If no note is stale, it does nothing and the
-/// exit status is 3; if its budget is used up, the exit status is 4.
+/// soon as fewer than `[agents] max-concurrent-runs` runs are in progress. If it is already running or waits for that,
+/// the request is refused. If no note is stale, it does nothing and the exit status is 3; if its budget is used up, the
+/// exit status is 4.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentRun {

@@ -5,8 +5,9 @@ use super::{link, two};
 use crate::ledger::{self, Status, StatusReason};
 use crate::review;
 use crate::run::{RunOptions, Trigger, run_with, transcript};
-use crate::run_limiter::expect_free;
+use crate::run_limiter::{RunLimiter, expect_free};
 use crate::undo::undo;
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::Code;
 use poc_graph::time::Span;
 use serde_json::json;
@@ -44,6 +45,31 @@ fn a_slot_runs_once_and_a_late_reply_is_discarded() {
     let error = run_with(&world.memory, &definition, &late, Trigger::Manual, &forced).unwrap_err();
     assert_eq!(error.code, Code::Conflict);
     assert_eq!(world.graph(), before);
+}
+
+#[test]
+fn of_manual_runs_at_once_all_but_the_first_are_refused() {
+    let mut world = World::new();
+    world.config().agents.max_concurrent_runs = 1;
+    let (limiter, memory) = (RunLimiter::default(), &world.memory);
+    let (send, results) = std::sync::mpsc::channel();
+    let of_other_agent = limiter.acquire(memory, &CancellationToken::new()).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            let (limiter, send) = (&limiter, send.clone());
+            scope.spawn(move || {
+                let permit = limiter.acquire_interactive(memory, "tester", &CancellationToken::new());
+                send.send(permit.map(drop).map_err(|error| error.code)).unwrap();
+            });
+        }
+        // The first one waits, and the others do not.
+        for _ in 0..5 {
+            assert_eq!(results.recv().unwrap(), Err(Code::Conflict));
+        }
+        drop(of_other_agent);
+        assert_eq!(results.recv().unwrap(), Ok(()));
+    });
+    assert!(limiter.acquire_interactive(memory, "tester", &CancellationToken::new()).is_ok());
 }
 
 #[test]
