@@ -87,8 +87,7 @@ impl Notifier {
             self.reported.retain(|problem| current.contains(problem));
             return None;
         }
-        let backoff = Backoff { first: MIN_PAUSE.std(), max: config.every.std() };
-        let pause = Span(backoff.delay(self.failures).as_millis() as i64);
+        let pause = Backoff { first: MIN_PAUSE, max: config.every }.delay(self.failures);
         if self.last.is_some_and(|last| is_within(pause, last, now)) {
             return None;
         }

@@ -7,16 +7,14 @@
 use crate::state::DaemonState;
 use crate::wall_clock;
 use poc_graph::error::Result;
+use poc_graph::retry::Backoff;
 use poc_graph::time::Span;
 use poc_notes::migrate::{self, MigrationCallbacks, MigrationReport};
 use std::sync::Arc;
 
 /// How long the daemon waits before it tries again, for example until the disk accepts writes. After each error it waits
 /// twice as long, so that a lasting one does not fill the log.
-const FIRST_WAIT: Span = Span::MINUTE;
-
-/// The longest wait.
-const MAX_WAIT: Span = Span::HOUR;
+const WAITS: Backoff = Backoff { first: Span::MINUTE, max: Span::HOUR };
 
 /// Migrates the store if that is due, and lets the daemon start again.
 pub(crate) async fn run(state: Arc<DaemonState>) {
@@ -27,7 +25,7 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         former = state.memory.embedder.name(),
         "this release has new word vectors: the vectors of all notes are computed again"
     );
-    let mut wait = FIRST_WAIT;
+    let mut errors: u32 = 0;
     loop {
         let failure = "the vectors were not computed with the new word vectors";
         match state.in_background(failure, compute).await {
@@ -41,13 +39,12 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
                 );
                 return state.restart();
             }
-            Some(None) => wait = FIRST_WAIT,
-            None => {}
+            Some(None) => errors = 0,
+            None => errors = errors.saturating_add(1),
         }
-        if !wall_clock::wait(&state, wait).await {
+        if !wall_clock::wait(&state, WAITS.delay(errors)).await {
             return;
         }
-        wait = MAX_WAIT.min(Span(2 * wait.0));
     }
 }
 

@@ -6,6 +6,7 @@ use poc_config::endpoint::{self, EndpointError};
 use poc_graph::error::{Error, Result};
 use poc_graph::plural;
 use poc_graph::retry::{Backoff, retry};
+use poc_graph::time::Span;
 use poc_rank::cosine::normalize;
 use reqwest::blocking::{Client, Response};
 use reqwest::{StatusCode, Url};
@@ -19,7 +20,7 @@ const BATCH: usize = 64;
 /// The maximum number of attempts per request.
 const ATTEMPTS: u32 = 4;
 /// The delays between attempts.
-const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), max: Duration::from_secs(2) };
+const BACKOFF: Backoff = Backoff { first: Span(500), max: Span(2000) };
 /// Time limit for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a response, in bytes: enough for thousands of decimal numbers per text of a batch.
@@ -63,7 +64,7 @@ struct RequestFailure {
 impl RequestFailure {
     /// The delay before another attempt; `None` if there should be none.
     fn retry_delay(&self, failures: u32, left: Duration) -> Option<Duration> {
-        let delay = BACKOFF.delay(failures);
+        let delay = BACKOFF.delay(failures).std();
         (self.is_transient && failures < ATTEMPTS && delay < left).then_some(delay)
     }
 }

@@ -4,28 +4,30 @@
 //! return the last error. Here a wait can be cancelled and then determines the result, a server's `retry-after` may
 //! lengthen it, a deadline may prevent it, and random bits are an argument.
 
-use std::time::Duration;
+use crate::time::Span;
 
 /// Delays between attempts: they double from `first` to at most `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The delay after the first failed attempt.
-    pub first: Duration,
+    pub first: Span,
     /// The maximum delay.
-    pub max: Duration,
+    pub max: Span,
 }
 
 impl Backoff {
-    /// The delay after `failures` failed attempts, counted from 1: `first · 2^(failures − 1)`, at most `max`.
-    pub fn delay(&self, failures: u32) -> Duration {
+    /// The delay after `failures` failed attempts, counted from 1: `first · 2^(failures − 1)`, at most `max`. For 0, it is
+    /// that for 1.
+    pub fn delay(&self, failures: u32) -> Span {
         let factor = 1u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
-        self.first.saturating_mul(factor).min(self.max)
+        Span(self.first.0.saturating_mul(i64::from(factor))).min(self.max)
     }
 
     /// Like [`delay`](Backoff::delay), but shortened by the random `bits` to between half and all of it. Clients that
     /// failed together then do not retry together.
-    pub fn jittered_delay(&self, failures: u32, bits: u64) -> Duration {
-        self.delay(failures).mul_f64(0.5 + 0.5 * (bits as f64 / u64::MAX as f64))
+    pub fn jittered_delay(&self, failures: u32, bits: u64) -> Span {
+        let share = 0.5 + 0.5 * (bits as f64 / u64::MAX as f64);
+        Span((self.delay(failures).0 as f64 * share).ceil() as i64)
     }
 }
 
@@ -53,19 +55,20 @@ pub fn retry<T, E, F>(
 mod tests {
     use super::*;
 
-    const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(5) };
+    const BACKOFF: Backoff = Backoff { first: Span::SECOND, max: Span(5000) };
 
     #[test]
     fn delays_double_up_to_the_maximum() {
-        let seconds: Vec<u64> =
-            [0, 1, 2, 3, 4, 40, u32::MAX].map(|failures| BACKOFF.delay(failures).as_secs()).to_vec();
-        assert_eq!(seconds, [1, 1, 2, 4, 5, 5, 5]);
+        let seconds = [0, 1, 2, 3, 4, 40, u32::MAX].map(|failures| BACKOFF.delay(failures).seconds());
+        assert_eq!(seconds, [1.0, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]);
+        let long = Backoff { first: Span(i64::MAX), max: Span::HOUR };
+        assert_eq!(long.delay(u32::MAX), Span::HOUR);
     }
 
     #[test]
     fn jitter_keeps_at_least_half_of_a_delay() {
-        assert_eq!(BACKOFF.jittered_delay(2, 0), Duration::from_secs(1));
-        assert_eq!(BACKOFF.jittered_delay(2, u64::MAX), Duration::from_secs(2));
+        assert_eq!(BACKOFF.jittered_delay(2, 0), Span::SECOND);
+        assert_eq!(BACKOFF.jittered_delay(2, u64::MAX), Span(2000));
     }
 
     #[test]

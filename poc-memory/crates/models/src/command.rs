@@ -105,7 +105,7 @@ impl Model for CommandModel {
         let mut spent = Vec::new();
         let before_retry = |failures: u32, (mut failed, retryable): (CallFailure, bool)| {
             spent.append(&mut failed.spent);
-            let delay = backoff(&self.calls).jittered_delay(failures, request.rng.next_u64());
+            let delay = backoff(&self.calls).jittered_delay(failures, request.rng.next_u64()).std();
             if !retryable || failures >= attempts || delay >= progress.remaining() {
                 return Err(failed.error);
             }

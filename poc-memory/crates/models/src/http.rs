@@ -192,6 +192,7 @@ impl Http {
             }
             let delay = backoff(&self.calls)
                 .jittered_delay(failures, request.rng.next_u64())
+                .std()
                 .max(wanted.unwrap_or_default())
                 .max(shared_pause());
             self.pause(delay, &failure.message, request, progress)
@@ -314,7 +315,7 @@ fn rounded_up(delay: Duration) -> Span {
 
 /// The delays that `[calls]` sets.
 pub(super) fn backoff(calls: &CallsConfig) -> Backoff {
-    Backoff { first: calls.backoff.std(), max: calls.backoff_max.std() }
+    Backoff { first: calls.backoff, max: calls.backoff_max }
 }
 
 #[cfg(test)]

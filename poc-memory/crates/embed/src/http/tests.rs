@@ -196,7 +196,7 @@ fn a_server_that_never_answers_is_given_up_after_the_timeout() {
 #[test]
 fn a_retry_needs_a_transient_failure_an_attempt_and_time() {
     let failure = |is_transient| RequestFailure { problem: String::new(), is_transient };
-    let delay = BACKOFF.delay(1);
+    let delay = BACKOFF.delay(1).std();
     assert_eq!(failure(true).retry_delay(1, delay * 2), Some(delay));
     assert_eq!(failure(true).retry_delay(1, delay), None);
     assert_eq!(failure(true).retry_delay(ATTEMPTS, Duration::MAX), None);
