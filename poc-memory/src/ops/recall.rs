@@ -92,8 +92,8 @@ struct RecallRow {
 /// The factors of the score.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ScoreBreakdown {
-    /// Similarity to the query, 0 to 1: (cosine + 1) / 2. For a note reached along edges, that of the note
-    /// where the path starts.
+    /// Similarity to the query, 0 to 1: (cosine + 1) / 2, or a share of the best score by words if the embedder is not
+    /// available. For a note reached along edges, that of the note where the path starts.
     sim: f64,
     /// Weight of the note, as in `weight`.
     weight: f64,
@@ -136,7 +136,7 @@ impl Op for Recall {
                 ("recall.oversample", config.oversample),
             )?,
             text,
-            vector: &memory.embedder.embed_one(text)?,
+            vector: &memory.embedder.embed_question(text)?,
         };
         let now = memory.now();
         let view = memory.store.view();

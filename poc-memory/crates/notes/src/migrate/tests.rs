@@ -1,5 +1,6 @@
 use super::*;
 use crate::insert;
+use crate::recall::{self, RecallOptions};
 use crate::testing::draft;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -260,6 +261,14 @@ fn a_store_whose_embedder_is_missing_is_usable_otherwise() {
         [id],
         "questions are answered by words"
     );
+    let vector = memory.embedder.embed_question("fish").unwrap();
+    let options = RecallOptions { text: "fish", vector: &vector, k: 5, hops: 1, oversample: 5 };
+    let recalled = recall::recall(&memory, &view, &options, memory.now()).unwrap();
+    let hits: Vec<_> = recalled.hits.iter().map(|hit| (hit.id, hit.similarity)).collect();
+    assert_eq!((hits, recalled.no_match), (vec![(id, 1.0)], false));
+    assert_eq!(recalled.update.used, [id]);
+    let nothing = RecallOptions { text: "bicycle", ..options };
+    assert!(recall::recall(&memory, &view, &nothing, memory.now()).unwrap().hits.is_empty());
     let degraded = crate::answer_status::of(&memory, &view).degraded.join("");
     insta::assert_snapshot!(degraded, @"vectors: `hash-64-1` is not available: notes are found by words only");
     assert_eq!(run(&memory).unwrap().notes, 1);

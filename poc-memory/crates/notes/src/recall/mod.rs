@@ -31,7 +31,7 @@ use std::collections::BTreeSet;
 pub struct RecallOptions<'a> {
     /// The query text.
     pub text: &'a str,
-    /// Its vector, by the embedder of the store.
+    /// Its vector, by the embedder of the store. It is not used if that cannot embed texts.
     pub vector: &'a [f32],
     /// Number of hits wanted, and of starts.
     pub k: usize,
@@ -48,7 +48,7 @@ pub struct RecallHit {
     pub id: NodeId,
     /// `similarity^α · path_factor · weight^β`.
     pub score: f64,
-    /// Similarity of the start of its path to the text, 0 to 1.
+    /// Similarity of the start of its path to the text, 0 to 1. By words, it is a share of the best score.
     pub similarity: f64,
     /// Its weight decayed to now, with the gain of this recall.
     pub weight: f64,
@@ -72,8 +72,8 @@ pub struct RecallResult {
 /// Recalls nodes in these steps:
 ///
 /// 1. The `oversample` nearest nodes are candidates, except nodes that others represent, which they were derived from
-///    and which can be recalled ([`Representation`]). The weight of each is decayed to `now` and raised by the gain of
-///    a use.
+///    and which can be recalled ([`Representation`]). If the embedder of the store is not available, they are the best
+///    nodes by words. The weight of each is decayed to `now` and raised by the gain of a use.
 /// 2. The best `k` by `similarity^α · weight^β` are starts.
 /// 3. From the starts, associative edges are followed for up to `hops` hops. Edges and nodes whose decayed
 ///    weight is below the floor are skipped. Each hop divides the score; of several paths to a node the one
@@ -99,16 +99,15 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     let representation = Representation::default();
     let visible = |ix: Ix| visible(ix) && !representation.is_represented(view, ix, &visible);
     let keep = |id: NodeId| view.find(id).is_some_and(visible);
-    let near = memory.vectors.search(options.vector, options.oversample.max(options.k), &keep)?;
+    let near = nearest(memory, view, options, &keep)?;
 
     let mut weights: FxHashMap<Ix, f64> = FxHashMap::default();
     let mut starts: Vec<Start> = Vec::with_capacity(near.len());
-    for hit in near {
-        let Some(ix) = view.find(hit.id) else { continue };
+    for (id, similarity) in near {
+        let Some(ix) = view.find(id) else { continue };
         let weight = weight::after_use(weight_at(view, ix, &config.weight, now), config);
         weights.insert(ix, weight);
-        let similarity = similarity(hit.cosine);
-        starts.push(Start { ix, id: hit.id, similarity, score: score(similarity, 1.0, weight, exponents) });
+        starts.push(Start { ix, id, similarity, score: score(similarity, 1.0, weight, exponents) });
     }
     starts.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
     starts.truncate(options.k);
@@ -144,6 +143,27 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     let no_match = matching.is_empty() && !hits.is_empty();
     let update = update_of(&matching, &hits, config);
     Ok(RecallResult { hits, no_match, update })
+}
+
+/// The nodes nearest to the text that `keep` accepts, best first, with their similarities. Without an available embedder,
+/// they are found by words.
+fn nearest(
+    memory: &Memory,
+    view: &View,
+    options: &RecallOptions,
+    keep: &dyn Fn(NodeId) -> bool,
+) -> Result<Vec<(NodeId, f64)>> {
+    let count = options.oversample.max(options.k);
+    if memory.embedder.is_available() {
+        let hits = memory.vectors.search(options.vector, count, keep)?;
+        return Ok(hits.into_iter().map(|hit| (hit.id, similarity(hit.cosine))).collect());
+    }
+    let mut hits = memory.text.search_all(options.text, view.node_count());
+    hits.retain(|hit| keep(hit.id));
+    hits.truncate(count);
+    // Scores of BM25 have no upper bound.
+    let best = hits.first().map_or(1.0, |hit| hit.score);
+    Ok(hits.into_iter().map(|hit| (hit.id, hit.score / best)).collect())
 }
 
 /// The starts that share a word with the text or are near it in meaning.
