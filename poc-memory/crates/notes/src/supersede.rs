@@ -75,6 +75,18 @@ pub(super) fn retire(tx: &mut Transaction<'_>, mut node: Node, now: Timestamp) -
     tx.put_node(&node)
 }
 
+/// Adds an edge of another store. A `supersedes` edge also retires its target: no answer may show a note before the one
+/// that replaced it.
+pub(super) fn put_edge(tx: &mut Transaction<'_>, edge: &Edge, now: Timestamp) -> Result<()> {
+    tx.put_edge(edge)?;
+    if edge.kind == EdgeKind::Supersedes
+        && let Some(target) = tx.node(edge.dst)?.filter(|target| target.state.is_live())
+    {
+        retire(tx, target, now)?;
+    }
+    Ok(())
+}
+
 /// Adds the `supersedes` edge, and transfers data to the new node from the old one as it was before it was
 /// retired.
 pub(super) fn link(

@@ -5,7 +5,7 @@ use super::note_link::NoteLink;
 use super::run::{Import, PendingEdges, UnresolvedImportLink};
 use super::{references, wikilinks};
 use crate::batch::separate_note_errors;
-use crate::link;
+use crate::{link, supersede};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId, cancellation};
@@ -79,10 +79,12 @@ impl Import<'_> {
         }
         for chunk in ready.chunks(self.chunk_of_edges()) {
             cancellation::check()?;
-            let made = self.memory.store.transact(self.cause(), |tx| {
+            let cause = self.cause();
+            let now = cause.at;
+            let made = self.memory.store.transact(cause, |tx| {
                 chunk
                     .iter()
-                    .map(|ready| separate_note_errors(put_edge(tx, &ready.edge)))
+                    .map(|ready| separate_note_errors(put_edge(tx, &ready.edge, now)))
                     .collect::<Result<Vec<_>>>()
             })?;
             for (ready, made) in chunk.iter().zip(made.value) {
@@ -202,7 +204,7 @@ fn link_edge(src: NodeId, dst: NodeId, provenance: &str, reason: &str, now: Time
 }
 
 /// Creates an edge unless it exists. Returns whether it was created.
-pub(super) fn put_edge(tx: &mut Transaction<'_>, edge: &Edge) -> Result<bool> {
+pub(super) fn put_edge(tx: &mut Transaction<'_>, edge: &Edge, now: Timestamp) -> Result<bool> {
     for id in [edge.src, edge.dst] {
         if tx.node(id)?.is_none() {
             return Err(Error::not_found(format!("an edge leads to `{id}`, which does not exist"))
@@ -212,7 +214,7 @@ pub(super) fn put_edge(tx: &mut Transaction<'_>, edge: &Edge) -> Result<bool> {
     if tx.edge(edge.src, edge.kind, edge.dst)?.is_some() || edge.src == edge.dst {
         return Ok(false);
     }
-    tx.put_edge(edge)?;
+    supersede::put_edge(tx, edge, now)?;
     Ok(true)
 }
 

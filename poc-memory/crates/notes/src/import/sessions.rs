@@ -36,7 +36,7 @@ impl Import<'_> {
             let made = self.memory.store.transact(self.cause(), |tx| {
                 chunk
                     .iter()
-                    .map(|(_, edge)| separate_note_errors(put_edge(tx, edge)))
+                    .map(|(_, edge)| separate_note_errors(put_edge(tx, edge, now)))
                     .collect::<Result<Vec<_>>>()
             })?;
             for ((location, _), made) in chunk.iter().zip(made.value) {

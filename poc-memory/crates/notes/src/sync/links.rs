@@ -155,17 +155,13 @@ fn pulled(edge: &Edge, trust: Trust) -> Edge {
     Edge { strength: edge.strength.min(max), ..edge.clone() }
 }
 
-/// Adds an edge unless it exists or one of its nodes is missing. A `supersedes` edge also retires its target.
+/// Adds an edge unless it exists or one of its nodes is missing.
 fn add(tx: &mut Transaction<'_>, edge: &Edge, memory: &Memory) -> Result<()> {
-    let (Some(_), Some(target)) = (tx.node(edge.src)?, tx.node(edge.dst)?) else { return Ok(()) };
-    if edge.src == edge.dst || tx.edge(edge.src, edge.kind, edge.dst)?.is_some() {
+    let exist = tx.node(edge.src)?.is_some() && tx.node(edge.dst)?.is_some();
+    if !exist || edge.src == edge.dst || tx.edge(edge.src, edge.kind, edge.dst)?.is_some() {
         return Ok(());
     }
-    tx.put_edge(edge)?;
-    if edge.kind == EdgeKind::Supersedes && target.state.is_live() {
-        supersede::retire(tx, target, memory.now())?;
-    }
-    Ok(())
+    supersede::put_edge(tx, edge, memory.now())
 }
 
 /// Deletes an edge. A note that no other note supersedes any more becomes active again.

@@ -46,7 +46,7 @@ fn made() -> impl Strategy<Value = GeneratedMemory> {
     )
         .prop_map(|(nodes, edges, visits)| {
             let count = nodes.len();
-            let nodes = nodes
+            let mut nodes: Vec<(Node, Activity)> = nodes
                 .into_iter()
                 .enumerate()
                 .map(|(number, (texts, kinds, times, learned))| {
@@ -80,13 +80,19 @@ fn made() -> impl Strategy<Value = GeneratedMemory> {
                     (node, activity)
                 })
                 .collect();
-            let edges = edges
+            let edges: Vec<_> = edges
                 .into_iter()
                 .map(|(src, dst, kind, strength, reason)| {
                     (src % count, dst % count, EdgeKind::ALL[kind], strength, reason)
                 })
                 .filter(|(src, dst, ..)| src != dst)
                 .collect();
+            for (_, replaced, ..) in edges.iter().filter(|(_, _, kind, ..)| *kind == EdgeKind::Supersedes) {
+                let (node, _) = &mut nodes[*replaced];
+                if node.state.is_live() {
+                    node.state = State::Superseded;
+                }
+            }
             let visits = visits
                 .into_iter()
                 .map(|(node, agent, at, outcome, version)| {
@@ -213,6 +219,21 @@ fn an_edited_export_is_a_new_version_unless_the_note_changed_too() {
     let stale = lines(&memory, &export.replace("\"body\":\"one\"", "\"body\":\"three\""));
     insta::assert_snapshot!(failures(&stale), @"line 1: `a` has version 2 here and version 1 in the import, and they differ (it was changed since it was exported; export it again)");
     assert_eq!(find(&memory, "a").body, "two");
+}
+
+#[test]
+fn a_note_that_was_replaced_in_an_export_is_retired_even_if_it_has_changed_here() {
+    let (from, to) = (TestMemory::new(), TestMemory::new());
+    let old = from.note("old", "The key is under the mat.");
+    lines(&to, &exported(&from));
+    lines(&to, &exported(&to).replace("under the mat", "in the shed"));
+    lines(&to, &exported(&to).replace("in the shed", "in the garage"));
+    from.insert(Draft { supersedes: Some(old), ..draft("The key is with Ben.") }).unwrap();
+    let report = lines(&to, &exported(&from));
+    assert!(failures(&report).contains("`old` has version 3 here and version 2 in the import"));
+    let node = to.store.node(old).unwrap().unwrap();
+    assert_eq!((node.state, node.version), (State::Superseded, 4));
+    assert_eq!(node.body, "The key is in the garage.");
 }
 
 #[test]
