@@ -1,8 +1,8 @@
 //! Finds transcripts that have changed: those of sessions whose hooks called, and with `[transcripts] follow`
 //! all in the folders of the assistants.
 
-use crate::file_events::is_change;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use crate::file_events::{FileEventWatcher, is_change};
+use notify::RecursiveMode;
 use parking_lot::Mutex;
 use poc_config::{TranscriptsConfig, paths};
 use poc_graph::time::{Span, Timestamp};
@@ -27,8 +27,8 @@ pub(super) struct TranscriptFolders {
     seen: BTreeMap<PathBuf, (u64, SystemTime)>,
     /// Transcripts with an event.
     events: Arc<Mutex<BTreeSet<PathBuf>>>,
-    watcher: Option<RecommendedWatcher>,
-    watched: BTreeSet<PathBuf>,
+    /// `None` when the operating system offers no file events.
+    watcher: Option<FileEventWatcher>,
     /// Transcripts that hooks have named.
     named: BTreeSet<PathBuf>,
 }
@@ -57,7 +57,7 @@ impl TranscriptFolders {
                 changed.notify_one();
             }
         };
-        let watcher = notify::recommended_watcher(handler);
+        let watcher = FileEventWatcher::new(handler);
         if let Err(error) = &watcher {
             tracing::warn!("file events are not available, sessions are captured at the next scan: {error}");
         }
@@ -67,7 +67,6 @@ impl TranscriptFolders {
             seen: BTreeMap::new(),
             events,
             watcher: watcher.ok(),
-            watched: BTreeSet::new(),
             named: BTreeSet::new(),
         }
     }
@@ -90,16 +89,15 @@ impl TranscriptFolders {
         folders.filter(|folder| !is_inside(folder)).map(Path::to_owned).collect()
     }
 
-    /// Watches a folder, if it exists and is not watched yet.
-    fn watch(&mut self, folder: &PathBuf, mode: RecursiveMode) {
+    /// Watches a folder, if it exists. One that was created again since is watched again.
+    fn watch(&mut self, folder: &Path, mode: RecursiveMode) {
         // The folder may be created later. Its parent is not watched, because that would report unrelated
         // changes.
         if let Some(watcher) = &mut self.watcher
-            && !self.watched.contains(folder)
             && folder.is_dir()
-            && watcher.watch(folder, mode).is_ok()
+            && let Err(error) = watcher.watch(folder, mode)
         {
-            self.watched.insert(folder.clone());
+            tracing::debug!("`{}` cannot be watched: {error}", folder.display());
         }
     }
 
@@ -231,5 +229,24 @@ mod tests {
             events.extend(folders.take_events());
         }
         assert_eq!(events, BTreeSet::from([written]));
+    }
+
+    #[test]
+    fn a_folder_that_is_created_again_is_watched_again() {
+        let above = poc_graph::testing::folder();
+        let root = above.path().canonicalize().unwrap().join("projects");
+        std::fs::create_dir(&root).unwrap();
+        let mut config = Config::defaults().unwrap().transcripts;
+        (config.follow, config.folders) = (true, vec![root.display().to_string()]);
+        let mut folders = TranscriptFolders::new(&config, Arc::default());
+        folders.scan(Timestamp(0));
+        std::fs::remove_dir(&root).unwrap();
+        std::fs::create_dir(&root).unwrap();
+        let (transcript, deadline) = (root.join("a.jsonl"), Instant::now() + Duration::from_secs(60));
+        while !folders.take_events().contains(&transcript) {
+            assert!(Instant::now() < deadline, "no event");
+            folders.scan(Timestamp(0));
+            std::fs::write(&transcript, "{}\n").unwrap();
+        }
     }
 }
