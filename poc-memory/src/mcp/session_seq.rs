@@ -1,5 +1,5 @@
-//! The last change that an MCP session has seen, and the executor of its requests. Over a shared log, another daemon may
-//! answer the next call of a session. It then waits for that change, so that the session reads its own writes.
+//! The last change that an MCP session has seen, and the executor of its requests. Over a shared log, another daemon
+//! may answer the next call of a session. It then waits for that change, so that the session reads its own writes.
 
 use super::OpExecutor;
 use crate::ops::{Access, OpDef, min_seq, tenancy};

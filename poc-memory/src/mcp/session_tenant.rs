@@ -1,5 +1,5 @@
-//! The tenant that an MCP session is bound to. Over HTTP, its URL names the tenant, and the daemon adds it to the `_meta`
-//! of each request.
+//! The tenant that an MCP session is bound to. Over HTTP, its URL names the tenant, and the daemon adds it to the
+//! `_meta` of each request.
 
 use crate::ops::tenancy;
 use poc_graph::Tuple;

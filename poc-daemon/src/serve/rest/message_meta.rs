@@ -3,8 +3,8 @@
 use poc_graph::error::{Error, Result};
 use serde_json::{Map, Value};
 
-/// Changes the `_meta` of a JSON-RPC request. Other messages stay as they are, and the server refuses those that are not
-/// valid. No field may be given twice in the message.
+/// Changes the `_meta` of a JSON-RPC request. Other messages stay as they are, and the server refuses those that are
+/// not valid. No field may be given twice in the message.
 ///
 /// # Errors
 /// Those of `change`.

@@ -4,8 +4,8 @@
 use super::definition::Budget;
 use poc_graph::{Tuple, plural};
 
-/// The end of the message of a refusal if one attempt may cost more than a whole limit, so that the call would be refused
-/// on any day. The row of a run keeps the message only.
+/// The end of the message of a refusal if one attempt may cost more than a whole limit, so that the call would be
+/// refused on any day. The row of a run keeps the message only.
 const MORE_THAN_LIMIT: &str = ", more than the whole budget";
 
 /// Budget limits, and the spending so far.

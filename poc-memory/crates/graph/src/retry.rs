@@ -16,8 +16,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The delay after `failures` failed attempts, counted from 1: `first · 2^(failures − 1)`, at most `max`. For 0, it is
-    /// that for 1.
+    /// The delay after `failures` failed attempts, counted from 1: `first · 2^(failures − 1)`, at most `max`. For 0, it
+    /// is that for 1.
     pub fn delay(&self, failures: u32) -> Span {
         let factor = 1u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
         Span(self.first.0.saturating_mul(i64::from(factor))).min(self.max)

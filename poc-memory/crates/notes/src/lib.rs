@@ -333,8 +333,8 @@ impl Memory {
 
     /// A fresh run id that sorts after `last`, although `last` is not older than the current time.
     pub fn new_run_id_after(&self, last: RunId) -> RunId {
-        // In a millisecond of its own, so that the first digits of ids tell runs apart. It has its own generator, because
-        // ids of notes must not follow.
+        // In a millisecond of its own, so that the first digits of ids tell runs apart. It has its own generator,
+        // because ids of notes must not follow.
         IdGenerator::default().run(Timestamp(last.millis() + 1), self.rng.as_ref())
     }
 

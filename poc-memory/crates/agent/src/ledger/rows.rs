@@ -122,7 +122,8 @@ pub fn rows_since(memory: &Memory, since: Timestamp) -> Result<Vec<Run>> {
 }
 
 /// Calls `visit` with each row of one agent or all agents that started at an instant or later, newest first. If
-/// the clock was set back, later runs are included although their start is earlier. Only one row is in memory at a time.
+/// the clock was set back, later runs are included although their start is earlier. Only one row is in memory at a
+/// time.
 pub(crate) fn for_each_since(
     memory: &Memory,
     agent: Option<&str>,

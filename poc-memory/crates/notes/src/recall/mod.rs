@@ -145,8 +145,8 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     Ok(RecallResult { hits, no_match, update })
 }
 
-/// The nodes nearest to the text that `keep` accepts, best first, with their similarities. Without an available embedder,
-/// they are found by words.
+/// The nodes nearest to the text that `keep` accepts, best first, with their similarities. Without an available
+/// embedder, they are found by words.
 fn nearest(
     memory: &Memory,
     view: &View,
