@@ -95,14 +95,14 @@ impl Tuple {
         self.spelled(|part| part.nfd().collect())
     }
 
-    /// This name with each key and value spelled in another way.
+    /// This name with each key and value spelled in another way; unchanged if that is not a valid name.
     fn spelled(&self, spell: impl Fn(&str) -> String) -> Cow<'_, Tuple> {
         if self.pairs().all(|(key, value)| key.is_ascii() && value.is_ascii()) {
             return Cow::Borrowed(self);
         }
-        let spelled = Tuple(self.pairs().map(|(key, value)| (spell(key), spell(value))).collect());
-        // Two keys may become the same.
-        if spelled.0.len() == self.0.len() { Cow::Owned(spelled) } else { Cow::Borrowed(self) }
+        // Two keys may become the same, `≠` in a key becomes `=` and a stroke, and a text may become too long.
+        let spelled = Tuple::new(self.pairs().map(|(key, value)| (spell(key), spell(value))));
+        spelled.map_or(Cow::Borrowed(self), Cow::Owned)
     }
 
     /// The id of the tenant: the first 16 bytes of the SHA-256 hash of all `key=value` texts, sorted and joined by NUL.
@@ -205,6 +205,20 @@ mod tests {
         assert_eq!(*tuple("a", "\u{fb01}").composed(), tuple("a", "\u{fb01}"));
         let both = Tuple::new([("\u{e9}", "1"), ("e\u{301}", "2")]).unwrap();
         assert_eq!(*both.composed(), both);
+    }
+
+    #[test]
+    fn a_spelling_that_is_no_valid_name_is_not_used() {
+        let tuple = |key: &str, value: &str| Tuple::new([(key, value)]).unwrap();
+        // The key would contain `=`, and the name would have the id of another tenant.
+        let (unequal, other) = (tuple("a\u{2260}", "v"), tuple("a", "\u{338}=v"));
+        assert_eq!(*unequal.decomposed(), unequal);
+        assert_ne!(unequal.decomposed().id(), other.id());
+        // In a value, it means nothing.
+        assert_eq!(*tuple("a", "\u{2260}").decomposed(), tuple("a", "=\u{338}"));
+        // Both forms of this letter are twice as long.
+        let long = tuple("a", &"\u{958}".repeat(MAX_VALUE / 3));
+        assert_eq!((&*long.composed(), &*long.decomposed()), (&long, &long));
     }
 
     #[test]

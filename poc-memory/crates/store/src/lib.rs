@@ -203,8 +203,7 @@ impl Store {
     /// The handle of a tenant. A name can be spelled with composed or decomposed characters: the handle has the spelling
     /// of the tenant that exists, the one that is given if several exist, and the composed one for a new tenant.
     pub fn for_tenant(&self, tuple: &Tuple) -> Store {
-        let tuple = self.known_spelling(tuple).into_owned();
-        Store { shared: self.shared.clone(), tenant: tuple.id(), tuple: Arc::new(tuple) }
+        self.with_tuple(self.known_spelling(tuple).into_owned())
     }
 
     /// The tenant of this handle.

@@ -50,7 +50,7 @@ impl Store {
 
     /// Handles of all tenants: of the default one, and of every other that has data or a name.
     pub fn all_tenants(&self) -> Result<Vec<Store>> {
-        let named = self.tenants()?.into_iter().map(|named| self.for_tenant(&named.tuple));
+        let named = self.tenants()?.into_iter().map(|named| self.with_tuple(named.tuple));
         Ok(named.chain(self.unnamed_tenants()?).collect())
     }
 
@@ -66,6 +66,11 @@ impl Store {
         unnamed.sort_unstable();
         let handle = |tenant| Store { shared: self.shared.clone(), tenant, tuple: Arc::default() };
         Ok(unnamed.into_iter().map(handle).collect())
+    }
+
+    /// The handle of the tenant whose name is spelled exactly like this.
+    pub(super) fn with_tuple(&self, tuple: Tuple) -> Store {
+        Store { shared: self.shared.clone(), tenant: tuple.id(), tuple: Arc::new(tuple) }
     }
 
     /// The spelling of a tenant's name that has data; the composed one if there is none. Former versions stored every

@@ -241,7 +241,10 @@ fn spellings_of_a_name_are_one_tenant_unless_both_exist() {
     let folder = poc_graph::testing::folder();
     let store = open_in(&folder, in_memory()).unwrap();
     let tuple = |user: &str| Tuple::new([("user", user)]).unwrap();
-    let put = |store: &Store, number| store.transact(cause(), |tx| tx.put_node(&node(number))).unwrap();
+    let put = |store: &Store, number| {
+        let node = Node { tenant: store.tenant(), ..node(number) };
+        store.transact(cause(), |tx| tx.put_node(&node)).unwrap()
+    };
     let nodes = |tuple: &Tuple| store.for_tenant(tuple).counts().nodes;
     // A new tenant is composed, however it is named.
     let (composed, decomposed) = (tuple("Andr\u{e9}"), tuple("Andre\u{301}"));
@@ -251,11 +254,7 @@ fn spellings_of_a_name_are_one_tenant_unless_both_exist() {
     assert_eq!(store.for_tenant(&decomposed).tuple(), &composed);
     // A tenant of a former version is found under both names.
     let (composed, decomposed) = (tuple("Zo\u{eb}"), tuple("Zoe\u{308}"));
-    let with_spelling = |tuple: &Tuple| Store {
-        shared: store.shared.clone(),
-        tenant: tuple.id(),
-        tuple: Arc::new(tuple.clone()),
-    };
+    let with_spelling = |tuple: &Tuple| store.with_tuple(tuple.clone());
     put(&with_spelling(&decomposed), 3);
     assert_eq!((nodes(&composed), nodes(&decomposed)), (1, 1));
     // Two tenants of a former version stay two.
@@ -266,4 +265,12 @@ fn spellings_of_a_name_are_one_tenant_unless_both_exist() {
     let (letter, sign) = (tuple("K"), tuple("\u{212a}"));
     put(&with_spelling(&sign), 6);
     assert_eq!((nodes(&letter), nodes(&sign)), (0, 1));
+    // A name whose decomposed key contains `=` is not taken for the name of another tenant with the same id.
+    put(&store.for_tenant(&Tuple::new([("a", "\u{338}=v")]).unwrap()), 7);
+    assert_eq!(nodes(&Tuple::new([("a\u{2260}", "v")]).unwrap()), 0);
+    // Every tenant is listed once, with its own spelling.
+    let all = store.all_tenants().unwrap();
+    let counts: Vec<u64> =
+        all.iter().filter(|own| !own.tuple().is_default()).map(|own| own.counts().nodes).collect();
+    assert_eq!((counts.len(), counts.iter().sum::<u64>()), (5, 7));
 }
