@@ -74,14 +74,18 @@ impl TenantSchema {
         Ok(())
     }
 
-    /// Validates a tenant as it is spelled, and with composed characters, as settings are usually written. The order of
-    /// checks is: unknown keys, values, patterns, required keys, sets of keys.
+    /// Validates a tenant as it is spelled, and with composed and with decomposed characters, because settings may be
+    /// written with either. The order of checks is: unknown keys, values, patterns, required keys, sets of keys.
     ///
     /// # Errors
     /// One of the codes `tenant_…`, with the field, the given value and the schema.
     pub fn validate(&self, tuple: &Tuple) -> Result<()> {
-        self.validate_spelled(tuple)
-            .or_else(|error| self.validate_spelled(&tuple.composed()).map_err(|_| error))
+        self.validate_spelled(tuple).or_else(|error| {
+            let others = [tuple.composed(), tuple.decomposed()];
+            let is_valid =
+                others.into_iter().any(|other| *other != *tuple && self.validate_spelled(&other).is_ok());
+            if is_valid { Ok(()) } else { Err(error) }
+        })
     }
 
     fn validate_spelled(&self, tuple: &Tuple) -> Result<()> {
