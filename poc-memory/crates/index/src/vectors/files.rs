@@ -24,11 +24,28 @@ struct Manifest {
     graph: Option<FileEntry>,
 }
 
+impl Manifest {
+    /// The listed files.
+    fn parts(&self) -> impl Iterator<Item = &FileEntry> {
+        std::iter::once(&self.rows).chain(&self.graph)
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct FileEntry {
     name: String,
     length: u64,
     blake3: [u8; 32],
+}
+
+impl FileEntry {
+    /// The entry of a file. Its name depends on its content, because the previous manifest must stay valid until the new
+    /// one is written: the graph also changes without a transaction.
+    fn of(kind: &str, applied: u64, bytes: &[u8]) -> FileEntry {
+        let hash = blake3::hash(bytes);
+        let name = format!("{kind}-{applied}-{}", hash.to_hex());
+        FileEntry { name, length: bytes.len() as u64, blake3: *hash.as_bytes() }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -119,15 +136,20 @@ impl Files {
     }
 
     pub(super) fn write(&self, encoded: &EncodedIndex) -> Result<()> {
-        let rows = self.write_part("rows", encoded.applied, &encoded.rows)?;
-        let graph = match &encoded.graph {
-            Some(bytes) => Some(self.write_part("graph", encoded.applied, bytes)?),
-            None => None,
-        };
+        let graph = encoded.graph.as_ref().map(|bytes| FileEntry::of("graph", encoded.applied, bytes));
+        let rows = FileEntry::of("rows", encoded.applied, &encoded.rows);
         let manifest = Manifest { rows, graph };
-        self.write_manifest(encoded.applied, &manifest)?;
+        self.try_write(encoded, &manifest).inspect_err(|_| self.delete_unused(&manifest))?;
         self.delete_unlisted_files(&manifest);
         Ok(())
+    }
+
+    fn try_write(&self, encoded: &EncodedIndex, manifest: &Manifest) -> Result<()> {
+        self.write_part(&manifest.rows, &encoded.rows)?;
+        if let (Some(entry), Some(bytes)) = (&manifest.graph, &encoded.graph) {
+            self.write_part(entry, bytes)?;
+        }
+        self.write_manifest(encoded.applied, manifest)
     }
 
     fn write_manifest(&self, applied: u64, manifest: &Manifest) -> Result<()> {
@@ -178,8 +200,7 @@ impl Files {
         }
         let damaged = || {
             let (_, manifest) = self.read_manifest()?;
-            let parts = std::iter::once(&manifest.rows).chain(&manifest.graph);
-            let damaged = parts.filter(|part| self.read_part(part).is_none());
+            let damaged = manifest.parts().filter(|part| self.read_part(part).is_none());
             Some(damaged.map(|part| self.directory.join(&part.name)).collect::<Vec<_>>())
         };
         let found = damaged().unwrap_or_default();
@@ -205,13 +226,8 @@ impl Files {
         self.directory.join("manifest")
     }
 
-    /// Writes a file whose name depends on its content, because the previous manifest must stay valid until the new one
-    /// is written: the graph also changes without a transaction.
-    fn write_part(&self, kind: &str, applied: u64, bytes: &[u8]) -> Result<FileEntry> {
-        let hash = blake3::hash(bytes);
-        let name = format!("{kind}-{applied}-{}", hash.to_hex());
-        atomic_file::write_plain(&self.directory.join(&name), &[bytes])?;
-        Ok(FileEntry { name, length: bytes.len() as u64, blake3: *hash.as_bytes() })
+    fn write_part(&self, entry: &FileEntry, bytes: &[u8]) -> Result<()> {
+        atomic_file::write_plain(&self.directory.join(&entry.name), &[bytes])
     }
 
     fn read_part(&self, entry: &FileEntry) -> Option<Vec<u8>> {
@@ -221,10 +237,22 @@ impl Files {
         is_intact.then_some(bytes)
     }
 
+    /// Deletes the files of a manifest that could not be written, unless the one on disk lists them, too. On a full disk,
+    /// they would take the space that the next attempt needs.
+    fn delete_unused(&self, failed: &Manifest) {
+        let current = self.read_manifest().map(|(_, manifest)| manifest);
+        let is_listed = |part: &FileEntry| {
+            current.iter().flat_map(Manifest::parts).any(|listed| listed.name == part.name)
+        };
+        for part in failed.parts().filter(|part| !is_listed(part)) {
+            // If it fails, the next checkpoint that succeeds tries again.
+            let _ = fs::remove_file(self.directory.join(&part.name));
+        }
+    }
+
     fn delete_unlisted_files(&self, manifest: &Manifest) {
-        let parts = std::iter::once(&manifest.rows).chain(&manifest.graph);
-        let kept: Vec<PathBuf> =
-            parts.map(|part| self.directory.join(&part.name)).chain([self.manifest()]).collect();
+        let parts = manifest.parts().map(|part| self.directory.join(&part.name));
+        let kept: Vec<PathBuf> = parts.chain([self.manifest()]).collect();
         self.delete_files_except(&kept);
     }
 

@@ -274,7 +274,13 @@ fn the_previous_files_stay_valid_until_the_manifest_is_replaced() {
     index.finish(&|| false);
     let blocked = directory.path().join("manifest.partial");
     std::fs::create_dir(&blocked).unwrap();
+    let files = || -> BTreeSet<PathBuf> {
+        std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let before = files();
     assert!(index.checkpoint().is_err());
+    // Nothing is left that would fill the disk.
+    assert_eq!(files(), before);
     assert_eq!(index.damaged_files(), Vec::<PathBuf>::new());
     let opened = open(directory.path(), 1000, 32);
     assert_eq!((opened.applied(), opened.is_unfinished()), (1, true));
