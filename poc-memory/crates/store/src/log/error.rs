@@ -26,9 +26,8 @@ impl From<LogError> for Error {
         match error {
             LogError::NewerFormat(_) => Error::conflict(message)
                 .hint("use the release that wrote it, or a newer one; nothing was changed"),
-            LogError::Damaged { .. } => Error::damaged(message)
+            LogError::Damaged { .. } | LogError::Missing(_) => Error::damaged(message)
                 .hint("open the store again: it opens read-only with all intact data, and `poc-memory repair` repairs it"),
-            LogError::Missing(_) => Error::damaged(message),
             // What was to be derived from the log is intact.
             LogError::Unsynced(_) => Error::new(Code::ReadOnly, message),
             LogError::Unreadable { .. } => Error::unavailable(message)
