@@ -9,7 +9,7 @@ pub use record_kinds::NO_NOTE;
 
 use super::Memory;
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, Tuple, plural};
+use poc_graph::{NodeId, Tenant, Tuple, plural};
 use poc_store::{quarantine_contents, quarantine_lost_notes, quarantine_names};
 use record_kinds::AcceptedRecords;
 use std::collections::BTreeMap;
@@ -64,13 +64,19 @@ impl QuarantineReport {
 /// `not_found` when the quarantine has no such part or no files of it any more, or the part nothing of the tenant.
 pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Result<QuarantineReport> {
     let mut report = QuarantineReport::default();
-    let known = memory.store.tenants()?;
+    let named = memory.store.tenants()?.into_iter();
+    let known: BTreeMap<Tenant, Tuple> = named.map(|named| (named.tuple.id(), named.tuple)).collect();
     let store = memory.paths.store();
     let mut contents = quarantine_contents(&store, part)?;
     require_files(&store, part)?;
     let wanted = Some(memory.store.tuple()).filter(|tuple| !tuple.is_default());
     if let Some(wanted) = wanted {
-        contents.retain(|tenant, _| *tenant == wanted.id());
+        // The part may have another spelling of the name, of a tenant that the memory has lost.
+        let lost = [wanted.composed().id(), wanted.decomposed().id()]
+            .into_iter()
+            .filter(|tenant| !known.contains_key(tenant));
+        let found = std::iter::once(wanted.id()).chain(lost).find(|tenant| contents.contains_key(tenant));
+        contents.retain(|tenant, _| Some(*tenant) == found);
         if contents.is_empty() {
             return Err(Error::not_found(format!("`{part}` has nothing of the tenant `{wanted}`"))
                 .hint(format!("`poc-memory doctor quarantine show {part} --json` names its tenants"))
@@ -78,8 +84,7 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
         }
     }
     for (tenant, own) in contents {
-        let in_store = known.iter().map(|named| &named.tuple).find(|tuple| tuple.id() == tenant);
-        let Some(tuple) = wanted.or(own.tuple.as_ref()).or(in_store) else {
+        let Some(tuple) = wanted.or(own.tuple.as_ref()).or(known.get(&tenant)) else {
             report.conflicts.push(format!(
                 "the data of a tenant whose name is unknown, with {}: the same command with its `--tenant KEY=VALUE` \
                  restores it",

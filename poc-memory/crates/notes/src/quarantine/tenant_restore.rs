@@ -235,7 +235,8 @@ fn lacking_notes(
                 }
             }
             None if deleted => report.deleted += 1,
-            None => lacking.push(node),
+            // The memory may have lost a tenant whose name it now spells with composed characters.
+            None => lacking.push(Node { tenant: memory.store.tenant(), ..node }),
         }
     }
     Ok(lacking)

@@ -7,7 +7,9 @@ use crate::testing::TestMemory;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, Node, Visit, VisitOutcome};
 use poc_store::testing::{count_by_scan, counts_of_view};
-use poc_store::{QuarantineRecord, Record as _, Table, Transaction, VerifyCallbacks};
+use poc_store::{
+    QuarantineNote, QuarantineRecord, QuarantineTenant, Record as _, Table, Transaction, VerifyCallbacks,
+};
 use std::fs;
 
 #[test]
@@ -107,6 +109,27 @@ fn a_dry_run_and_a_restore_agree_if_the_memory_has_records_of_a_lost_note() {
     assert_eq!((counts.0[2], &counts), (edges, &count_by_scan(&memory.store)));
     let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
     assert!(memory.store.verify(&callbacks).unwrap().is_empty());
+}
+
+/// A former version stored the name of a tenant as it was given, and the memory has lost it.
+#[test]
+fn notes_are_restored_into_the_tenant_with_the_present_spelling_of_its_name() {
+    let memory = TestMemory::new();
+    let name = Tuple::new([("user", "Andre\u{301}")]).unwrap();
+    let node = Node { tenant: name.id(), ..poc_graph::testing::node(1) };
+    let notes = vec![QuarantineNote { node, deleted: false }];
+    let mut report = QuarantineReport::default();
+    let restore = TenantRestore {
+        memory: &memory.of(&name),
+        actor: "manual",
+        dry_run: false,
+        accepted: AcceptedRecords::default(),
+        report: &mut report,
+    };
+    restore.run(QuarantineTenant { notes, ..QuarantineTenant::default() }).unwrap();
+    assert_eq!(report.restored, ["n1"]);
+    let restored = memory.of(&name).store;
+    assert_eq!((restored.tuple(), restored.counts().nodes), (&*name.composed(), 1));
 }
 
 #[test]
