@@ -451,7 +451,7 @@ pub fn has_undoable_repair(directory: &Path) -> bool {
 ///
 /// # Errors
 /// `locked` if a process has the store open, `not_found` if there is no repair to undo, and `unavailable` if derived
-/// data cannot be deleted.
+/// data cannot be deleted or it is unknown which files the store has.
 pub fn undo_repair(directory: &Path, derived: &[&str]) -> Result<String> {
     check_exists(directory)?;
     let _lock = Lock::take(&directory.join("lock"))?;

@@ -41,7 +41,7 @@ impl Journal {
     /// lost notes.
     pub(super) fn exchange(store: &Path, new_log: &str, source: &str) -> Result<Journal> {
         let folder = free_name(store, "repair");
-        let mut moves = moves_to_quarantine(store, &folder);
+        let mut moves = moves_to_quarantine(store, &folder).map_err(|error| unexamined(&error))?;
         if store.join(lost_notes::FILE).exists() {
             moves.push((lost_notes::FILE.into(), quarantine_path(&folder).join(lost_notes::FILE)));
         }
@@ -53,9 +53,10 @@ impl Journal {
     /// segment that replaces them is prepared in the same folder.
     pub(super) fn put_aside(store: &Path) -> io::Result<Journal> {
         let (folder, log) = (free_name(store, COPY), Path::new("log"));
-        let mut moves = moves_to_quarantine(store, &folder);
+        let mut moves = moves_to_quarantine(store, &folder)?;
+        let has_log = moves.iter().any(|(from, _)| from == log);
         moves.retain(|(from, _)| from != log);
-        if store.join(log).is_dir() {
+        if has_log {
             for entry in fs::read_dir(store.join(log))? {
                 let name = entry?.file_name();
                 if name != PARTIAL_SEGMENT {
@@ -92,14 +93,13 @@ impl Journal {
                 .hint("the repair cannot be undone; `poc-memory restore` restores a backup"));
         }
         let folder = free_name(store, "undone");
-        let mut moves = moves_to_quarantine(store, &folder);
-        moves.extend(
-            PARTS
-                .map(PathBuf::from)
-                .into_iter()
-                .filter(|part| store.join(&replaced).join(part).exists())
-                .map(|part| (replaced.join(&part), part)),
-        );
+        let mut moves = moves_to_quarantine(store, &folder).map_err(|error| unexamined(&error))?;
+        for part in PARTS.map(PathBuf::from) {
+            let moved = replaced.join(&part);
+            if store.join(&moved).try_exists().map_err(|error| unexamined(&error))? {
+                moves.push((moved, part));
+            }
+        }
         Ok(Journal { source: "undo".to_owned(), folder, undoes: Some(last.folder.clone()), moves })
     }
 
@@ -107,8 +107,8 @@ impl Journal {
     /// saves the journal. From then on, its moves are made, also after an interruption.
     pub(super) fn save(&self, store: &Path, derived: &[&str]) -> Result<()> {
         let derived = derived.iter().copied().chain([tenant_view_files::FOLDER, derived_files::FOLDER]);
-        for folder in derived.map(|name| store.join(name)).filter(|folder| folder.exists()) {
-            fs::remove_dir_all(&folder).map_err(|error| {
+        for folder in derived.map(|name| store.join(name)) {
+            disk::remove_folder(&folder).map_err(|error| {
                 Error::unavailable(format!("`{}` cannot be deleted: {error}", folder.display()))
                     .hint("nothing else was changed")
             })?;
@@ -186,9 +186,20 @@ fn quarantine_path(folder: &str) -> PathBuf {
 }
 
 /// The moves of the existing parts of a store to a folder of the quarantine.
-fn moves_to_quarantine(store: &Path, folder: &str) -> Vec<(PathBuf, PathBuf)> {
-    let parts = PARTS.map(PathBuf::from).into_iter().filter(|part| store.join(part).exists());
-    parts.map(|part| (part.clone(), quarantine_path(folder).join(part))).collect()
+fn moves_to_quarantine(store: &Path, folder: &str) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+    let mut moves = Vec::new();
+    for part in PARTS.map(PathBuf::from) {
+        if store.join(&part).try_exists()? {
+            moves.push((part.clone(), quarantine_path(folder).join(part)));
+        }
+    }
+    Ok(moves)
+}
+
+/// The error if it is unknown which parts of a store exist.
+fn unexamined(error: &io::Error) -> Error {
+    Error::unavailable(format!("the files of the store cannot be examined: {error}"))
+        .hint("nothing was changed; check the permissions of the memory's files, and the health of the disk")
 }
 
 /// A folder name that is free in the quarantine; its number follows the highest one in use.
@@ -255,6 +266,9 @@ mod tests {
         std::os::unix::fs::symlink("records", store.join("records")).unwrap();
         assert!(journal.run(store).is_err());
         assert!(is_interrupted(store));
+        // A new repair does not leave it out either.
+        assert_eq!(Journal::exchange(store, "new-log", "log").unwrap_err().code, Code::Unavailable);
+        assert!(Journal::put_aside(store).is_err());
         fs::remove_file(store.join("records")).unwrap();
         fs::create_dir(store.join("records")).unwrap();
         complete(store).unwrap();
