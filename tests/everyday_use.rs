@@ -451,7 +451,8 @@ fn times_are_shown_in_local_time() {
     assert!(created("Asia/Kolkata").ends_with("+05:30"), "{}", created("Asia/Kolkata"));
     let mistyped = run("Europe/Viena");
     assert!(mistyped.stdout.contains("created    "), "{}", mistyped.stdout);
-    let warning = "`TZ` is `Europe/Viena`, which is no time zone: schedules and printed times use `";
+    let warning =
+        "`TZ` is `Europe/Viena`, which is not the name of a time zone: schedules and printed times use `";
     assert_eq!(mistyped.stderr.matches(warning).count(), 1, "{}", mistyped.stderr);
     assert!(mistyped.stderr.contains("did you mean `Europe/Vienna`?"), "{}", mistyped.stderr);
     assert!(!run("Europe/Vienna").stderr.contains("TZ"));

@@ -72,8 +72,9 @@ fn unknown_zone(value: &str, used: Tz) -> Error {
         None => "use a name such as `Europe/Vienna`".to_owned(),
     };
     let value = value.escape_debug();
-    let message =
-        format!("`TZ` is `{value}`, which is no time zone: schedules and printed times use `{used}`");
+    let message = format!(
+        "`TZ` is `{value}`, which is not the name of a time zone: schedules and printed times use `{used}`"
+    );
     Error::config(message).hint(hint)
 }
 
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn an_unknown_zone_is_reported_with_the_zone_that_is_used() {
-        insta::assert_snapshot!(unknown_zone("Europe/Viena", Tz::UTC).line(), @"`TZ` is `Europe/Viena`, which is no time zone: schedules and printed times use `UTC`; did you mean `Europe/Vienna`?");
-        insta::assert_snapshot!(unknown_zone("CET-1CEST,M3.5.0,M10.5.0/3", Tz::Europe__Vienna).line(), @"`TZ` is `CET-1CEST,M3.5.0,M10.5.0/3`, which is no time zone: schedules and printed times use `Europe/Vienna`; use a name such as `Europe/Vienna`");
+        insta::assert_snapshot!(unknown_zone("Europe/Viena", Tz::UTC).line(), @"`TZ` is `Europe/Viena`, which is not the name of a time zone: schedules and printed times use `UTC`; did you mean `Europe/Vienna`?");
+        insta::assert_snapshot!(unknown_zone("CET-1CEST,M3.5.0,M10.5.0/3", Tz::Europe__Vienna).line(), @"`TZ` is `CET-1CEST,M3.5.0,M10.5.0/3`, which is not the name of a time zone: schedules and printed times use `Europe/Vienna`; use a name such as `Europe/Vienna`");
     }
 }
