@@ -47,8 +47,11 @@ impl QuarantineFolder {
         for number in 1u32.. {
             let name = if number == 1 { name.to_owned() } else { format!("{name}.{number}") };
             let path = self.folder.join(&name);
-            if fs::symlink_metadata(&path).is_err() {
-                return Ok((name, path));
+            match fs::symlink_metadata(&path) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((name, path)),
+                // A file that is there would be replaced.
+                Err(error) => return Err(error),
             }
         }
         Err(io::Error::from(io::ErrorKind::AlreadyExists))
