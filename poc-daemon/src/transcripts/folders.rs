@@ -197,7 +197,7 @@ mod tests {
         folders.follow(&named);
         assert_eq!(folders.scan(now), [] as [PathBuf; 0]);
         std::fs::write(&named, "{}\n").unwrap();
-        assert_eq!(folders.scan(now), [named.clone()]);
+        assert_eq!(folders.scan(now), std::slice::from_ref(&named));
         // It could not be captured.
         folders.forget(&named);
         assert_eq!(folders.scan(now), [named]);
