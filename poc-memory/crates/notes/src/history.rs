@@ -41,7 +41,7 @@ pub struct History {
 pub struct NodeChange {
     /// Number of the transaction.
     pub seq: u64,
-    /// Number of the last transaction of its call, with which the list of changes names all of them.
+    /// Number of the last transaction of its call that changed notes, with which the list of changes names all of them.
     pub last: u64,
     /// When, by whom and by which op.
     pub cause: Cause,
@@ -162,7 +162,11 @@ fn node_changes(memory: &Memory, changes: Vec<LoggedChange>, last: Option<u64>) 
         .into_iter()
         .rev()
         .map(|change| {
-            let last = last_of_call(memory, change.seq, &change.cause, newest)?;
+            let last = match last_of_call(memory, change.seq, newest) {
+                // This change can be shown although other transactions are damaged.
+                Err(error) if error.code == Code::Damaged => change.seq,
+                last => last?,
+            };
             let undone = undone.add(change.seq, &change.cause);
             Ok(NodeChange { last, undone, ..node_change(change) })
         })

@@ -1,5 +1,6 @@
 //! Calls that make several transactions, as an import does.
 
+use super::transaction_summary::summary;
 use crate::Memory;
 use poc_graph::cancellation;
 use poc_graph::error::Result;
@@ -40,13 +41,15 @@ pub(crate) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
 /// Maximum number of transactions of others between two of a call, for [`last_of_call`].
 const MAX_BETWEEN: usize = 16;
 
-/// The number of the last transaction, up to `newest`, of the call to which a transaction belongs. The transactions of a
-/// call follow each other closely, so it is found in steps that double, without reading all of them.
-pub(super) fn last_of_call(memory: &Memory, seq: u64, cause: &Cause, newest: u64) -> Result<u64> {
-    if cause.began.is_none() {
+/// The number with which a list of changes names the call to which a transaction belongs: that of the last transaction
+/// of the call, up to `newest`, that changed notes. The transactions of a call follow each other closely, so the last
+/// one is found in steps that double, without reading all of them.
+pub(super) fn last_of_call(memory: &Memory, seq: u64, newest: u64) -> Result<u64> {
+    // The cause is read from the log, because the index of changes lacks the start of the call for a creation.
+    let Some(own) = summary(memory, seq, &|_| true)?.filter(|own| own.cause.began.is_some()) else {
         return Ok(seq);
-    }
-    let part_from = |from: u64| part_among(memory, from..=newest, cause);
+    };
+    let part_from = |from: u64| part_among(memory, from..=newest, &own.cause);
     let (mut last, mut step) = (seq, 1);
     while let Some(part) = part_from(last + step)? {
         last = part;
@@ -56,18 +59,36 @@ pub(super) fn last_of_call(memory: &Memory, seq: u64, cause: &Cause, newest: u64
         step /= 2;
         last = part_from(last + step)?.unwrap_or(last);
     }
-    Ok(last)
+    // The last transactions of a sync may only note which files it has read.
+    for later in (seq + 1..=last).rev() {
+        cancellation::check()?;
+        let part = summary(memory, later, &|_| true)?;
+        if part.is_some_and(|part| part.nodes.is_some() && part.cause.is_same_call(&own.cause)) {
+            return Ok(later);
+        }
+    }
+    Ok(seq)
 }
 
 /// The first of a few numbers whose transaction belongs to a call; `None` if none of these does.
 fn part_among(memory: &Memory, numbers: RangeInclusive<u64>, cause: &Cause) -> Result<Option<u64>> {
     for seq in numbers.take(MAX_BETWEEN + 1) {
         cancellation::check()?;
-        if memory.store.transaction(seq)?.is_some_and(|txn| txn.cause.is_same_call(cause)) {
+        let Some(other) = summary(memory, seq, &|_| true)? else { continue };
+        if other.cause.is_same_call(cause) {
             return Ok(Some(seq));
+        }
+        if is_of_later_call(&other.cause, cause) {
+            return Ok(None);
         }
     }
     Ok(None)
+}
+
+/// Whether a transaction belongs to a later call of the same op by the same actor, such as the next sync of a vault.
+/// Such calls follow each other, so the earlier one is over.
+fn is_of_later_call(other: &Cause, cause: &Cause) -> bool {
+    (&other.op, &other.actor) == (&cause.op, &cause.actor) && other.began > cause.began
 }
 
 /// A call of which a state has only the first transactions.
@@ -151,18 +172,46 @@ pub(crate) fn undone_by(memory: &Memory, parts: &[u64]) -> Result<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::{entries, latest};
     use crate::testing::TestMemory;
+    use crate::vault::VaultBinding;
     use poc_graph::testing::node;
     use poc_graph::time::Timestamp;
     use proptest::prelude::*;
 
+    #[test]
+    fn damage_of_another_transaction_does_not_hide_the_history_of_a_note() {
+        let memory = TestMemory::new();
+        let call = Cause::new(Timestamp(5), "import:x", "import").part(Timestamp(5));
+        for number in 1..=2 {
+            memory.store.transact(call.clone(), |tx| tx.put_node(&node(number))).unwrap();
+        }
+        let numbers = || {
+            let entries = entries(&memory, node(1).id, None).unwrap();
+            entries.iter().map(|entry| (entry.seq, entry.last)).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(), [(1, 2)]);
+        let files = std::fs::read_dir(memory.paths.store().join("log")).unwrap();
+        let segment =
+            files.map(|file| file.unwrap().path()).find(|path| path.extension() == Some("log".as_ref()));
+        let segment = segment.unwrap();
+        let mut bytes = std::fs::read(&segment).unwrap();
+        let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+        bytes[end] ^= 1;
+        std::fs::write(&segment, bytes).unwrap();
+        assert_eq!(numbers(), [(1, 1)]);
+    }
+
     poc_laws::laws! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// `between` has, for each transaction of a call after the first, how many others precede it.
+        /// `between` has, for each transaction of a call after the first, how many others precede it. The last
+        /// `without_notes` transactions of the call change no note, and `is_repeated` says whether the call is repeated.
         #[test]
-        fn the_last_transaction_of_a_call_is_found_from_each_of_them(
+        fn each_transaction_of_a_call_has_the_number_of_the_list_of_changes(
             between in proptest::collection::vec(prop_oneof![4 => Just(0), 1 => 0..=MAX_BETWEEN], 0..24),
+            without_notes in 0u32..4,
+            is_repeated in any::<bool>(),
             others_after in 0usize..40,
         ) {
             let memory = TestMemory::new();
@@ -179,21 +228,27 @@ mod tests {
                 }
                 parts.push(transact(call.part(Timestamp(6))));
             }
+            for number in 1..=without_notes {
+                let (name, folder) = (number.to_string(), "/vault".into());
+                let vault = VaultBinding { number, name, folder, write_back: false, bound: Timestamp(7) };
+                let cause = call.part(Timestamp(7));
+                memory.store.transact(cause, |tx| tx.put(&number.to_be_bytes(), &vault)).unwrap();
+            }
+            if is_repeated {
+                transact(Cause::new(Timestamp(8), "import:x", "import").part(Timestamp(8)));
+            }
             for _ in 0..others_after {
                 other();
             }
-            let last = parts.last().copied().unwrap();
             let newest = memory.store.last_seq();
+            let changes = latest(&memory, 1000, None, &|_| true).unwrap();
             for &seq in &parts {
                 let cause = memory.store.transaction(seq).unwrap().unwrap().cause;
-                prop_assert_eq!(last_of_call(&memory, seq, &cause, newest).unwrap(), last);
-                let call = of_call(&memory, seq, &cause).unwrap();
-                prop_assert_eq!(call.first(), Some(&last));
+                let listed = changes.iter().find(|change| change.cause.is_same_call(&cause)).unwrap();
+                prop_assert_eq!(last_of_call(&memory, seq, newest).unwrap(), listed.seq);
                 // As if the store ended with this transaction.
-                prop_assert_eq!(last_of_call(&memory, parts[0], &cause, seq).unwrap(), seq);
+                prop_assert_eq!(last_of_call(&memory, parts[0], seq).unwrap(), seq);
             }
-            let single = Cause::new(Timestamp(5), "manual", "insert");
-            prop_assert_eq!(last_of_call(&memory, last, &single, newest).unwrap(), last);
         }
     }
 }
