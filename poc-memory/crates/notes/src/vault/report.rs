@@ -102,7 +102,7 @@ pub struct AmbiguousLink {
     pub file: String,
     /// The link.
     pub link: String,
-    /// Files or keys of the notes that have the name.
+    /// Files or keys of the notes that have the name, at most 100.
     pub candidates: Vec<String>,
 }
 
