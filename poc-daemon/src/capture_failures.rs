@@ -5,6 +5,7 @@
 
 use parking_lot::Mutex;
 use poc_graph::error::Error;
+use poc_graph::escape_line;
 use poc_graph::time::{Span, Timestamp};
 use poc_notes::import::{CaptureReport, SourceLocation};
 use std::collections::BTreeMap;
@@ -93,7 +94,8 @@ impl CaptureFailures {
         });
         let problem = |(transcript, failures): (&PathBuf, &TranscriptFailures)| {
             let (what, rule) = (failures.line(now)?, failures.rule()?);
-            let shown = transcript.display();
+            let path = transcript.to_string_lossy();
+            let shown = escape_line(&path);
             Some(format!("the transcript `{shown}` is not captured completely: {what} ({rule})"))
         };
         all.iter().filter_map(problem).collect()
@@ -172,6 +174,20 @@ mod tests {
         std::fs::remove_file(&transcript).unwrap();
         assert_eq!(failures.problems(NOW), [""; 0]);
         assert_eq!(failures.of(&transcript, NOW), None);
+    }
+
+    #[test]
+    fn a_line_break_in_the_name_of_a_transcript_is_escaped() {
+        let folder = poc_graph::testing::folder();
+        let transcript = folder.path().join("a\nb.jsonl");
+        std::fs::write(&transcript, "").unwrap();
+        let failures = CaptureFailures::default();
+        failures.record(&transcript, &report(1, &[(2, "c")]), NOW);
+        let problems = failures.problems(NOW);
+        assert!(
+            problems[0].contains("a\\nb.jsonl` is not captured") && !problems[0].contains('\n'),
+            "{problems:?}"
+        );
     }
 
     #[test]

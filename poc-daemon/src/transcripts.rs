@@ -15,6 +15,7 @@ use folders::TranscriptFolders;
 use parking_lot::Mutex;
 use poc_graph::cancellation;
 use poc_graph::error::Code;
+use poc_graph::escape_line;
 use poc_memory::ops;
 use poc_notes::import::{self, CaptureOptions};
 use std::path::Path;
@@ -70,10 +71,12 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
 /// Captures a transcript. Returns false if that is to be repeated even if the transcript does not change, for example
 /// because the disk is full.
 fn capture(state: &DaemonState, transcript: &Path) -> bool {
-    let (memory, shown) = (state.memory_now(), transcript.display());
+    let memory = state.memory_now();
     if memory.store.read_only().is_some() {
         return false;
     }
+    let path = transcript.to_string_lossy();
+    let shown = escape_line(&path);
     let options = CaptureOptions { allow_secrets: memory.config.transcripts.allow_secrets };
     let captured =
         cancellation::scope(&state.cancellation, || import::capture(&memory, transcript, &options));

@@ -11,6 +11,7 @@ use crate::state::DaemonState;
 use parking_lot::Mutex;
 use poc_graph::cancellation;
 use poc_graph::error::Result;
+use poc_graph::escape_line;
 use poc_notes::Memory;
 use poc_notes::vault::{self, SyncOptions, VaultBinding, VaultReport, VaultsOfTenant};
 use std::collections::HashMap;
@@ -112,7 +113,7 @@ impl VaultSyncs {
                     .refused
                     .iter()
                     .chain(&report.warnings)
-                    .map(|problem| format!("`{}`: {}", problem.file, problem.error.line()));
+                    .map(|problem| format!("`{}`: {}", escape_line(&problem.file), problem.error.line()));
                 let problems = problems.collect();
                 (report, problems)
             }

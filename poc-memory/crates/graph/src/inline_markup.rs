@@ -42,8 +42,7 @@ pub(super) fn visible_text(line: &str) -> String {
 
 /// The part of a line that is read.
 fn beginning(line: &str) -> &str {
-    let end = (0..=line.len().min(MAX_BYTES)).rev().find(|&end| line.is_char_boundary(end)).unwrap_or(0);
-    line.get(..end).unwrap_or(line)
+    line.get(..line.floor_char_boundary(MAX_BYTES)).unwrap_or(line)
 }
 
 /// The visible text of a line of images, with their descriptions.

@@ -64,11 +64,7 @@ pub struct Diagnostic {
 impl ErrorLocation {
     /// The position of byte `offset` in `text`, as a line and a column.
     pub fn offset(text: &str, offset: usize) -> Self {
-        let mut end = offset.min(text.len());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let before = text.get(..end).unwrap_or(text);
+        let before = text.get(..text.floor_char_boundary(offset)).unwrap_or(text);
         let line = before.matches('\n').count() as u32 + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() as u32 + 1;
         ErrorLocation { line: Some(line), column: Some(column), ..ErrorLocation::default() }

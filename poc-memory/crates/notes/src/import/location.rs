@@ -1,5 +1,7 @@
 //! Where a note is in the source of an import.
 
+use poc_graph::escape_line;
+
 /// The location of a note in its source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SourceLocation {
@@ -33,8 +35,10 @@ impl std::fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             SourceLocation::Line(line) => write!(f, "line {line}"),
-            SourceLocation::File(file) => write!(f, "`{file}`"),
-            SourceLocation::Item { file, kind, number } => write!(f, "`{file}` {kind} {number}"),
+            SourceLocation::File(file) => write!(f, "`{}`", escape_line(file)),
+            SourceLocation::Item { file, kind, number } => {
+                write!(f, "`{}` {kind} {number}", escape_line(file))
+            }
         }
     }
 }
