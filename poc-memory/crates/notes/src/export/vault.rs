@@ -16,6 +16,11 @@ use poc_graph::{EdgeKind, Node, NodeType, PROJECT_PREFIX, View, title_of};
 use serde_norway::{Mapping, Value};
 use std::path::{Component, Path, PathBuf};
 
+/// Maximum length of the name of a file or folder. Most file systems have this one.
+const NAME_MAX_BYTES: usize = 255;
+/// Maximum length of the path of a file within the folder. Linux allows 4,096 bytes, with the path of the folder.
+const PATH_MAX_BYTES: usize = 2048;
+
 /// Writes the live notes, except confirmed questions, into a new or empty folder, atomically. Files that were imported
 /// keep their paths; the others are named after keys. Calls `progress` with the number of written notes and the total.
 ///
@@ -47,11 +52,18 @@ pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Res
     })
 }
 
-/// The path of a file, if it stays within its folder.
+/// The path of a file, if it stays within its folder and a file can have it. An import of an export may have stored any
+/// text as a path.
 fn path_inside(path: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(path);
-    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
-    (is_inside && path.extension().is_some()).then_some(path)
+    if path.len() > PATH_MAX_BYTES || path.contains('\0') {
+        return None;
+    }
+    let name = |part| match part {
+        Component::Normal(name) if name.len() <= NAME_MAX_BYTES => Some(name),
+        _ => None,
+    };
+    let path: PathBuf = Path::new(path).components().map(name).collect::<Option<_>>()?;
+    path.extension().is_some().then_some(path)
 }
 
 /// The notes that a note is linked to by people and agents, but not by its text, each with its key and its former keys.

@@ -1,5 +1,6 @@
 //! Markdown → memory → Markdown.
 
+use super::path_inside;
 use crate::export;
 use crate::import::{ImportOptions, ImportReport, ImportSource, import};
 use crate::testing::{TestMemory, draft};
@@ -58,6 +59,19 @@ fn a_question_that_was_written_by_hand_is_exported_and_a_confirmed_one_is_not() 
     let out = memory.folder().join("out");
     export::vault(&memory, &out, &|_, _| {}).unwrap();
     assert_eq!(files(&out).into_keys().collect::<Vec<_>>(), ["open.md", "tram.md"]);
+}
+
+#[test]
+fn a_path_that_no_file_can_have_is_not_used() {
+    let (name, path) = ("x".repeat(256), "x/".repeat(1024));
+    for path in
+        ["", "a", "../a.md", "/a.md", "a/../b.md", "a\0.md", &format!("{name}.md"), &format!("{path}a.md")]
+    {
+        assert_eq!(path_inside(path), None, "{path:?}");
+    }
+    for path in ["a/b.md", "a//b.md", "a/./b.md", "a/b.md/"] {
+        assert_eq!(path_inside(path).unwrap().as_os_str(), "a/b.md");
+    }
 }
 
 /// A line of front matter, including unknown properties and types, and values that no note can have.
