@@ -163,8 +163,8 @@ fn node_changes(memory: &Memory, changes: Vec<LoggedChange>, last: Option<u64>) 
         .rev()
         .map(|change| {
             let last = match last_of_call(memory, change.seq, newest) {
-                // This change can be shown although other transactions are damaged.
-                Err(error) if error.code == Code::Damaged => change.seq,
+                // This change can be shown although other transactions cannot be read.
+                Err(error) if is_about_the_log(&error) => change.seq,
                 last => last?,
             };
             let undone = undone.add(change.seq, &change.cause);
@@ -173,6 +173,11 @@ fn node_changes(memory: &Memory, changes: Vec<LoggedChange>, last: Option<u64>) 
         .collect::<Result<_>>()?;
     entries.reverse();
     Ok(entries)
+}
+
+/// Whether an error means that a transaction is damaged or cannot be read.
+fn is_about_the_log(error: &Error) -> bool {
+    matches!(error.code, Code::Damaged | Code::Unavailable) && !cancellation::is_cancellation(error)
 }
 
 /// The numbers of undone transactions, collected from the latest transaction to the first: an undo that is
