@@ -206,7 +206,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         /// `between` has, for each transaction of a call after the first, how many others precede it. The last
-        /// `without_notes` transactions of the call change no note, and `is_repeated` says whether the call is repeated.
+        /// `without_notes` transactions of the call change no note. `is_repeated` says whether the call is repeated.
         #[test]
         fn each_transaction_of_a_call_has_the_number_of_the_list_of_changes(
             between in proptest::collection::vec(prop_oneof![4 => Just(0), 1 => 0..=MAX_BETWEEN], 0..24),
