@@ -151,8 +151,8 @@ impl ErasedTexts {
 }
 
 /// The beginnings of the texts with one start, at most [`MAX_BEGINNING_BYTES`] of each, with the texts that are longer.
-/// A beginning without longer texts is a text itself. No beginning is a prefix of another one: a text that has the longer
-/// one also has the shorter one.
+/// A beginning without longer texts is a text itself. No beginning is a prefix of another one: a text that has the
+/// longer one also has the shorter one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Beginnings(BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>);
 
