@@ -104,8 +104,8 @@ pub struct UnfinishedCall {
 
 impl UnfinishedCall {
     /// The call of the last transaction of a state, if `later` has other transactions of it. They are the numbers of
-    /// the following transactions with their causes, and none for one of another tenant. A call is assumed to have ended
-    /// if many transactions in a row belong to others, so that not the whole log is read.
+    /// the following transactions with their causes, and none for one of another tenant. A call is assumed to have
+    /// ended if many transactions in a row belong to others, so that not the whole log is read.
     pub(crate) fn of(
         seq: u64,
         cause: &Cause,
