@@ -217,9 +217,21 @@ fn the_url_binds_a_client_to_a_tenant() {
         }
         let uri = json!({"uri": "memory://nodes/tea?user=ann"});
         assert!(client.ask("resources/read", uri)["error"].is_object());
+        let templates = client.ask("resources/templates/list", json!({}));
+        assert_eq!(
+            templates["result"]["resourceTemplates"][0]["uriTemplate"], "memory://nodes/{node}",
+            "{templates}"
+        );
     }
+    // Some clients write `null` for what they leave out.
+    let client = of("?tenant=user=ann").started();
+    let listed = client.ask_with(&[], "resources/list", Value::Null);
+    assert_eq!(listed["result"]["resources"][0]["uri"], "memory://nodes/tea", "{listed}");
+    let call = json!({"name": "memory_get", "arguments": {"node": "tea"}, "_meta": null});
+    let answer = client.ask_with(&[], "tools/call", call);
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    // A session belongs to the tenant for which it was started.
     let mut moved = of("?tenant=user=ann").started();
-    moved.call("memory_get", json!({"node": "tea"}));
     for query in ["?tenant=user=bob", ""] {
         moved.query = query;
         assert_eq!(moved.ask("tools/list", json!({}))["error"]["code"], -32602, "{query}");

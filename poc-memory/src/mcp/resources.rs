@@ -11,14 +11,20 @@ use serde_json::{Value, json};
 /// The prefix before the key or id of a note.
 const NODES: &str = "memory://nodes/";
 
-/// The URI template of notes.
-pub(super) fn template() -> ResourceTemplate {
-    ResourceTemplate::new(format!("{NODES}{{node}}{{?tenant*}}"), "note")
+/// The URI template of notes. It has the tenant only if requests may name one.
+pub(super) fn template(names_tenant: bool) -> ResourceTemplate {
+    let (query, of_tenant) = match names_tenant {
+        true => {
+            ("{?tenant*}", "; `tenant` has the keys and values of its tenant, none for the default tenant")
+        }
+        false => ("", ""),
+    };
+    let description = format!(
+        "A note as Markdown: front matter, then its text. `node` is its key or id, percent-encoded{of_tenant}"
+    );
+    ResourceTemplate::new(format!("{NODES}{{node}}{query}"), "note")
         .with_title("A note")
-        .with_description(
-            "A note as Markdown: front matter, then its text. `node` is its key or id, percent-encoded; `tenant` \
-             has the keys and values of its tenant, none for the default tenant",
-        )
+        .with_description(description)
         .with_mime_type("text/markdown")
 }
 

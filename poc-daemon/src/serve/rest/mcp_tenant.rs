@@ -70,7 +70,9 @@ mod tests {
         };
         let request = |params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": params});
         let bound = request(json!({"_meta": {"poc-memory/tenant": {"user": "ann"}}}));
-        assert_eq!(add(&request(json!({}))), Some(bound.clone()));
+        for params in [json!({}), json!({"_meta": null}), json!(null)] {
+            assert_eq!(add(&request(params)), Some(bound.clone()));
+        }
         assert_eq!(add(&bound), None);
         let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         assert_eq!(add(&notification), Some(notification));

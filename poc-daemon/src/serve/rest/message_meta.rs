@@ -14,12 +14,19 @@ pub(super) fn change(
 ) -> Result<Vec<u8>> {
     let Ok(Value::Object(mut fields)) = serde_json::from_slice(&message) else { return Ok(message) };
     let is_request = fields.contains_key("id") && fields.contains_key("method");
-    let empty = || Value::Object(Map::new());
-    let params = fields.entry("params").or_insert_with(empty).as_object_mut();
-    let meta = params.and_then(|params| params.entry("_meta").or_insert_with(empty).as_object_mut());
-    match meta {
+    match object_in(&mut fields, "params").and_then(|params| object_in(params, "_meta")) {
         Some(meta) if is_request => change(meta)?,
         _ => return Ok(message),
     }
     serde_json::to_vec(&fields).map_err(|error| Error::internal(error.to_string()))
+}
+
+/// The object in a field. It is created if the field is missing or `null`, which the SDK takes for the same. `None` for
+/// any other value.
+fn object_in<'a>(fields: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut Map<String, Value>> {
+    let value = fields.entry(name).or_insert(Value::Null);
+    if value.is_null() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut()
 }
