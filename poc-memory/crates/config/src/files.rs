@@ -68,12 +68,14 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Writes a file like [`write`] if it still has the text `before`, or still does not exist if that is `None`. Returns
-/// whether it was written. A change that another program has made is kept.
+/// whether it was written. A change that another program has made is kept. If `path` is a symbolic link whose target
+/// does not exist, the target is created.
 ///
 /// # Errors
 /// `unavailable` if the file cannot be written.
 pub fn write_expected(path: &Path, before: Option<&str>, text: &str) -> Result<bool> {
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let missing_target = || Some(path.parent()?.join(std::fs::read_link(path).ok()?));
+    let path = &path.canonicalize().ok().or_else(missing_target).unwrap_or_else(|| path.to_owned());
     let Some(before) = before else {
         let folder = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(|error| write_error(folder, &error))?;
@@ -221,6 +223,17 @@ mod tests {
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
         assert_eq!(names.collect::<Vec<_>>(), ["a.md"]);
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_does_not_exist_stays_when_the_file_is_created() {
+        let folder = poc_graph::testing::folder();
+        let (link, target) = (folder.path().join("link"), folder.path().join("inside/target"));
+        std::os::unix::fs::symlink("inside/target", &link).unwrap();
+        assert!(write_expected(&link, None, "ours").unwrap());
+        assert!(!write_expected(&link, None, "again").unwrap(), "it exists now");
+        assert!(link.is_symlink());
+        assert_eq!(read_text(&target).unwrap(), "ours");
     }
 
     #[test]

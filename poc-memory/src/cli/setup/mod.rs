@@ -107,6 +107,7 @@ impl LocalCommand for Setup {
             confirm(context, &plan.changes)?;
             // Assistants write to these files, too, also while the question waits for its answer.
             plan = SetupPlan::of(context, &output.assistants, !self.no_hooks)?;
+            output.files.clone_from(&plan.changes);
         }
         context.paths.create()?;
         // The record is saved first, so that it lists what was written even if a later file fails.

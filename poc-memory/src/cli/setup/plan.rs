@@ -51,7 +51,7 @@ impl FileChange {
         Some(FileChange { path: settings.path.clone(), diff, before, after, settings })
     }
 
-    /// Makes the change.
+    /// Makes the change. If the path is a link, its target is written or removed, and the link stays.
     ///
     /// # Errors
     /// `conflict` when another program has changed the file since it was read; then its change is kept.
@@ -61,7 +61,7 @@ impl FileChange {
             None => {
                 let is_same = settings_file::read(&self.path)? == self.before;
                 if is_same {
-                    files::remove(&self.path)?;
+                    files::remove(&self.path.canonicalize().unwrap_or_else(|_| self.path.clone()))?;
                 }
                 is_same
             }
@@ -143,5 +143,21 @@ mod tests {
             check(Some("{}"), found, None);
             check(None, found, Some("{\"own\": 1}"));
         }
+    }
+
+    #[test]
+    fn a_link_stays_when_its_target_is_created_and_removed() {
+        let folder = poc_graph::testing::folder();
+        let (link, target) = (folder.path().join("settings.json"), folder.path().join("target.json"));
+        std::os::unix::fs::symlink("target.json", &link).unwrap();
+        let change = |before: Option<&str>, after: Option<&str>| {
+            let settings = SettingsFile { path: link.clone(), syntax: Syntax::Json, edits: Vec::new() };
+            let change = FileChange::of(settings, before.map(str::to_owned), after.map(str::to_owned));
+            change.unwrap().write().unwrap();
+        };
+        change(None, Some("{}"));
+        assert_eq!(settings_file::read(&target).unwrap().as_deref(), Some("{}"));
+        change(Some("{}"), None);
+        assert!(link.is_symlink() && !target.exists());
     }
 }

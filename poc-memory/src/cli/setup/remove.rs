@@ -50,6 +50,7 @@ impl LocalCommand for SetupRemove {
             super::confirm(context, &changes)?;
             // Assistants write to these files, too, also while the question waits for its answer.
             changes = undo_changes(&record)?;
+            output.files.clone_from(&changes);
         }
         changes.iter().try_for_each(FileChange::write)?;
         output.written = true;
