@@ -61,7 +61,8 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
                 Ok(true) => {}
                 Ok(false) => folders.lock().forget(&transcript),
                 Err(error) => {
-                    tracing::error!("the transcript `{}` was not captured: {error}", transcript.display());
+                    let path = transcript.to_string_lossy();
+                    tracing::error!("the transcript `{}` was not captured: {error}", escape_line(&path));
                 }
             }
         }
