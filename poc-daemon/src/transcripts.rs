@@ -17,7 +17,7 @@ use poc_graph::cancellation;
 use poc_graph::error::Code;
 use poc_graph::escape_line;
 use poc_memory::ops;
-use poc_notes::import::{self, CaptureOptions};
+use poc_notes::import::{self, CaptureOptions, CaptureReport};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -91,11 +91,11 @@ fn capture(state: &DaemonState, transcript: &Path) -> bool {
             if report.inserted + report.updated > 0 {
                 tracing::info!(inserted = report.inserted, updated = report.updated, "captured `{shown}`");
             }
-            for failure in state.capture_failures.record(transcript, &report, memory.now()) {
+            let new = state.capture_failures.record(transcript, &report, memory.now());
+            for failure in &new {
                 tracing::warn!("`{shown}`, {failure}");
             }
-            // A turn that another writer has changed meanwhile is stored by the next capture.
-            report.failed.iter().all(|(_, error)| error.code != Code::Conflict)
+            !has_new_conflict(&report, &new)
         }
         // A hook names the transcript of a session before its first line is written, and some sessions never
         // write one.
@@ -116,5 +116,35 @@ fn capture(state: &DaemonState, transcript: &Path) -> bool {
             }
             error.code.is_invalid()
         }
+    }
+}
+
+/// Whether another writer may have changed a turn while it was stored. The next capture then stores it. A conflict that
+/// the capture before had, too, lasts: the note of the turn was replaced, for example.
+fn has_new_conflict(report: &CaptureReport, new: &[String]) -> bool {
+    !new.is_empty() && report.failed.iter().any(|(_, error)| error.code == Code::Conflict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture_failures::CaptureFailures;
+    use poc_graph::error::Error;
+    use poc_graph::time::Timestamp;
+    use poc_notes::import::SourceLocation;
+
+    #[test]
+    fn a_capture_with_a_conflict_is_repeated_once() {
+        let failures = CaptureFailures::default();
+        let is_repeated = |error: Error| {
+            let failed = vec![(SourceLocation::Line(2), error)];
+            let report = CaptureReport { is_read: true, first_line: 1, failed, ..CaptureReport::default() };
+            let new = failures.record(Path::new("session.jsonl"), &report, Timestamp(0));
+            has_new_conflict(&report, &new)
+        };
+        assert!(is_repeated(Error::conflict("a note was changed in between")));
+        assert!(!is_repeated(Error::conflict("a note was changed in between")));
+        assert!(is_repeated(Error::conflict("a note is superseded")));
+        assert!(!is_repeated(Error::invalid("a note is too long")));
     }
 }
