@@ -223,8 +223,13 @@ fn every_route_rejects_what_its_schema_rejects() {
                 continue;
             }
             let answered = http.call(&format!("POST {path}"), Some(&Value::Object(body)));
-            assert_eq!(answered.status, 400, "{} of {request}: {}", route.path, answered.body);
             let error = answered.json();
+            // What only a person may set is refused before it is read.
+            let only_a_person = format!("only a person may set `{field}`");
+            if answered.status == 403 && error["message"].to_string().contains(&only_a_person) {
+                continue;
+            }
+            assert_eq!(answered.status, 400, "{} of {request}: {}", route.path, answered.body);
             assert_eq!(error["code"], "invalid_argument", "{} of {request}: {error}", route.path);
             assert!(names(error["at"]["field"].as_str(), &field), "{} of {request}: {error}", route.path);
         }

@@ -52,7 +52,11 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
             }
             changes.record_scan(Instant::now());
         }
-        folders.lock().take_events().into_iter().for_each(|path| changes.record_change(path, now));
+        let events = folders.lock().take_events();
+        events.transcripts.into_iter().for_each(|path| changes.record_change(path, now));
+        if events.has_new_folder {
+            changes.scan_soon(now);
+        }
         for transcript in changes.take_due(Instant::now()) {
             let capturing = state.clone();
             let path = transcript.clone();

@@ -50,6 +50,11 @@ impl TranscriptChanges {
         self.next_scan = Some(now + self.interval);
     }
 
+    /// Brings the next scan forward to the end of a quiet period.
+    pub(super) fn scan_soon(&mut self, now: Instant) {
+        self.next_scan = self.next_scan.map(|scan| scan.min(now + self.quiet));
+    }
+
     /// When there is something to do next.
     pub(super) fn deadline(&self, now: Instant) -> Instant {
         let captures = self.changed.values().map(|change| self.capture_time(change));
@@ -102,6 +107,19 @@ mod tests {
         assert_eq!(captures(&[0, 1500]), [1000, 2500]);
         let busy: Vec<u64> = (0..30).map(|number| number * 500).collect();
         assert_eq!(captures(&busy), [10_000, 15_500]);
+    }
+
+    #[test]
+    fn a_scan_is_brought_forward_but_never_delayed() {
+        let (start, quiet) = (Instant::now(), Duration::from_secs(1));
+        let mut changes = TranscriptChanges::new(quiet, 30 * quiet);
+        changes.scan_soon(start);
+        assert!(changes.is_scan_due(start));
+        changes.record_scan(start);
+        changes.scan_soon(start);
+        assert_eq!((changes.is_scan_due(start), changes.deadline(start)), (false, start + quiet));
+        changes.scan_soon(start + quiet / 2);
+        assert!(changes.is_scan_due(start + quiet));
     }
 
     poc_laws::laws! {

@@ -2,7 +2,8 @@
 //! all in the folders of the assistants.
 
 use crate::file_events::{FileEventWatcher, is_change};
-use notify::RecursiveMode;
+use notify::event::ModifyKind;
+use notify::{Event, EventKind, RecursiveMode};
 use parking_lot::Mutex;
 use poc_config::{TranscriptsConfig, paths};
 use poc_graph::time::{Span, Timestamp};
@@ -18,6 +19,15 @@ const EXTENSION: &str = "jsonl";
 /// Maximum number of folders inside a folder of transcripts: year, month and day, or project, session and `subagents`.
 const MAX_DEPTH: usize = 6;
 
+/// What file events have reported.
+#[derive(Debug, Default)]
+pub(super) struct FolderEvents {
+    /// Transcripts that have changed.
+    pub(super) transcripts: BTreeSet<PathBuf>,
+    /// Whether a folder is new. Its first files have no events, if they were written before it was watched.
+    pub(super) has_new_folder: bool,
+}
+
 /// Watches the folders with file events of the operating system, and scans them for changes that the events
 /// missed.
 pub(super) struct TranscriptFolders {
@@ -25,8 +35,7 @@ pub(super) struct TranscriptFolders {
     max_age: Span,
     /// Size and time of each transcript at the last scan.
     seen: BTreeMap<PathBuf, (u64, SystemTime)>,
-    /// Transcripts with an event.
-    events: Arc<Mutex<BTreeSet<PathBuf>>>,
+    events: Arc<Mutex<FolderEvents>>,
     /// `None` when the operating system offers no file events.
     watcher: Option<FileEventWatcher>,
     /// Transcripts that hooks have named.
@@ -44,16 +53,18 @@ impl TranscriptFolders {
                 Err(help) => tracing::warn!("`{folder}` in `[transcripts] folders` is not followed: {help}"),
             }
         }
-        let events: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
+        let events: Arc<Mutex<FolderEvents>> = Arc::default();
         let collected = events.clone();
-        let handler = move |event: notify::Result<notify::Event>| {
+        let handler = move |event: notify::Result<Event>| {
             // A capture reads the transcript, which must not cause another one.
             let Some(event) = event.ok().filter(is_change) else { return };
+            let is_new_folder = is_arrival(&event) && event.paths.iter().any(|path| path.is_dir());
             let changed_files = event.paths.into_iter().filter(|path| is_transcript(path));
             let mut events = collected.lock();
-            let before = events.len();
-            events.extend(changed_files);
-            if events.len() > before {
+            let before = events.transcripts.len();
+            events.transcripts.extend(changed_files);
+            events.has_new_folder |= is_new_folder;
+            if events.transcripts.len() > before || is_new_folder {
                 changed.notify_one();
             }
         };
@@ -106,8 +117,8 @@ impl TranscriptFolders {
         self.seen.remove(transcript);
     }
 
-    /// The transcripts with an event since the last call.
-    pub(super) fn take_events(&self) -> BTreeSet<PathBuf> {
+    /// The events since the last call.
+    pub(super) fn take_events(&self) -> FolderEvents {
         std::mem::take(&mut *self.events.lock())
     }
 
@@ -132,6 +143,11 @@ impl TranscriptFolders {
         self.seen = seen;
         found
     }
+}
+
+/// Whether files or folders were created or moved to a place.
+fn is_arrival(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_)))
 }
 
 /// Collects the transcripts in a folder. Symbolic links are not followed.
@@ -226,9 +242,34 @@ mod tests {
         let mut events = BTreeSet::new();
         while !events.contains(&written) {
             assert!(Instant::now() < deadline, "no event: {events:?}");
-            events.extend(folders.take_events());
+            events.extend(folders.take_events().transcripts);
         }
         assert_eq!(events, BTreeSet::from([written]));
+    }
+
+    #[test]
+    fn a_new_folder_is_reported() {
+        let root = poc_graph::testing::folder();
+        let folder = root.path().canonicalize().unwrap();
+        let mut config = Config::defaults().unwrap().transcripts;
+        (config.follow, config.folders) = (true, vec![folder.display().to_string()]);
+        let mut folders = TranscriptFolders::new(&config, Arc::default());
+        folders.scan(Timestamp(0));
+        std::fs::write(folder.join("a.txt"), "").unwrap();
+        let elsewhere = poc_graph::testing::folder();
+        std::fs::create_dir(elsewhere.path().join("moved")).unwrap();
+        for new in ["created", "moved"] {
+            assert!(!folders.take_events().has_new_folder);
+            match new {
+                "created" => std::fs::create_dir(folder.join(new)).unwrap(),
+                _ => std::fs::rename(elsewhere.path().join(new), folder.join(new)).unwrap(),
+            }
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while !folders.take_events().has_new_folder {
+                assert!(Instant::now() < deadline, "no event of {new}");
+                std::thread::yield_now();
+            }
+        }
     }
 
     #[test]
@@ -243,7 +284,7 @@ mod tests {
         std::fs::remove_dir(&root).unwrap();
         std::fs::create_dir(&root).unwrap();
         let (transcript, deadline) = (root.join("a.jsonl"), Instant::now() + Duration::from_secs(60));
-        while !folders.take_events().contains(&transcript) {
+        while !folders.take_events().transcripts.contains(&transcript) {
             assert!(Instant::now() < deadline, "no event");
             folders.scan(Timestamp(0));
             std::fs::write(&transcript, "{}\n").unwrap();
