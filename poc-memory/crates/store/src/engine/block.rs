@@ -91,6 +91,11 @@ impl<B: Borrow<Block>> BlockReader<B> {
         BlockReader { block, next: 0, key: Vec::new(), value: 0..0, length: 0 }
     }
 
+    /// The block.
+    pub(in crate::engine) fn block(&self) -> &Block {
+        self.block.borrow()
+    }
+
     /// The key of the current record.
     pub(in crate::engine) fn key(&self) -> &[u8] {
         &self.key
@@ -99,6 +104,11 @@ impl<B: Borrow<Block>> BlockReader<B> {
     /// The value of the current record.
     pub(in crate::engine) fn value(&self) -> &[u8] {
         self.block.borrow().0.get(self.value.clone()).unwrap_or_default()
+    }
+
+    /// Whether the current record is the first one of the block.
+    pub(in crate::engine) fn is_first(&self) -> bool {
+        self.next > 0 && self.next == self.length
     }
 
     /// The number of bytes that the current record takes in the block.

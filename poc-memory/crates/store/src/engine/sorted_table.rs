@@ -11,6 +11,7 @@ use super::block_cache::{BlockCache, CachedBlock};
 use super::block_compression::Compression;
 use super::bloom_filter::BloomFilter;
 use super::{EngineError, Watermark};
+use crate::compression::ZSTD_MAGIC;
 use crate::file_integrity::FileIntegrity;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -23,6 +24,10 @@ const MAGIC: &[u8; 8] = b"poctabl1";
 /// Size of the records, in bytes, from which a block is complete. Longer blocks compress better but take longer to
 /// search.
 const BLOCK_BYTES: usize = 8192;
+
+/// Size of the records, in bytes, from which a block is copied to another table as it is. The block before a copied one
+/// may be short, so shorter ones are built again.
+const MIN_COPIED_BYTES: usize = BLOCK_BYTES / 2;
 
 /// The size of each table's cache of uncompressed blocks, in bytes.
 const CACHE_BYTES: usize = 2 << 20;
@@ -227,11 +232,16 @@ impl SortedTable {
     /// The block at an index, and its first key; `None` after the last block.
     fn block(&self, at: usize) -> Result<Option<(&[u8], Block)>, EngineError> {
         let Some((first, position)) = self.blocks.get(at) else { return Ok(None) };
+        Ok(Some((first, Block::decode(&self.encoded_block(*position)?)?)))
+    }
+
+    /// The compressed block at a position.
+    fn encoded_block(&self, position: BlockPosition) -> Result<Vec<u8>, EngineError> {
         let bytes = read(&self.file, position.offset, position.length.into())?;
         if crc32c::crc32c(&bytes) != position.checksum {
             return Err(damaged(&self.path, &format!("the block at byte {} differs", position.offset)));
         }
-        Ok(Some((first, Block::decode(&bytes)?)))
+        Ok(bytes)
     }
 }
 
@@ -320,6 +330,18 @@ impl TableCursor {
     pub(super) fn record(&self) -> Option<(&[u8], &[u8])> {
         self.records.as_ref().map(|records| (records.key(), records.value()))
     }
+
+    /// The first key of the next block, if the current record is the first one of its block. `None` in the last block.
+    pub(super) fn end_of_new_block(&self) -> Option<&[u8]> {
+        self.records.as_ref().filter(|records| records.is_first())?;
+        self.table.blocks.get(self.next).map(|(first, _)| first.as_slice())
+    }
+
+    /// Advances to the first record of the next block; `false` if there is none.
+    pub(super) fn skip_block(&mut self) -> Result<bool, EngineError> {
+        self.records = None;
+        self.advance()
+    }
 }
 
 impl Iterator for TableCursor {
@@ -390,14 +412,53 @@ impl TableWriter {
         if self.block.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
     }
 
+    /// Adds the current block of another table as it is stored there, which takes a fraction of the time that its
+    /// records take one by one. Returns the number of records; 0 if nothing was added, because the block has to be built
+    /// again: it is short, has tombstones although `keep_tombstones` is `false`, or is one of an earlier version.
+    pub(super) fn push_block(
+        &mut self,
+        cursor: &TableCursor,
+        keep_tombstones: bool,
+    ) -> Result<u64, EngineError> {
+        let block = cursor.records.as_ref().map(BlockReader::block);
+        let stored = cursor.next.checked_sub(1).and_then(|at| cursor.table.blocks.get(at));
+        let (Some(block), Some((first, position))) = (block, stored) else { return Ok(0) };
+        if block.len() < MIN_COPIED_BYTES {
+            return Ok(0);
+        }
+        let bytes = cursor.table.encoded_block(*position)?;
+        if !bytes.starts_with(&ZSTD_MAGIC) {
+            return Ok(0);
+        }
+        let (mut records, mut number) = (block.records(), 0);
+        while records.advance()? {
+            if !keep_tombstones && records.value().is_empty() {
+                // The keys that the filter already has are added to the table one by one.
+                return Ok(0);
+            }
+            self.filter.insert(records.key());
+            number += 1;
+        }
+        self.end_block()?;
+        self.write_block(first, &bytes)?;
+        self.records += number;
+        Ok(number)
+    }
+
     fn end_block(&mut self) -> Result<(), EngineError> {
-        let Some((first, bytes)) = self.block.finish(self.compression) else { return Ok(()) };
+        match self.block.finish(self.compression) {
+            Some((first, bytes)) => self.write_block(&first, &bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn write_block(&mut self, first: &[u8], bytes: &[u8]) -> Result<(), EngineError> {
         // The length fits, because a record has at most 64 MiB.
         let length = bytes.len() as u32;
-        let position = BlockPosition { offset: self.offset, length, checksum: crc32c::crc32c(&bytes) };
-        self.index.push(&first, &position.encode());
+        let position = BlockPosition { offset: self.offset, length, checksum: crc32c::crc32c(bytes) };
+        self.index.push(first, &position.encode());
         self.offset += u64::from(length);
-        self.file.write_all(&bytes).map_err(EngineError::io("written", &self.partial))
+        self.file.write_all(bytes).map_err(EngineError::io("written", &self.partial))
     }
 
     /// Writes the rest of the table, syncs it, gives the file its final name and opens it.

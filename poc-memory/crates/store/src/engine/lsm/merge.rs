@@ -58,17 +58,28 @@ impl LsmState {
         let mut writer = TableWriter::create(&self.directory.join(generations.file_name()), max_records)?;
         let tables = merged.iter().map(|run| run.table.cursor_from(&[]));
         let mut records = self.check_damage(MergeCursor::new(tables))?;
-        let mut read = 0u64;
+        // Tombstones are kept unless the oldest table is included: without them, an older value would reappear.
+        let keep_tombstones = !older.is_empty();
+        let mut unchecked = 0u64;
         while let Some((key, value)) = records.record() {
             if self.must_stop() {
                 return Ok(());
             }
-            read += 1;
-            if read.is_multiple_of(CHECK_RECORDS) {
+            if unchecked >= CHECK_RECORDS {
+                unchecked = 0;
                 check_cancelled()?;
             }
-            // Tombstones are kept unless the oldest table is included: without them, an older value would reappear.
-            if !value.is_empty() || !older.is_empty() {
+            // The ids of new notes ascend, so most blocks of their records are not divided by records of other tables.
+            if let Some(block) = records.undivided_block() {
+                let copied = self.check_damage(writer.push_block(block, keep_tombstones))?;
+                if copied > 0 {
+                    unchecked += copied;
+                    self.check_damage(records.skip_block())?;
+                    continue;
+                }
+            }
+            unchecked += 1;
+            if !value.is_empty() || keep_tombstones {
                 writer.push(key, value)?;
             }
             self.check_damage(records.advance())?;

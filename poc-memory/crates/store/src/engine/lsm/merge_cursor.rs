@@ -41,6 +41,25 @@ impl MergeCursor {
         Ok(())
     }
 
+    /// The table whose current block starts with the current record, if no other table has a record between the first
+    /// and the last one of the block.
+    pub(super) fn undivided_block(&self) -> Option<&TableCursor> {
+        let current = self.tables.get(self.current)?;
+        let end = current.end_of_new_block()?;
+        let others = self.tables.iter().enumerate().filter(|(at, _)| *at != self.current);
+        let mut keys = others.filter_map(|(_, other)| Some(other.record()?.0));
+        keys.all(|key| end <= key).then_some(current)
+    }
+
+    /// Advances to the next record after the current block of the table with the current record.
+    pub(super) fn skip_block(&mut self) -> Result<(), EngineError> {
+        if let Some(current) = self.tables.get_mut(self.current) {
+            current.skip_block()?;
+        }
+        self.find_smallest();
+        Ok(())
+    }
+
     /// Finds the table with the smallest key; of equal keys, that of the first table.
     fn find_smallest(&mut self) {
         let tables = self.tables.iter().enumerate();

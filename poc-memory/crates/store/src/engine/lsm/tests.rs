@@ -127,6 +127,34 @@ poc_laws::laws! {
         prop_assert_eq!(&contents(&copied), &states[copied.watermark().unwrap().seq as usize]);
     }
 
+    /// Ranges of keys that overlap in parts, so that some blocks are copied and others are built again.
+    #[test]
+    fn merged_tables_have_the_newest_value_of_each_key(
+        ranges in proptest::collection::vec((0u32..4000, 10u32..2000, any::<bool>()), 1..6),
+    ) {
+        let folder = poc_graph::testing::folder();
+        let engine = open(&folder);
+        let mut expected = Contents::new();
+        for (seq, (first, count, deletes)) in (1..).zip(ranges) {
+            let put = |number: u32| {
+                let value = (!deletes || !number.is_multiple_of(700)).then(|| vec![seq as u8; 40]);
+                (number.to_be_bytes().to_vec(), value)
+            };
+            let changes: Vec<Put> = (first..first + count).map(put).collect();
+            apply_to(&mut expected, &changes);
+            engine.apply(changes.into(), Watermark { seq, checksum: 1 }).unwrap();
+        }
+        engine.finish_merging();
+        prop_assert!(contents(&engine) == expected);
+        engine.rewrite(&|| Ok(())).unwrap();
+        prop_assert!(contents(&engine) == expected);
+        for (key, value) in &expected {
+            prop_assert!(engine.get(key).unwrap().as_ref() == Some(value));
+        }
+        let current = engine.state.current();
+        prop_assert_eq!(current.tables.iter().map(|run| run.table.records()).sum::<u64>(), expected.len() as u64);
+    }
+
     #[test]
     fn a_damaged_byte_of_a_table_is_an_error(at in any::<prop::sample::Index>(), flip in 1u8.., cut in any::<bool>()) {
         let folder = poc_graph::testing::folder();
@@ -211,6 +239,32 @@ fn tables_of_similar_length_are_merged() {
     }
     assert_eq!(contents(&engine), expected);
     assert_eq!(names(&folder).len(), engine.state.current().tables.len());
+}
+
+/// Its records would be in other blocks if they were added one by one.
+#[test]
+fn a_block_that_no_other_table_divides_is_copied() {
+    let folder = poc_graph::testing::folder();
+    let engine = open(&folder);
+    let rng = SeededRng::new(1);
+    let put = |number: u32| {
+        let value: Vec<u8> = (0..20).flat_map(|_| rng.next_u64().to_be_bytes()).collect();
+        (number.to_be_bytes().to_vec(), Some(value))
+    };
+    let table = |generation: u64| folder.path().join(GenerationRange::one(generation).file_name());
+    engine
+        .apply((100..1_000).map(put).collect::<Vec<_>>().into(), Watermark { seq: 1, checksum: 1 })
+        .unwrap();
+    let first = fs::read(table(1)).unwrap();
+    engine.apply((0..5).map(put).collect::<Vec<_>>().into(), Watermark { seq: 2, checksum: 1 }).unwrap();
+    let expected = contents(&engine);
+    engine.rewrite(&|| Ok(())).unwrap();
+    assert!(contents(&engine) == expected);
+    let merged = fs::read(folder.path().join(names(&folder).first().unwrap())).unwrap();
+    // A block has about 8,192 bytes that cannot be compressed.
+    let block = &first[..8_000];
+    assert!(merged.len() > first.len() && merged.windows(block.len()).any(|bytes| bytes == block));
+    assert!(!merged.starts_with(block));
 }
 
 #[test]
