@@ -67,9 +67,9 @@ impl CosineBounds {
             for (bound, &end) in bounds.iter_mut().zip(&self.ends) {
                 while let Some((_, (&dot, row))) = rows.next_if(|(number, _)| *number < end) {
                     // The angle between two vectors differs from that between their codes by at most the angles
-                    // between them and their codes, and a cosine changes by less than its angle.
+                    // between them and their codes.
                     let cosine = quantized::cosine(dot, own.inverse, row.inverse);
-                    *bound = bound.max(cosine + own.angle + row.angle + ROUNDING);
+                    *bound = bound.max(highest_cosine(cosine, own.angle + row.angle) + ROUNDING);
                 }
             }
         }
@@ -81,6 +81,14 @@ impl CosineBounds {
     }
 }
 
+/// At least the cosine of an angle that is smaller by `less` radians than one with this cosine, or of 0.
+fn highest_cosine(cosine: f64, less: f64) -> f64 {
+    // cos(a − d) = cos a · cos d + sin a · sin d, where cos d is at least 1 − d²/2 and sin d at most d. Similar vectors
+    // have a small sine, so their bound is close.
+    let sine = (1.0 - cosine * cosine).max(0.0).sqrt();
+    cosine + sine * less + less * less / 2.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +96,13 @@ mod tests {
     use proptest::prelude::*;
 
     poc_laws::laws! {
+        #[test]
+        fn no_smaller_angle_has_a_higher_cosine(angle in 0.0..std::f64::consts::PI, less in 0.0f64..0.3) {
+            let found = highest_cosine(angle.cos(), less);
+            prop_assert!((angle - less).max(0.0).cos() <= found + 1e-12);
+            prop_assert!(found <= angle.cos() + angle.sin() * less + less * less);
+        }
+
         /// Vectors of few values, so that some have no direction and some are equal.
         #[test]
         fn no_cosine_is_above_its_bound_and_bounds_are_close(
