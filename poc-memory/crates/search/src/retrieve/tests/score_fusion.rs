@@ -90,7 +90,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
             .filter(|(cosine, _)| *cosine > 0.6)
             .collect();
         near.sort_by(|a, b| b.0.total_cmp(&a.0));
-        near.into_iter().take(5).map(|(cosine, own)| 0.75 / 5.0 * cosine * own).sum()
+        near.into_iter().take(5).map(|(cosine, own)| 0.5 / 5.0 * cosine * own).sum()
     };
     // Every run of five notes of a session, or the whole session if it is shorter, with a note that scores.
     let mut windows: Vec<(u64, u64, f64)> = Vec::new();
