@@ -6,6 +6,7 @@ mod recent_changes;
 mod touched_nodes;
 mod transaction_summary;
 
+pub(crate) use calls::CallEnds;
 pub use calls::UnfinishedCall;
 use calls::last_of_call;
 pub(crate) use calls::{of_call, undone_by};

@@ -2,10 +2,12 @@
 
 use super::transaction_summary::summary;
 use crate::Memory;
+use poc_graph::Tenant;
 use poc_graph::cancellation;
 use poc_graph::error::Result;
 use poc_store::Cause;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -41,13 +43,53 @@ pub(crate) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
 /// Maximum number of transactions of others between two of a call, for [`last_of_call`].
 const MAX_BETWEEN: usize = 16;
 
+/// Maximum number of cached ends of calls.
+const MAX_CACHED: usize = 4096;
+
+/// Cached results of [`last_of_call`], by transaction.
+#[derive(Default)]
+pub(crate) struct CallEnds(BTreeMap<(Tenant, u64), CachedEnd>);
+
+#[derive(Clone, Copy)]
+struct CachedEnd {
+    listed: u64,
+    /// The newest transaction for which this holds; `None` if no later one can change it.
+    newest: Option<u64>,
+}
+
+/// The end of a call, as far as it is known.
+struct CallEnd {
+    /// The number of its last transaction that changed notes.
+    listed: u64,
+    /// The number of its last transaction; `None` for a call of a single one.
+    last: Option<u64>,
+}
+
 /// The number with which a list of changes names the call to which a transaction belongs: that of the last transaction
-/// of the call, up to `newest`, that changed notes. The transactions of a call follow each other closely, so the last
-/// one is found in steps that double, without reading all of them.
+/// of the call, up to `newest`, that changed notes.
 pub(super) fn last_of_call(memory: &Memory, seq: u64, newest: u64) -> Result<u64> {
+    let id = (memory.store.tenant(), seq);
+    let cached = memory.call_ends.lock().0.get(&id).copied();
+    let is_valid = |end: &CachedEnd| end.newest.map_or(end.listed <= newest, |known| known == newest);
+    if let Some(end) = cached.filter(is_valid) {
+        return Ok(end.listed);
+    }
+    let CallEnd { listed, last } = find_end(memory, seq, newest)?;
+    let is_over = last.is_none_or(|last| newest > last + MAX_BETWEEN as u64);
+    let mut ends = memory.call_ends.lock();
+    while ends.0.len() >= MAX_CACHED {
+        ends.0.pop_first();
+    }
+    ends.0.insert(id, CachedEnd { listed, newest: (!is_over).then_some(newest) });
+    Ok(listed)
+}
+
+/// The end of the call to which a transaction belongs, up to `newest`. The transactions of a call follow each other
+/// closely, so the last one is found in steps that double, without reading all of them.
+fn find_end(memory: &Memory, seq: u64, newest: u64) -> Result<CallEnd> {
     // The cause is read from the log, because the index of changes lacks the start of the call for a creation.
     let Some(own) = summary(memory, seq, &|_| true)?.filter(|own| own.cause.began.is_some()) else {
-        return Ok(seq);
+        return Ok(CallEnd { listed: seq, last: None });
     };
     let part_from = |from: u64| part_among(memory, from..=newest, &own.cause);
     let (mut last, mut step) = (seq, 1);
@@ -64,10 +106,10 @@ pub(super) fn last_of_call(memory: &Memory, seq: u64, newest: u64) -> Result<u64
         cancellation::check()?;
         let part = summary(memory, later, &|_| true)?;
         if part.is_some_and(|part| part.nodes.is_some() && part.cause.is_same_call(&own.cause)) {
-            return Ok(later);
+            return Ok(CallEnd { listed: later, last: Some(last) });
         }
     }
-    Ok(seq)
+    Ok(CallEnd { listed: seq, last: Some(last) })
 }
 
 /// The first of a few numbers whose transaction belongs to a call; `None` if none of these does.
@@ -199,6 +241,8 @@ mod tests {
         let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
         bytes[end] ^= 1;
         std::fs::write(&segment, bytes).unwrap();
+        assert_eq!(numbers(), [(1, 2)], "cached");
+        memory.call_ends.lock().0.clear();
         assert_eq!(numbers(), [(1, 1)]);
     }
 
@@ -245,6 +289,8 @@ mod tests {
             for &seq in &parts {
                 let cause = memory.store.transaction(seq).unwrap().unwrap().cause;
                 let listed = changes.iter().find(|change| change.cause.is_same_call(&cause)).unwrap();
+                prop_assert_eq!(last_of_call(&memory, seq, newest).unwrap(), listed.seq);
+                // From the cache, if the call is over.
                 prop_assert_eq!(last_of_call(&memory, seq, newest).unwrap(), listed.seq);
                 // As if the store ended with this transaction.
                 prop_assert_eq!(last_of_call(&memory, parts[0], seq).unwrap(), seq);
