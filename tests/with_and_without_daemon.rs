@@ -383,9 +383,10 @@ impl Names {
                 *text = "SOURCE".into();
             }
             Value::String(text) => {
+                let mut is_fraction = false;
                 *text = without_times(text)
                     .split_inclusive(|c: char| !c.is_alphanumeric())
-                    .map(|word| self.word(word))
+                    .map(|word| self.word(word, std::mem::replace(&mut is_fraction, word.ends_with('.'))))
                     .collect();
             }
             Value::Number(_)
@@ -414,11 +415,11 @@ impl Names {
         }
     }
 
-    /// Replaces ids and the words of the fences around notes.
-    fn word(&mut self, word: &str) -> String {
+    /// Replaces ids and the words of the fences around notes. `is_fraction` says whether a point precedes the word.
+    fn word(&mut self, word: &str, is_fraction: bool) -> String {
         let id = word.trim_end_matches(|c: char| !c.is_alphanumeric());
         // The fraction of a weight, which decays between the two answers. It may have as many digits as an id.
-        if (7..=20).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit()) {
+        if is_fraction && (7..=20).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit()) {
             return id[..6].to_owned() + &word[id.len()..];
         }
         if [16, 32, 64].contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
