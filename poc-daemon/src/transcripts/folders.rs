@@ -222,13 +222,18 @@ mod tests {
         assert_eq!(folders.scan(much_later), [] as [PathBuf; 0]);
     }
 
+    /// Follows the transcripts in a folder.
+    fn following(folder: &Path) -> TranscriptFolders {
+        let mut config = Config::defaults().unwrap().transcripts;
+        (config.follow, config.folders) = (true, vec![folder.display().to_string()]);
+        TranscriptFolders::new(&config, Arc::default())
+    }
+
     #[test]
     fn reading_a_transcript_is_no_change() {
         let root = poc_graph::testing::folder();
         let folder = root.path().canonicalize().unwrap();
-        let mut config = Config::defaults().unwrap().transcripts;
-        (config.follow, config.folders) = (true, vec![folder.display().to_string()]);
-        let mut folders = TranscriptFolders::new(&config, Arc::default());
+        let mut folders = following(&folder);
         let (read, written) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
         std::fs::write(&read, "{}\n").unwrap();
         // The first scan starts the watch.
@@ -251,9 +256,7 @@ mod tests {
     fn a_new_folder_is_reported() {
         let root = poc_graph::testing::folder();
         let folder = root.path().canonicalize().unwrap();
-        let mut config = Config::defaults().unwrap().transcripts;
-        (config.follow, config.folders) = (true, vec![folder.display().to_string()]);
-        let mut folders = TranscriptFolders::new(&config, Arc::default());
+        let mut folders = following(&folder);
         folders.scan(Timestamp(0));
         std::fs::write(folder.join("a.txt"), "").unwrap();
         let elsewhere = poc_graph::testing::folder();
@@ -277,9 +280,7 @@ mod tests {
         let above = poc_graph::testing::folder();
         let root = above.path().canonicalize().unwrap().join("projects");
         std::fs::create_dir(&root).unwrap();
-        let mut config = Config::defaults().unwrap().transcripts;
-        (config.follow, config.folders) = (true, vec![root.display().to_string()]);
-        let mut folders = TranscriptFolders::new(&config, Arc::default());
+        let mut folders = following(&root);
         folders.scan(Timestamp(0));
         std::fs::remove_dir(&root).unwrap();
         std::fs::create_dir(&root).unwrap();

@@ -6,6 +6,7 @@ use poc_graph::error::Code;
 use poc_store::testing::{count_by_scan, counts_of_view};
 use proptest::prelude::*;
 use serde_json::json;
+use std::path::{Path, PathBuf};
 
 /// The number of the last change.
 fn last(memory: &Memory) -> u64 {
@@ -572,15 +573,21 @@ fn the_undo_of_a_sync_of_a_vault_counts_the_files_that_still_have_the_change() {
     assert_eq!(json(&memory, "get gate")["body"], "# The gate\n\nIt opens at one, see [[btree]].");
 }
 
-#[test]
-fn an_undone_sync_that_only_wrote_links_is_not_counted_as_several_changes() {
-    let memory = filled();
-    let parent = poc_graph::testing::folder();
-    let folder = parent.path().join("vault");
+/// Creates a folder `vault` with two notes.
+fn gate_and_quay(parent: &Path) -> PathBuf {
+    let folder = parent.join("vault");
     std::fs::create_dir(&folder).unwrap();
     for name in ["gate", "quay"] {
         std::fs::write(folder.join(format!("{name}.md")), format!("The {name} opens at noon.\n")).unwrap();
     }
+    folder
+}
+
+#[test]
+fn an_undone_sync_that_only_wrote_links_is_not_counted_as_several_changes() {
+    let memory = filled();
+    let parent = poc_graph::testing::folder();
+    let folder = gate_and_quay(parent.path());
     json(&memory, &format!("'vault add' '{}' --write-back", folder.display()));
     memory.clock.advance(Span::MINUTE);
     json(&memory, "link gate quay");
@@ -597,11 +604,7 @@ fn an_undone_sync_that_only_wrote_links_is_not_counted_as_several_changes() {
 fn the_undo_of_an_import_counts_the_files_of_a_vault_whose_notes_it_deleted() {
     let memory = filled();
     let parent = poc_graph::testing::folder();
-    let folder = parent.path().join("vault");
-    std::fs::create_dir(&folder).unwrap();
-    for name in ["gate", "quay"] {
-        std::fs::write(folder.join(format!("{name}.md")), format!("The {name} opens at noon.\n")).unwrap();
-    }
+    let folder = gate_and_quay(parent.path());
     let folder = folder.display();
     json(&memory, &format!("import '{folder}'"));
     memory.clock.advance(Span::MINUTE);
