@@ -3,12 +3,11 @@
 use super::argument::OptionalTextArgument;
 use super::explanation_text::explanation_text;
 use super::hit::{DerivedNote, NoteRow, is_zero, missing_note};
+use super::pipeline_agents::PipelineAgents;
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
-use super::{
-    Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents, pipeline_ages, pipeline_keywords,
-};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument, pipeline_ages, pipeline_keywords};
 use poc_config::SearchConfig;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -256,9 +255,10 @@ impl Op for Search {
         let wanted = self.max_hits(config)?;
         let names = ctx.memory.names.load();
         let pipeline = self.parsed(config, &names)?;
+        let agents = PipelineAgents::of(ctx, [&pipeline]);
         let snapshot = ReadSnapshot::of(ctx.memory, self.at)?
             .with_quarantined(ctx.visibility(self.quarantined).quarantined)
-            .with_visit_rules(pipeline_agents::visit_rules(ctx, [&pipeline]));
+            .with_visit_rules(agents.visit_rules(&ctx.memory.config));
         let bound = if pipeline.has_limit() { self.top_k.unwrap_or(usize::MAX) } else { wanted };
         let has_number = self.top_k.or(self.default_limit).is_some();
         let narrows = has_words && !is_plain && !has_number && pipeline.narrows_plain_search();
@@ -269,7 +269,7 @@ impl Op for Search {
             set.remove_below(config.min_score);
         }
         let searched = pipeline.text();
-        let misspelt = pipeline_agents::problems(ctx, snapshot.view(), &pipeline);
+        let misspelt = agents.problems(snapshot.view(), &pipeline);
         let shown = set.items.iter().take(bound);
         let results = shown
             .map(|item| {

@@ -1,7 +1,8 @@
 //! `view`
 
 use super::hit::missing_note;
-use super::{Access, Ctx, Op, Route, Terminal, argument, pipeline_agents, versioned};
+use super::pipeline_agents::PipelineAgents;
+use super::{Access, Ctx, Op, Route, Terminal, argument, versioned};
 use poc_graph::error::{Error, Result};
 use poc_graph::json;
 use poc_graph::time::Timestamp;
@@ -134,8 +135,9 @@ impl Op for ViewRequest {
                 .hint("leave one of them out")
                 .field("around"));
         }
-        let snapshot = ReadSnapshot::of(ctx.memory, self.at)?
-            .with_visit_rules(pipeline_agents::visit_rules(ctx, pipeline.as_ref()));
+        let agents = PipelineAgents::of(ctx, pipeline.as_ref());
+        let snapshot =
+            ReadSnapshot::of(ctx.memory, self.at)?.with_visit_rules(agents.visit_rules(&ctx.memory.config));
         let center = match &self.around {
             Some(name) => {
                 let node = snapshot.find(name).map_err(|error| error.field("around"))?;

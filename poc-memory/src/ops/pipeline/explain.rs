@@ -1,7 +1,8 @@
 //! `pipeline explain`
 
 use crate::ops::explanation_text::explanation_text;
-use crate::ops::{Access, Ctx, Op, Terminal, argument, pipeline_agents, pipeline_ages, pipeline_keywords};
+use crate::ops::pipeline_agents::PipelineAgents;
+use crate::ops::{Access, Ctx, Op, Terminal, argument, pipeline_ages, pipeline_keywords};
 use poc_graph::error::Result;
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
@@ -69,12 +70,13 @@ impl Op for PipelineExplain {
             false => Pipeline::template(text, &names),
         });
         let parsed: Vec<Pipeline> = parsed.collect::<Result<_>>()?;
-        let rules = if self.run { pipeline_agents::visit_rules(ctx, &parsed) } else { Vec::new() };
-        let snapshot = ReadSnapshot::of(ctx.memory, None)?.with_visit_rules(rules);
+        let agents = PipelineAgents::of(ctx, &parsed);
+        let snapshot =
+            ReadSnapshot::of(ctx.memory, None)?.with_visit_rules(agents.visit_rules(&ctx.memory.config));
         let misspelt: Vec<String> = parsed
             .iter()
             .flat_map(|pipeline| {
-                let mut misspelt = pipeline_agents::problems(ctx, snapshot.view(), pipeline);
+                let mut misspelt = agents.problems(snapshot.view(), pipeline);
                 misspelt.extend(pipeline_keywords::problems(&snapshot, pipeline));
                 misspelt.extend(pipeline_ages::problems(pipeline));
                 misspelt
