@@ -235,7 +235,20 @@ fn the_url_binds_a_client_to_a_tenant() {
     for query in ["?tenant=user=bob", ""] {
         moved.query = query;
         assert_eq!(moved.ask("tools/list", json!({}))["error"]["code"], -32602, "{query}");
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+        for (method, body) in [("POST", ready.as_str()), ("GET", ""), ("DELETE", "")] {
+            let refused = moved.send(method, &[], body.as_bytes());
+            let problem = refused.json();
+            assert_eq!(
+                (refused.status, &problem["code"], &problem["at"]["field"]),
+                (400, &json!("invalid_argument"), &json!("tenant")),
+                "{method} {query}: {refused:?}"
+            );
+        }
     }
+    moved.query = "?tenant[user]=ann";
+    assert!(!moved.tools().is_empty(), "another tenant has ended the session");
+    assert_eq!(moved.send("DELETE", &[], b"").status, 204);
     for query in ["?tenant=ann", "?tennant=user=ann"] {
         let answered = of(query).send("POST", &[], hello().to_string().as_bytes());
         assert_eq!((answered.status, &answered.json()["code"]), (400, &json!("invalid_argument")), "{query}");

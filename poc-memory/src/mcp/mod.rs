@@ -24,7 +24,7 @@ mod tools;
 pub(crate) use resources::percent_encoded;
 pub use server::Server;
 pub use session_seq::SEQ_KEY;
-pub use session_tenant::TENANT_KEY;
+pub use session_tenant::{TENANT_KEY, other_tenant};
 pub use stdio::StdioTransport;
 
 use crate::ops::{Access, OpDef};

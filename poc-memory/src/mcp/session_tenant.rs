@@ -24,10 +24,16 @@ impl SessionTenant {
         let named = meta.0.0.get(TENANT_KEY).map(tenancy::decode).transpose()?;
         // What a session remembers of a tenant must not reach another one.
         if *self.0.get_or_init(|| named.clone()) != named {
-            return Err(Error::invalid("this session was started for another tenant")
-                .hint("start a session for each tenant, and use the same URL for all of its requests")
-                .field(tenancy::FIELD));
+            return Err(other_tenant());
         }
         Ok(named)
     }
+}
+
+/// The error for a request that names another tenant than the first request of its session: `invalid_argument` with the
+/// field `tenant`.
+pub fn other_tenant() -> Error {
+    Error::invalid("this session was started for another tenant")
+        .hint("start a session for each tenant, and use the same URL for all of its requests")
+        .field(tenancy::FIELD)
 }

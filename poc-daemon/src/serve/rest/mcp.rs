@@ -8,6 +8,7 @@
 
 use super::answer::HttpError;
 use super::event_stream::EventStream;
+use super::mcp_tenant::SessionTenants;
 use super::op_route::declares_json;
 use super::token::TokenRole;
 use super::tracked_body::TrackedBody;
@@ -19,7 +20,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use poc_config::{TenantSchema, ToolSet};
@@ -56,6 +57,7 @@ pub(super) struct Mcp {
 struct McpService {
     http: StreamableHttpService<Server, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
+    tenants: SessionTenants,
 }
 
 impl Mcp {
@@ -98,9 +100,10 @@ impl Mcp {
         let schema = &rest.state.memory.config.tenant_schema;
         let tenant = mcp_tenant::of_query(head.uri.query().unwrap_or_default(), schema)?;
         if head.method == Method::DELETE {
-            return service.end_session(head).await;
+            return service.end_session(head, tenant.as_ref()).await;
         }
         if head.method == Method::GET {
+            service.check_tenant(head, tenant.as_ref()).await?;
             let mut response = service.http.handle(with_body(head, Vec::new())).await.into_response();
             response.extensions_mut().insert(EventStream);
             return Ok(response);
@@ -117,14 +120,24 @@ impl Mcp {
             Err(error) => return Ok(malformed(&error)),
         };
         let bytes = min_seq::add_to_message(&head.headers, bytes)?;
-        let bytes = mcp_tenant::add_to_message(tenant, bytes)?;
+        let bytes = mcp_tenant::add_to_message(tenant.clone(), bytes)?;
         let response = match kind {
             MessageKind::Initialize => {
                 let _one_at_a_time = self.starting.lock().await;
                 self.check_session_limit(rest).await?;
+                let response = service.http.handle(with_body(head, bytes)).await;
+                if let Some(session) = session_in(response.headers()) {
+                    let open = service.sessions.sessions.read().await;
+                    service.tenants.insert(session, tenant, |session| open.contains_key(session));
+                }
+                response
+            }
+            // The server compares the tenant, so that the error has the id of the request.
+            MessageKind::Request => service.http.handle(with_body(head, bytes)).await,
+            MessageKind::Unanswered => {
+                service.check_tenant(head, tenant.as_ref()).await?;
                 service.http.handle(with_body(head, bytes)).await
             }
-            MessageKind::Other => service.http.handle(with_body(head, bytes)).await,
         };
         Ok(response.map(|body| Body::new(TrackedBody::new(Body::new(body), token))))
     }
@@ -163,18 +176,31 @@ impl McpService {
         // Each session has a server of its own, which remembers its searches.
         let server = move || Ok(Server::new(caller.clone()));
         let http = StreamableHttpService::new(server, sessions.clone(), config);
-        McpService { http, sessions }
+        McpService { http, sessions, tenants: SessionTenants::default() }
+    }
+
+    /// Checks that the session that a request names was started with the tenant of the request's URL. The SDK refuses
+    /// a session that does not exist.
+    async fn check_tenant(&self, head: &Parts, tenant: Option<&Value>) -> Result<()> {
+        match session_in(&head.headers) {
+            Some(session) if self.is_open(session).await => self.tenants.check(session, tenant),
+            _ => Ok(()),
+        }
+    }
+
+    async fn is_open(&self, session: &str) -> bool {
+        self.sessions.sessions.read().await.contains_key(session)
     }
 
     /// Ends a session. The SDK responds with 202 even if the session does not exist, and clients treat 202 as
     /// a failure.
-    async fn end_session(&self, head: &Parts) -> Result<Response, HttpError> {
-        let session = head.headers.get(SESSION).and_then(|value| value.to_str().ok());
-        if let Some(session) = session
-            && !self.sessions.sessions.read().await.contains_key(session)
+    async fn end_session(&self, head: &Parts, tenant: Option<&Value>) -> Result<Response, HttpError> {
+        if let Some(session) = session_in(&head.headers)
+            && !self.is_open(session).await
         {
             return Err(HttpError::no_session());
         }
+        self.check_tenant(head, tenant).await?;
         let response = self.http.handle(with_body(head, Vec::new())).await;
         Ok(match response.status() {
             StatusCode::ACCEPTED => StatusCode::NO_CONTENT.into_response(),
@@ -245,6 +271,11 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>, mcp: &Arc<Mcp>) -> Ro
     )
 }
 
+/// The session that the headers of a request or a response name.
+fn session_in(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION).and_then(|value| value.to_str().ok())
+}
+
 /// A request whose body was already read.
 fn with_body(head: &Parts, body: Vec<u8>) -> Request {
     let mut request = Request::new(Body::from(body));
@@ -258,7 +289,10 @@ fn with_body(head: &Parts, body: Vec<u8>) -> Request {
 enum MessageKind {
     /// Starts a session.
     Initialize,
-    Other,
+    /// Any other request.
+    Request,
+    /// A notification, or an answer of the client.
+    Unanswered,
 }
 
 /// Parses a message to find its kind. For a malformed message, the SDK would respond with a bare status
@@ -271,9 +305,9 @@ fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
     match serde_json::from_slice(bytes) {
         Ok(ClientJsonRpcMessage::Request(request)) => match request.request {
             ClientRequest::InitializeRequest(_) => Ok(MessageKind::Initialize),
-            _ => Ok(MessageKind::Other),
+            _ => Ok(MessageKind::Request),
         },
-        Ok(_) => Ok(MessageKind::Other),
+        Ok(_) => Ok(MessageKind::Unanswered),
         Err(_) => match serde_json::from_slice::<Value>(bytes) {
             Err(error) => fail(None, ErrorData::parse_error(format!("the body is not JSON: {error}"), None)),
             Ok(value) => {

@@ -1,14 +1,42 @@
 //! The tenant that the URL of MCP names, as in the query of a REST request: `/mcp?tenant=user=ann`. It is mapped to a
-//! field of `_meta`, which binds the session.
+//! field of `_meta`, which binds the session. HTTP requests without a `_meta` are compared with the URL that started
+//! their session.
 
 use super::message_meta;
 use super::query::Fields;
 use super::request;
+use parking_lot::Mutex;
 use poc_config::TenantSchema;
 use poc_graph::error::{Error, Result};
-use poc_memory::mcp::TENANT_KEY;
+use poc_memory::mcp::{self, TENANT_KEY};
 use poc_memory::ops::tenancy;
+use rmcp::transport::streamable_http_server::SessionId;
 use serde_json::Value;
+use std::collections::HashMap;
+
+/// The tenants that the URLs of open sessions named when the sessions started; `None` if a URL named none.
+#[derive(Default)]
+pub(super) struct SessionTenants(Mutex<HashMap<SessionId, Option<Value>>>);
+
+impl SessionTenants {
+    /// Stores the tenant of a new session, and removes those of sessions that are no longer open.
+    pub(super) fn insert(&self, session: &str, tenant: Option<Value>, is_open: impl Fn(&str) -> bool) {
+        let mut tenants = self.0.lock();
+        tenants.retain(|session, _| is_open(session));
+        tenants.insert(session.into(), tenant);
+    }
+
+    /// Checks that a request of a session names the tenant that its first request named.
+    ///
+    /// # Errors
+    /// `invalid_argument` with the field `tenant` when it names another one.
+    pub(super) fn check(&self, session: &str, tenant: Option<&Value>) -> Result<()> {
+        match self.0.lock().get(session) {
+            Some(first) if first.as_ref() != tenant => Err(mcp::other_tenant()),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// The tenant in a query string, as an argument of ops; `None` if it names none.
 ///
@@ -60,6 +88,23 @@ mod tests {
         // A misspelt name must not lead to the notes of the default tenant.
         check("tennant=user=ann", None);
         check("tenant=user=ann&other=1", None);
+    }
+
+    #[test]
+    fn requests_of_a_session_name_the_tenant_of_its_first_one() {
+        let tenants = SessionTenants::default();
+        let (ann, bob) = (json!({"user": "ann", "app": "chat"}), json!({"user": "bob"}));
+        tenants.insert("first", Some(ann), |_| true);
+        tenants.insert("second", None, |_| true);
+        let other_order = json!({"app": "chat", "user": "ann"});
+        assert!(tenants.check("first", Some(&other_order)).is_ok() && tenants.check("second", None).is_ok());
+        for (session, tenant) in [("first", Some(&bob)), ("first", None), ("second", Some(&bob))] {
+            let error = tenants.check(session, tenant).unwrap_err();
+            assert_eq!(error.at.unwrap().field.as_deref(), Some("tenant"), "{session}");
+        }
+        // Sessions that have ended are forgotten.
+        tenants.insert("third", None, |session| session != "first");
+        assert!(tenants.0.lock().keys().all(|session| &**session != "first"));
     }
 
     #[test]
