@@ -193,6 +193,44 @@ fn remove_keeps_what_others_have_written_since() {
 }
 
 #[test]
+fn setup_without_hooks_removes_those_of_an_earlier_setup() {
+    let user = User::new();
+    user.write(".claude.json", CLAUDE_STATE);
+    user.write(".claude/settings.json", CLAUDE_SETTINGS);
+    user.world.write("config.toml", OWN_SETTINGS);
+    let own_settings = || std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
+    user.ok(&["setup", "claude-code", "codex", "--yes", "--no-daemon"]);
+    // The user has added a hook since, and called this program in another one.
+    let mut settings = user.json_at(".claude/settings.json");
+    let mine = json!({"hooks": [{"type": "command", "command": "poc-memory --profile work hook stop"}]});
+    settings["hooks"]["Stop"].as_array_mut().unwrap().push(mine.clone());
+    user.write(".claude/settings.json", &format!("{settings:#}\n"));
+    let registered = user.files();
+    let without = ["setup", "claude-code", "--no-daemon", "--no-hooks"];
+    let diff = user.ok(&[&without[..], &["--dry-run"]].concat());
+    assert!(diff.contains("-    \"SessionStart\": ") && diff.contains("nothing was written"), "{diff}");
+    assert_eq!(user.files(), registered);
+    let output = user.ok(&[&without[..], &["--yes"]].concat());
+    assert!(output.contains("wrote    ") && output.contains(".claude/settings.json"), "{output}");
+    let mut expected: Value = serde_json::from_str(CLAUDE_SETTINGS).unwrap();
+    expected["hooks"]["Stop"].as_array_mut().unwrap().push(mine);
+    assert_eq!(user.json_at(".claude/settings.json"), expected);
+    assert!(!user.json_at(".claude.json")["mcpServers"]["poc-memory"].is_null());
+    // The hooks of Codex were not meant, so transcripts are still followed.
+    assert!(!user.json_at(".codex/hooks.json")["hooks"]["Stop"].is_null());
+    assert!(own_settings().contains("follow = true"));
+    let again = user.ok(&[&without[..], &["--yes"]].concat());
+    assert!(again.starts_with("all settings files are up to date\n"), "{again}");
+
+    let output = user.ok(&["setup", "codex", "--no-daemon", "--no-hooks", "--yes"]);
+    assert!(output.contains("removed  ") && !user.home.join(".codex/hooks.json").exists(), "{output}");
+    assert_eq!(own_settings(), OWN_SETTINGS);
+    user.ok(&["setup", "remove", "--yes"]);
+    assert_eq!(user.read(".claude.json"), CLAUDE_STATE);
+    assert_eq!(user.json_at(".claude/settings.json"), expected);
+}
+
+#[test]
 fn what_an_assistant_writes_while_setup_asks_is_kept() {
     let user = User::new();
     user.write(".claude.json", CLAUDE_STATE);

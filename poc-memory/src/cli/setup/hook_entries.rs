@@ -55,9 +55,21 @@ fn entries(context: &CommandContext) -> Result<Vec<(&'static str, Value)>> {
 
 /// Whether an entry calls this program's hook, with any path and profile.
 pub(super) fn is_own(entry: &Value) -> bool {
-    let commands = entry.get("hooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let [only] = commands else { return false };
-    let command = only.get("command").and_then(Value::as_str).unwrap_or_default();
-    let Some((program, hook)) = command.rsplit_once(" hook ") else { return false };
+    let Some((program, hook)) = command(entry).and_then(|command| command.rsplit_once(" hook ")) else {
+        return false;
+    };
     program.contains("poc-memory") && EVENTS.iter().any(|(_, own, _)| *own == hook.trim())
+}
+
+/// Whether two entries run the same command.
+pub(super) fn have_same_command(a: &Value, b: &Value) -> bool {
+    command(a).is_some() && command(a) == command(b)
+}
+
+/// The command of an entry; `None` if it has several, or none.
+fn command(entry: &Value) -> Option<&str> {
+    match entry.get("hooks")?.as_array()?.as_slice() {
+        [only] => only.get("command")?.as_str(),
+        _ => None,
+    }
 }

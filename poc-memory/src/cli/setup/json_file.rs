@@ -29,7 +29,7 @@ pub(super) fn set(text: &str, edit: &Edit) -> Result<String, String> {
             let hooks = object.object_value_or_create(HOOKS).ok_or("`hooks` is not an object")?;
             let entries =
                 hooks.array_value_or_create(event).ok_or_else(|| format!("`hooks.{event}` is not a list"))?;
-            let own = own_entries(&entries);
+            let own = entries_where(&entries, hook_entries::is_own);
             if let [(_, there)] = own.as_slice()
                 && there == entry
             {
@@ -46,8 +46,24 @@ pub(super) fn set(text: &str, edit: &Edit) -> Result<String, String> {
     Ok(root.to_string())
 }
 
-/// Removes a member or an entry, and the objects and arrays that become empty.
+/// Removes a member, or the entries that call this program, and the objects and arrays that become empty.
 pub(super) fn remove(text: &str, edit: &Edit) -> Result<String, String> {
+    remove_where(text, edit, hook_entries::is_own)
+}
+
+/// Like [`remove`], but keeps a member with another value than that of the edit, and entries with another command.
+pub(super) fn remove_same(text: &str, edit: &Edit) -> Result<String, String> {
+    match edit {
+        Edit::Member { .. } if set(text, edit)? != text => Ok(text.to_owned()),
+        Edit::Member { .. } => remove(text, edit),
+        Edit::HookEntry { entry: same, .. } => {
+            remove_where(text, edit, |entry| hook_entries::have_same_command(entry, same))
+        }
+    }
+}
+
+/// Removes a member, or the entries for which `is_meant` holds, and the objects and arrays that become empty.
+fn remove_where(text: &str, edit: &Edit, is_meant: impl Fn(&Value) -> bool) -> Result<String, String> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
     }
@@ -58,11 +74,11 @@ pub(super) fn remove(text: &str, edit: &Edit) -> Result<String, String> {
         Edit::HookEntry { event, .. } => {
             let Some(hooks) = object.object_value(HOOKS) else { return Ok(text.to_owned()) };
             let Some(entries) = hooks.array_value(event) else { return Ok(text.to_owned()) };
-            let own = own_entries(&entries);
-            if own.is_empty() {
+            let meant = entries_where(&entries, is_meant);
+            if meant.is_empty() {
                 return Ok(text.to_owned());
             }
-            remove_entries(&entries, &own);
+            remove_entries(&entries, &meant);
             if entries.elements().is_empty() {
                 remove_member(&object, &[HOOKS.to_owned(), event.clone()]);
             }
@@ -98,15 +114,15 @@ fn parse(text: &str) -> Result<CstRootNode, String> {
     CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())
 }
 
-/// The entries that call this program, with their places.
-fn own_entries(entries: &CstArray) -> Vec<(usize, Value)> {
+/// The entries for which `is_meant` holds, with their places.
+fn entries_where(entries: &CstArray, is_meant: impl Fn(&Value) -> bool) -> Vec<(usize, Value)> {
     let elements = entries.elements().into_iter().enumerate();
     let values = elements.filter_map(|(at, element)| Some((at, element.to_serde_value()?)));
-    values.filter(|(_, entry)| hook_entries::is_own(entry)).collect()
+    values.filter(|(_, entry)| is_meant(entry)).collect()
 }
 
-fn remove_entries(entries: &CstArray, own: &[(usize, Value)]) {
-    for (at, _) in own.iter().rev() {
+fn remove_entries(entries: &CstArray, removed: &[(usize, Value)]) {
+    for (at, _) in removed.iter().rev() {
         if let Some(element) = entries.elements().into_iter().nth(*at) {
             element.remove();
         }
@@ -203,6 +219,19 @@ mod tests {
         assert_eq!(set(&second, &hook("A=b /new/poc-memory --profile work")).unwrap(), second);
         let removed = serde_json::from_str::<Value>(&remove(&second, &hook("")).unwrap()).unwrap();
         assert_eq!(removed, other);
+    }
+
+    #[test]
+    fn only_what_is_as_it_was_written_is_removed_as_the_same() {
+        let text = set(&set("", &hook("/bin/poc-memory")).unwrap(), &member()).unwrap();
+        // Another profile has registered its hook, and the user has changed the member.
+        assert_eq!(remove_same(&text, &hook("/bin/poc-memory --profile work")).unwrap(), text);
+        let changed = text.replace("\"mcp\"", "\"--quiet\", \"mcp\"");
+        assert_eq!(remove_same(&changed, &member()).unwrap(), changed);
+        let slower = text.replace("\"timeout\": 5", "\"timeout\": 9");
+        let removed = remove_same(&slower, &hook("/bin/poc-memory")).unwrap();
+        let removed = remove_same(&removed, &member()).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&removed).unwrap(), json!({}));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod assistant;
 mod check;
 mod edit;
 mod hook_entries;
+mod hook_removal;
 mod json_file;
 mod model;
 mod plan;
@@ -48,8 +49,8 @@ pub(super) struct Setup {
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
-    /// Register only the tools: nothing is added to conversations, and sessions are not captured. Hooks that are
-    /// already registered stay until `setup remove`
+    /// Register only the tools: nothing is added to conversations, and sessions are not captured. Hooks that an earlier
+    /// `setup` registered are removed
     #[arg(long)]
     no_hooks: bool,
     /// Do not start the daemon
@@ -91,11 +92,12 @@ impl LocalCommand for Setup {
                 Assistant::names()
             )));
         }
-        let mut plan = SetupPlan::of(context, &assistants, !self.no_hooks)?;
+        let mut record = SetupRecord::load(&context.paths)?;
+        let mut changes = self.changes(context, &assistants, &record)?;
         let mut output = SetupOutput {
             next: assistants.iter().filter_map(|assistant| assistant.next_step(!self.no_hooks)).collect(),
             assistants,
-            files: plan.changes.clone(),
+            files: changes.all(),
             written: false,
             daemon: None,
             checks: Vec::new(),
@@ -103,21 +105,24 @@ impl LocalCommand for Setup {
         if self.dry_run {
             return Ok(output);
         }
-        if !plan.changes.is_empty() && !self.yes {
-            confirm(context, &plan.changes)?;
+        if !output.files.is_empty() && !self.yes {
+            confirm(context, &output.files)?;
             // Assistants write to these files, too, also while the question waits for its answer.
-            plan = SetupPlan::of(context, &output.assistants, !self.no_hooks)?;
-            output.files.clone_from(&plan.changes);
+            record = SetupRecord::load(&context.paths)?;
+            changes = self.changes(context, &output.assistants, &record)?;
+            output.files = changes.all();
         }
         context.paths.create()?;
         // The record is saved first, so that it lists what was written even if a later file fails.
-        let mut record = SetupRecord::load(&context.paths)?;
-        for change in &plan.changes {
+        for change in &changes.registrations {
             record.apply(&context.paths, change)?;
+        }
+        for change in &changes.removals {
+            record.undo(&context.paths, change)?;
         }
         output.written = true;
         if !self.no_daemon {
-            output.daemon = Some(run_daemon(context, &mut record, !plan.changes.is_empty())?);
+            output.daemon = Some(run_daemon(context, &mut record, !output.files.is_empty())?);
         }
         // A hook would start a daemon.
         let with_hooks = !self.no_hooks && !self.no_daemon;
@@ -133,7 +138,8 @@ impl LocalCommand for Setup {
         match (output.files.is_empty(), output.written) {
             (true, _) => text.push_str("all settings files are up to date\n"),
             (false, true) => output.files.iter().for_each(|change| {
-                text.push_str(&format!("wrote    {}\n", change.path.display()));
+                let done = if change.after.is_some() { "wrote" } else { "removed" };
+                text.push_str(&format!("{done:<9}{}\n", change.path.display()));
             }),
             (false, false) => text.push_str("nothing was written\n"),
         }
@@ -149,6 +155,35 @@ impl LocalCommand for Setup {
 
     fn exit(output: &SetupOutput) -> Exit {
         if output.checks.iter().all(SelfCheck::is_ok) { Exit::Ok } else { Exit::Failed }
+    }
+}
+
+/// The changes that a call of `setup` makes.
+struct SetupChanges {
+    registrations: Vec<FileChange>,
+    /// The changes that remove hooks of an earlier call.
+    removals: Vec<FileChange>,
+}
+
+impl SetupChanges {
+    fn all(&self) -> Vec<FileChange> {
+        [self.registrations.as_slice(), self.removals.as_slice()].concat()
+    }
+}
+
+impl Setup {
+    fn changes(
+        &self,
+        context: &CommandContext,
+        assistants: &[Assistant],
+        record: &SetupRecord,
+    ) -> Result<SetupChanges> {
+        let registrations = SetupPlan::of(context, assistants, !self.no_hooks)?.changes;
+        let removals = match self.no_hooks {
+            true => hook_removal::changes(context, assistants, record)?,
+            false => Vec::new(),
+        };
+        Ok(SetupChanges { registrations, removals })
     }
 }
 

@@ -33,6 +33,27 @@ impl WrittenFile {
     pub(super) fn is(&self, text: &str) -> bool {
         self.hash == hash(text)
     }
+
+    /// The change that undoes those of `setup`: restores the original file, or removes the additions with `without` if
+    /// somebody else has changed the file since. `None` if there is nothing to undo.
+    pub(super) fn undone(
+        &self,
+        without: impl Fn(&SettingsFile, &str) -> Result<String>,
+    ) -> Result<Option<FileChange>> {
+        // If the file is gone, there is nothing to remove.
+        let Some(current) = settings_file::read(&self.settings.path)? else { return Ok(None) };
+        let before = self.copy.as_deref().map(settings_file::read).transpose()?.flatten();
+        let is_whole = self.is(&current) && before.is_some() == self.copy.is_some();
+        let after = match is_whole {
+            true => before,
+            false => {
+                let text = without(&self.settings, &current)?;
+                let is_empty = matches!(text.split_whitespace().collect::<String>().as_str(), "" | "{}");
+                (self.copy.is_some() || !is_empty).then_some(text)
+            }
+        };
+        Ok(FileChange::of(self.settings.clone(), Some(current), after))
+    }
 }
 
 impl SetupRecord {
@@ -78,6 +99,17 @@ impl SetupRecord {
         self.files.push(WrittenFile { settings: change.settings.clone(), copy, hash: hash(after) });
         self.save(paths)?;
         change.write()
+    }
+
+    /// Writes a change that undoes those to a file, and removes the file from the record, with its copy.
+    pub(super) fn undo(&mut self, paths: &Paths, change: &FileChange) -> Result<()> {
+        change.write()?;
+        let is_undone = |file: &WrittenFile| file.settings.path == change.path;
+        for copy in self.files.iter().filter(|file| is_undone(file)).filter_map(|file| file.copy.as_ref()) {
+            files::remove(copy)?;
+        }
+        self.files.retain(|file| !is_undone(file));
+        self.save(paths)
     }
 
     /// Records that the daemon was registered with the service manager.

@@ -1,8 +1,8 @@
 //! `setup remove`
 
 use super::plan::FileChange;
-use super::record::{SetupRecord, WrittenFile};
-use super::settings_file;
+use super::record::SetupRecord;
+use super::settings_file::SettingsFile;
 use crate::cli::command_context::CommandContext;
 use crate::cli::daemon;
 use crate::cli::local::LocalCommand;
@@ -87,23 +87,7 @@ impl LocalCommand for SetupRemove {
 
 /// The changes that undo those of `setup`.
 fn undo_changes(record: &SetupRecord) -> Result<Vec<FileChange>> {
-    let undone: Vec<Option<FileChange>> = record.files.iter().map(undone).collect::<Result<_>>()?;
+    let undone = record.files.iter().map(|file| file.undone(SettingsFile::without_edits));
+    let undone: Vec<Option<FileChange>> = undone.collect::<Result<_>>()?;
     Ok(undone.into_iter().flatten().collect())
-}
-
-/// The change that undoes the changes of `setup` in a file.
-fn undone(file: &WrittenFile) -> Result<Option<FileChange>> {
-    // If the file is gone, there is nothing to remove.
-    let Some(current) = settings_file::read(&file.settings.path)? else { return Ok(None) };
-    let before = file.copy.as_deref().map(settings_file::read).transpose()?.flatten();
-    let is_whole = file.is(&current) && before.is_some() == file.copy.is_some();
-    let after = match is_whole {
-        true => before,
-        false => {
-            let text = file.settings.without_edits(&current)?;
-            let is_empty = matches!(text.split_whitespace().collect::<String>().as_str(), "" | "{}");
-            (file.copy.is_some() || !is_empty).then_some(text)
-        }
-    };
-    Ok(FileChange::of(file.settings.clone(), Some(current), after))
 }

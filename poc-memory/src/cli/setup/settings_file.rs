@@ -48,6 +48,18 @@ impl SettingsFile {
         })
     }
 
+    /// The text without the additions of the changes that nobody has changed since: members with the same value, and
+    /// hooks with the same command.
+    ///
+    /// # Errors
+    /// `invalid_config` when the file cannot be read as its syntax.
+    pub(super) fn without_same_edits(&self, text: &str) -> Result<String> {
+        self.edit(text, |text, edit| match self.syntax {
+            Syntax::Json => json_file::remove_same(text, edit),
+            Syntax::Toml => toml_file::remove_same(text, edit),
+        })
+    }
+
     fn edit(
         &self,
         text: &str,

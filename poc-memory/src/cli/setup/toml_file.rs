@@ -41,6 +41,11 @@ pub(super) fn remove(text: &str, edit: &Edit) -> Result<String, String> {
     Ok(document.to_string())
 }
 
+/// Like [`remove`], but keeps a member with another value than that of the edit.
+pub(super) fn remove_same(text: &str, edit: &Edit) -> Result<String, String> {
+    if set(text, edit)? == text { remove(text, edit) } else { Ok(text.to_owned()) }
+}
+
 fn remove_member(table: &mut dyn TableLike, path: &[String]) {
     let Some((name, below)) = path.split_first() else { return };
     if below.is_empty() {
@@ -135,6 +140,9 @@ mod tests {
         "#);
         assert_eq!(set(&changed, &server()).unwrap(), changed, "a second time changes nothing");
         assert_eq!(remove(&changed, &server()).unwrap(), text);
+        assert_eq!(remove_same(&changed, &server()).unwrap(), text);
+        let other_value = changed.replace("\"/m\"", "\"/other\"");
+        assert_eq!(remove_same(&other_value, &server()).unwrap(), other_value);
     }
 
     #[test]
