@@ -22,6 +22,40 @@ fn world() -> World {
 }
 
 #[test]
+fn an_empty_memory_says_what_to_do_first() {
+    let mut world = World::new();
+    let lines: [&[&str]; 7] = [
+        &["search", "soup"],
+        &["search", "-p", "all"],
+        &["query", "soup"],
+        &["list"],
+        &["recall", "soup"],
+        &["retrieve", "soup"],
+        &["tags"],
+    ];
+    let first = "the memory has no notes yet: `poc-memory insert 'The first note'` stores one";
+    for line in lines {
+        let shown = world.run(line);
+        assert!(shown.status == 0 && shown.stdout.contains(first), "{line:?}: {shown:?}");
+        // The answer in JSON has no other fields than usual.
+        let answer = world.run(&[&["--json"], line].concat());
+        assert!(!answer.stdout.contains("no notes yet"), "{line:?}: {answer:?}");
+    }
+    world.start_daemon();
+    assert!(world.run(&["search", "soup"]).stdout.starts_with(&format!("nothing found\n{first}")));
+    world.json(&["insert", "The first note"]);
+    for line in [&["search", "soup", "-p", "match"][..], &["list", "-t", "daily"], &["tags"]] {
+        let shown = world.run(line);
+        assert!(shown.status == 0 && !shown.stdout.contains("no notes yet"), "{line:?}: {shown:?}");
+    }
+    // A tenant has its own notes, and its own command to store one.
+    let of_tenant = world.run(&["--tenant", "user=ann", "list"]);
+    let command = "`poc-memory --tenant user=ann insert 'The first note'`";
+    assert!(of_tenant.stdout.contains(command), "{of_tenant:?}");
+    world.stop_daemon();
+}
+
+#[test]
 fn the_number_of_hits_is_set_with_n_or_limit() {
     let world = world();
     for option in [["-n", "1"], ["--limit", "1"], ["-k", "1"], ["--top-k", "1"]] {

@@ -12,6 +12,7 @@ mod daemon_client;
 mod demo;
 mod distill;
 mod doctor;
+mod empty_memory;
 mod eval;
 mod fetch;
 mod files;
@@ -165,13 +166,20 @@ fn call(
     args: serde_json::Value,
     terminal: &Terminal,
 ) -> Result<RenderedAnswer> {
-    let value = call_value(context, op, args)?;
+    let (value, mut connection) = call_connected(context, op, args)?;
     let output = (op.decode)(&value)?;
     if let Some(notice) = output.notice() {
         tracing::warn!("{}", terminal.with_options(&notice, command::takes_tenant));
     }
+    let mut text = output.show(terminal);
+    if output.lists_nothing()
+        && !context.globals.json
+        && let Some(step) = empty_memory::first_step(context, &mut connection)
+    {
+        text.push(terminal.with_options(step, command::takes_tenant));
+    }
     Ok(RenderedAnswer {
-        text: output.show(terminal),
+        text,
         degradations: terminal.with_options(output.degradations(), command::takes_tenant),
         verbatim: output.verbatim(),
         exit: output.exit(),
@@ -181,12 +189,21 @@ fn call(
 
 /// Runs an op in the daemon or in this process and returns its answer as JSON.
 fn call_value(context: &CommandContext, op: &OpDef, args: serde_json::Value) -> Result<serde_json::Value> {
+    call_connected(context, op, args).map(|(answer, _)| answer)
+}
+
+/// Like [`call_value`], with the connection that the answer came from.
+fn call_connected(
+    context: &CommandContext,
+    op: &OpDef,
+    args: serde_json::Value,
+) -> Result<(serde_json::Value, Connection)> {
     let is_new = !context.paths.exists();
-    let answer = call_connected(context, op, args);
-    if is_new && answer.is_err() {
+    let answered = connect_and_call(context, op, args);
+    if is_new && answered.is_err() {
         delete_empty_profile(&context.paths);
     }
-    answer
+    answered
 }
 
 /// Deletes the folders of a new profile in which a failed command wrote nothing. Everything else in them stays.
@@ -199,11 +216,11 @@ fn delete_empty_profile(paths: &Paths) {
     }
 }
 
-fn call_connected(
+fn connect_and_call(
     context: &CommandContext,
     op: &OpDef,
     args: serde_json::Value,
-) -> Result<serde_json::Value> {
+) -> Result<(serde_json::Value, Connection)> {
     let mut connection = connect(context, op)?;
     let bar = progress::Bar::new(&context.globals);
     let answer = connection.call(op, args, &|progress| bar.show(&progress));
@@ -215,7 +232,7 @@ fn call_connected(
     {
         tracing::error!("read-only: {damage}");
     }
-    answer
+    answer.map(|answer| (answer, connection))
 }
 
 /// The connection for an op.

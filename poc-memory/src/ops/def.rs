@@ -190,6 +190,12 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
         None
     }
 
+    /// Whether this answer lists notes but has none. The command line then says what to do first if the memory has none
+    /// at all.
+    fn lists_nothing(_output: &Self::Output) -> bool {
+        false
+    }
+
     /// The exit status after this answer.
     fn exit(_output: &Self::Output) -> Exit {
         Exit::Ok
@@ -235,6 +241,8 @@ pub trait OpOutput {
     fn verbatim(&self) -> bool;
     /// See [`Op::notice`].
     fn notice(&self) -> Option<String>;
+    /// See [`Op::lists_nothing`].
+    fn lists_nothing(&self) -> bool;
     /// See [`Op::exit`].
     fn exit(&self) -> Exit;
     /// See [`Op::is_new`].
@@ -263,6 +271,10 @@ impl<O: Op> OpOutput for TypedOutput<O> {
 
     fn notice(&self) -> Option<String> {
         O::notice(&self.output)
+    }
+
+    fn lists_nothing(&self) -> bool {
+        O::lists_nothing(&self.output)
     }
 
     fn exit(&self) -> Exit {

@@ -141,6 +141,10 @@ impl Op for Explore {
         })
     }
 
+    fn lists_nothing(output: &ExploreOutput) -> bool {
+        output.results.is_empty()
+    }
+
     fn show(output: &ExploreOutput, terminal: &Terminal) -> StyledText {
         if output.results.is_empty() {
             return "nothing found\n".to_owned().into();

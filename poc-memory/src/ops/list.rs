@@ -103,6 +103,10 @@ impl Op for List {
         })
     }
 
+    fn lists_nothing(output: &ListOutput) -> bool {
+        output.notes.is_empty()
+    }
+
     fn show(output: &ListOutput, terminal: &Terminal) -> StyledText {
         let row = |note: &NoteRow| {
             vec![day(note.date), note.key.clone(), note.node_type.clone(), one_line(&note.title)]

@@ -157,6 +157,10 @@ impl Op for Query {
         })
     }
 
+    fn lists_nothing(output: &QueryOutput) -> bool {
+        output.note.is_none() && output.fallback.is_empty()
+    }
+
     fn show(output: &QueryOutput, terminal: &Terminal) -> StyledText {
         let (key, title) = match &output.note {
             Some(note) => (note.key.as_str(), note.title.as_str()),

@@ -178,6 +178,10 @@ impl Op for Recall {
         Ok(RecallOutput { no_match: recalled.no_match, ..answer(results, learned, status) })
     }
 
+    fn lists_nothing(output: &RecallOutput) -> bool {
+        output.results.is_empty()
+    }
+
     fn show(output: &RecallOutput, terminal: &Terminal) -> StyledText {
         let mut rows: Vec<Vec<String>> = output.results.iter().map(row).collect();
         terminal.cut_titles(&mut rows, 2);

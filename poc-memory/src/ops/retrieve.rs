@@ -147,6 +147,10 @@ impl Op for Retrieve {
         })
     }
 
+    fn lists_nothing(output: &RetrieveOutput) -> bool {
+        output.results.is_empty()
+    }
+
     fn show(output: &RetrieveOutput, terminal: &Terminal) -> StyledText {
         let mut text = StyledText::default();
         match output.results.as_slice() {

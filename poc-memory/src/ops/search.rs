@@ -309,6 +309,10 @@ impl Op for Search {
         ))
     }
 
+    fn lists_nothing(output: &SearchOutput) -> bool {
+        output.results.is_empty() && output.pairs.is_empty()
+    }
+
     fn show(output: &SearchOutput, terminal: &Terminal) -> StyledText {
         // Scores of rank fusion are small and close together.
         let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };

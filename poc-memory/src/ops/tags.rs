@@ -69,6 +69,10 @@ impl Op for Tags {
         Ok(TagsOutput { tags, left_out, as_of: status.as_of, lag: status.lag, degraded: status.degraded })
     }
 
+    fn lists_nothing(output: &TagsOutput) -> bool {
+        output.tags.is_empty()
+    }
+
     fn show(output: &TagsOutput, _: &Terminal) -> String {
         let row = |tag: &KeywordCount| vec![tag.keyword.clone(), plural(u64::from(tag.notes), "note")];
         let mut text = table(&output.tags.iter().map(row).collect::<Vec<_>>());

@@ -221,7 +221,7 @@ impl StyledText {
     }
 
     /// Adds a text without emphasis.
-    pub(in crate::ops) fn push(&mut self, text: impl Into<String>) {
+    pub(crate) fn push(&mut self, text: impl Into<String>) {
         self.push_as(Emphasis::None, text);
     }
 
