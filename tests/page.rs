@@ -1,9 +1,10 @@
 //! The page over HTTP: who gets in, and what a session allows. `tests/page/` drives it in a browser.
 
-use crate::support::World;
 use crate::support::http::{Http, HttpResponse, ON};
+use crate::support::{Deadline, WAIT_LIMIT, World};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 
 /// A browser: it keeps cookies and sends what browsers send.
 struct Browser<'a> {
@@ -128,6 +129,50 @@ fn a_link_signs_in_one_browser_once() {
     let log = std::fs::read_to_string(world.home().join("daemon.log")).unwrap();
     let secrets = [path.rsplit('/').next().unwrap(), browser.cookie.split('=').nth(1).unwrap()];
     assert!(secrets.iter().all(|secret| secret.len() == 64 && !log.contains(secret)), "{log}");
+}
+
+/// Other users of the machine can read the arguments of its programs.
+#[test]
+fn the_browser_gets_the_link_in_a_private_file() {
+    let mut world = World::new();
+    world.write("config.toml", ON);
+    let file = world.write("sign-in.html", "a daemon that was killed has left this");
+    world.start_daemon();
+    assert!(!file.exists());
+    let http = Http::of(&world);
+    let script = "#!/bin/sh\ncp -p \"$1\" \"$POC_MEMORY_HOME/copy\"\n\
+                  printf '%s' \"$*\" > \"$POC_MEMORY_HOME/part\"\n\
+                  mv \"$POC_MEMORY_HOME/part\" \"$POC_MEMORY_HOME/arguments\"\n";
+    for name in ["xdg-open", "open"] {
+        let program = world.write(&format!("bin/{name}"), script);
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:/usr/bin:/bin", world.home().join("bin").display());
+    let page = || {
+        let ran = world.command("poc-memory").arg("page").env("PATH", &path).output().unwrap();
+        let [stdout, stderr] = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(ran.status.success(), "{stdout}{stderr}");
+        (stdout.lines().last().unwrap().to_owned(), stderr)
+    };
+    let (address, _) = page();
+    let (arguments, copy) = (world.home().join("arguments"), world.home().join("copy"));
+    let deadline = Deadline::after(WAIT_LIMIT);
+    while !arguments.exists() {
+        deadline.wait(|| "the browser was not opened".into());
+    }
+    assert_eq!(std::fs::read_to_string(&arguments).unwrap(), file.display().to_string());
+    assert!(std::fs::read_to_string(&copy).unwrap().contains(&address), "{address}");
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(Browser::new(&http).get(&address).status, 200);
+    assert!(!file.exists(), "the link was used, and its file is still there");
+    // Without the file, the link is only printed.
+    std::fs::remove_file(&arguments).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let (address, warning) = page();
+    assert!(warning.contains("the browser was not opened, open the link yourself: "), "{warning}");
+    assert!(!arguments.exists());
+    assert_eq!(Browser::new(&http).get(&address).status, 200);
+    world.stop_daemon();
 }
 
 #[test]

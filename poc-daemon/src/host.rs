@@ -3,7 +3,8 @@
 use crate::problems::{self, HealthReport};
 use crate::reload;
 use crate::serve::rest::{self, MCP_PATH};
-use crate::sessions::{SessionAccess, SessionGrant};
+use crate::sessions::{CODE_LIFETIME, SessionAccess, SessionGrant};
+use crate::sign_in_file;
 use crate::state::DaemonState;
 use poc_agent::model::ModelRegistry;
 use poc_agent::run_limiter::RunLimiter;
@@ -98,6 +99,8 @@ impl Daemon for DaemonState {
         let scope = if read_only { SessionAccess::ReadOnly } else { SessionAccess::Person };
         let grant = SessionGrant { scope, tenant: tenant.clone() };
         let (code, expires) = self.sessions.create_code(grant, self.memory.now())?;
+        let file = self.memory.paths.sign_in_file();
+        sign_in_file::delete_with_code_after(CODE_LIFETIME.std(), file, code.clone());
         Ok(PageLink { url: format!("http://{address}{}{code}", rest::SIGN_IN_PATH), expires })
     }
 

@@ -25,6 +25,7 @@ mod serve;
 mod service_manager;
 mod sessions;
 mod shared_log_maintenance;
+mod sign_in_file;
 mod signals;
 mod state;
 mod store_log_check;

@@ -7,8 +7,8 @@ use crate::signals::Signals;
 use crate::state::{DaemonState, UNCLEAN_END};
 use crate::{
     checkpoint, compaction, logging, notifications, opening, pools, recall_updates, reload, schedule,
-    service_manager, shared_log_maintenance, store_log_check, structure_refresh, transcripts, vaults,
-    vector_update, verification,
+    service_manager, shared_log_maintenance, sign_in_file, store_log_check, structure_refresh, transcripts,
+    vaults, vector_update, verification,
 };
 use poc_agent::Catalog;
 use poc_config::paths::Paths;
@@ -112,6 +112,8 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
         tracing::warn!("{UNCLEAN_END}");
     }
     let catalog = Catalog::load(&memory)?;
+    // The codes of an earlier process no longer work.
+    sign_in_file::delete(&memory.paths.sign_in_file());
     let state = Arc::new(DaemonState::new(memory, catalog));
     state.follows_unclean_end.store(follows_unclean_end, Ordering::Relaxed);
     let result = runtime.block_on(serve(state.clone(), signals));

@@ -17,7 +17,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// How long a code can start a session. A minute is enough, because the browser opens the address at once.
-const CODE_LIFETIME: Span = Span::MINUTE;
+pub(crate) const CODE_LIFETIME: Span = Span::MINUTE;
 
 /// Random bytes in a code and in a session.
 const SECRET_BYTES: usize = 32;

@@ -5,9 +5,11 @@ use super::daemon;
 use super::local::LocalCommand;
 use crate::dispatch;
 use crate::ops::{PageLink, Terminal};
-use poc_graph::error::Result;
+use poc_config::files;
+use poc_graph::error::{Error, Result};
 use poc_graph::json;
 use serde_json::json;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Open the page in the browser: notes, work of the agents, and pending decisions
@@ -38,7 +40,12 @@ impl LocalCommand for Page {
         let link: PageLink = json::decode_answer(Self::NAME, &link)?;
         // Without a browser, the printed link is what the user needs.
         if !self.print && !context.globals.json {
-            open(&link.url);
+            match open(&context.paths.sign_in_file(), &link.url) {
+                Ok(()) => context.print("if the browser does not show the page, open this link in it:\n")?,
+                Err(error) => {
+                    tracing::warn!("the browser was not opened, open the link yourself: {}", error.line());
+                }
+            }
         }
         Ok(link)
     }
@@ -48,12 +55,35 @@ impl LocalCommand for Page {
     }
 }
 
-/// Opens an address in the user's browser. There may be none.
-fn open(url: &str) {
+/// Opens a link that signs in in the user's browser. There may be none.
+///
+/// Other users of this machine can read the arguments of every process, and the first who opens the link is signed in.
+/// The browser therefore gets the path of a file that only this user can read and that leads to the link. The daemon
+/// deletes the file when the link no longer works, at the latest when it starts.
+///
+/// # Errors
+/// `unavailable` when the file cannot be written, and `conflict` when another call writes it. Then nothing is opened.
+fn open(file: &Path, url: &str) -> Result<()> {
+    files::remove(file)?;
+    // A new file is readable by its owner only.
+    if !files::write_new(file, &document(url))? {
+        return Err(Error::conflict(format!("another command has just written `{}`", file.display())));
+    }
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(opener);
-    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = command.spawn() {
         tracing::debug!("`{opener}` cannot be started: {error}");
+        files::remove(file)?;
     }
+    Ok(())
+}
+
+/// A document that leads to a link at once. After a refresh without a delay, it is not in the history of the tab.
+fn document(url: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"refresh\" content=\"0;url={url}\">\n<title>poc-memory</title>\n\
+         <p><a href=\"{url}\">Go on</a></p>\n</html>\n"
+    )
 }

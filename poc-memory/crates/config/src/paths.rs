@@ -33,6 +33,8 @@ struct Roots {
     config: PathBuf,
     data: PathBuf,
     runtime: PathBuf,
+    /// The home folder of the user; `None` if it is not set, or if all files are in one folder.
+    home: Option<PathBuf>,
 }
 
 impl Paths {
@@ -67,6 +69,7 @@ impl Paths {
                     config: under("XDG_CONFIG_HOME", ".config")?,
                     runtime: variable("XDG_RUNTIME_DIR")
                         .map_or_else(|| data.clone(), |path| path.join("poc-memory")),
+                    home: variable("HOME"),
                     data,
                 }
             }
@@ -284,8 +287,18 @@ impl Paths {
         self.data.join("page-sessions.json")
     }
 
+    /// The file that leads a browser to a link that signs it in, while the link works. It is in the home folder, unless
+    /// all files are in one folder: a browser in a sandbox, such as a snap, can read no hidden folders there.
+    pub fn sign_in_file(&self) -> PathBuf {
+        let profile = self.profile.as_ref().map_or_else(String::new, |name| format!("-{name}"));
+        match &self.roots.home {
+            Some(home) => home.join(format!("poc-memory{profile}-sign-in.html")),
+            None => self.data.join("sign-in.html"),
+        }
+    }
+
     /// The files and folders outside the store that are of use on this machine only, so that a backup leaves them out.
-    pub fn machine_files(&self) -> [PathBuf; 11] {
+    pub fn machine_files(&self) -> [PathBuf; 12] {
         [
             self.transcripts(),
             self.vaults(),
@@ -298,6 +311,7 @@ impl Paths {
             self.model_token(),
             self.read_token(),
             self.page_sessions(),
+            self.sign_in_file(),
         ]
     }
 
@@ -337,7 +351,7 @@ impl Paths {
 
 impl Roots {
     fn in_folder(home: &Path) -> Roots {
-        Roots { config: home.to_owned(), data: home.to_owned(), runtime: home.to_owned() }
+        Roots { config: home.to_owned(), data: home.to_owned(), runtime: home.to_owned(), home: None }
     }
 
     fn paths(self) -> Paths {
@@ -406,6 +420,18 @@ mod tests {
             Paths::resolve(|name| (name == "POC_MEMORY_HOME").then(|| "/m".into()), Some("work")).unwrap();
         assert_eq!(paths.store(), Path::new("/m/profiles/work/store"));
         assert_eq!(paths.socket(), Path::new("/m/profiles/work/daemon.sock"));
+    }
+
+    #[test]
+    fn a_browser_in_a_sandbox_can_read_the_file_that_signs_it_in() {
+        let file = |variable: &'static str, path: &'static str, profile| {
+            let paths = Paths::resolve(|name| (name == variable).then(|| path.into()), profile).unwrap();
+            paths.sign_in_file().display().to_string()
+        };
+        assert_eq!(file("HOME", "/home/ann", None), "/home/ann/poc-memory-sign-in.html");
+        assert_eq!(file("HOME", "/home/ann", Some("work")), "/home/ann/poc-memory-work-sign-in.html");
+        assert_eq!(file("POC_MEMORY_HOME", "/m", None), "/m/sign-in.html");
+        assert_eq!(file("POC_MEMORY_HOME", "/m", Some("work")), "/m/profiles/work/sign-in.html");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::super::token::TokenRole;
 use super::super::{RestContext, body, caller, csrf, session_cookie};
 use super::{assets, policy, shell};
 use crate::sessions::{SessionAccess, SessionGrant};
+use crate::sign_in_file;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request};
@@ -62,7 +63,10 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
 /// Starts the session of a link.
 fn redeem(rest: &RestContext, headers: &HeaderMap, code: &str) -> Result<Response> {
     match rest.state.sessions.redeem(code, rest.state.memory.now()) {
-        Some(grant) => start(rest, headers, grant),
+        Some(grant) => {
+            sign_in_file::delete_with_code(&rest.state.memory.paths.sign_in_file(), code);
+            start(rest, headers, grant)
+        }
         None => Ok(ask(headers, Some("This link was used already, or is older than a minute."))),
     }
 }
