@@ -6,7 +6,7 @@ use crate::action;
 use crate::definition::ActionKind;
 use crate::selection::{Excerpt, Handle, LinkCandidate, MAX_LISTED, PromptExtent, Selection, hubs, siblings};
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, Ix, NodeId, State, Trust, View};
+use poc_graph::{EdgeKind, Ix, NodeId, NodeType, State, Trust, View};
 use poc_notes::Memory;
 use std::fmt::Write;
 
@@ -84,7 +84,7 @@ pub(super) fn node(
     fence: &Fence,
     read: &mut NotesShown,
 ) -> String {
-    let mut text = head(definition, selection, handle, "");
+    let mut text = head(memory, definition, selection, handle, "");
     let _ = writeln!(text, "chosen because {}", why_chosen(definition, selection, handle));
     if !handle.candidates.is_empty() {
         let near: Vec<String> = handle.candidates.iter().map(describe_candidate).collect();
@@ -149,12 +149,18 @@ fn candidate(
     handle: &Handle,
     fence: &Fence,
 ) -> String {
-    let head = head(definition, selection, handle, " (to link to)");
+    let head = head(memory, definition, selection, handle, " (to link to)");
     head + &fence.enclose(&content(handle, memory.config.agents.candidate_chars, ""))
 }
 
-/// The first lines of a node: its handle and its fields.
-fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &str) -> String {
+/// The first lines of a node: its handle and its fields. They have no fence, so they contain no text of the node.
+fn head(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    handle: &Handle,
+    role: &str,
+) -> String {
     // Protection is relevant only for agents that may supersede notes.
     let is_relevant = handle.protected && definition.execution.actions.contains(&ActionKind::Supersede);
     let protected = if is_relevant { ", protected: it may not be superseded" } else { "" };
@@ -166,11 +172,17 @@ fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &
     format!(
         "{}{role}\ntype: {}, {session}created: {}, weight: {:.2}, links: {}{protected}\n",
         handle.name,
-        node.node_type,
+        known_type(memory, &node.node_type),
         date(node.created),
         handle.weight,
         selection.view.degree(handle.ix),
     )
+}
+
+/// The name of a type. A type that the settings do not list comes from another memory, by a sync, and may be any text.
+fn known_type<'a>(memory: &Memory, node_type: &'a NodeType) -> &'a str {
+    let is_known = memory.config.node_types().any(|known| known == node_type.0);
+    if is_known { &node_type.0 } else { "unknown" }
 }
 
 /// The text of a node, cut to a number of characters, with a line about its links.
