@@ -1,5 +1,5 @@
-//! The file that leads a browser to its sign-in link. `poc-memory page` writes it, and the daemon deletes it when the link
-//! no longer works.
+//! The file that leads a browser to its sign-in link. `poc-memory page` writes it, and the daemon deletes it when the
+//! link no longer works.
 
 use poc_config::files;
 use std::path::{Path, PathBuf};

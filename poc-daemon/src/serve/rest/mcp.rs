@@ -126,8 +126,8 @@ impl Mcp {
                 let _one_at_a_time = self.starting.lock().await;
                 self.check_session_limit(rest).await?;
                 let response = service.http.handle(with_body(head, bytes)).await;
+                let open = service.sessions.sessions.read().await;
                 if let Some(session) = session_in(response.headers()) {
-                    let open = service.sessions.sessions.read().await;
                     service.tenants.insert(session, tenant, |session| open.contains_key(session));
                 }
                 response

@@ -16,8 +16,8 @@ pub struct RunLimiter {
     manual: ManualRuns,
 }
 
-/// The agents whose manual runs wait for a permit or are in progress. A run for another tenant counts too: an agent has one
-/// ledger, budget and run in progress over all tenants.
+/// The agents whose manual runs wait for a permit or are in progress. A run for another tenant counts too: an agent has
+/// one ledger, budget and run in progress over all tenants.
 type ManualRuns = Arc<Mutex<BTreeSet<String>>>;
 
 /// The permit of a manual run, released when dropped.
