@@ -25,6 +25,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
 /// Time after the shutdown grace to record which runs were interrupted.
@@ -116,9 +117,9 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
     sign_in_file::delete(&memory.paths.sign_in_file());
     let state = Arc::new(DaemonState::new(memory, catalog));
     state.follows_unclean_end.store(follows_unclean_end, Ordering::Relaxed);
-    let result = runtime.block_on(serve(state.clone(), signals));
+    let served = runtime.block_on(serve(state.clone(), signals));
     let is_restarting = state.is_restarting();
-    let closed = result.and_then(|connections| service_manager::while_closing(|| close(state, connections)));
+    let closed = served.and_then(|outcome| service_manager::while_closing(|| close(state, outcome)));
     runtime.shutdown_background();
     match &closed {
         Ok(()) => tracing::info!("stopped"),
@@ -127,28 +128,51 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
     closed.map(|()| is_restarting)
 }
 
-/// Saves what is pending, writes a checkpoint and closes the store.
-fn close(state: Arc<DaemonState>, connections: Vec<tokio::net::UnixStream>) -> Result<()> {
+/// The outcome of serving.
+struct ServeOutcome {
+    /// The connections that are still open.
+    connections: Vec<UnixStream>,
+    /// The failure of a task, which stopped the daemon.
+    result: Result<()>,
+}
+
+impl ServeOutcome {
+    /// The outcome after the task `socket` and the other tasks have ended.
+    fn of(socket: Result<Vec<UnixStream>>, others: Vec<Result<()>>) -> ServeOutcome {
+        let others: Result<()> = others.into_iter().collect();
+        match socket {
+            Ok(connections) => ServeOutcome { connections, result: others },
+            Err(error) => ServeOutcome { connections: Vec::new(), result: others.and(Err(error)) },
+        }
+    }
+}
+
+/// Saves what is pending, writes a checkpoint and closes the store, also after the failure of a task, which says nothing
+/// about the store. Returns that failure, or the one to write the checkpoint.
+fn close(state: Arc<DaemonState>, outcome: ServeOutcome) -> Result<()> {
     if let Err(error) = state.memory_now().flush() {
         tracing::warn!("the latest updates of weights, edges and samples were not saved: {error}");
     }
-    match state.memory.store.checkpoint() {
+    let written = match state.memory.store.checkpoint() {
         // Nothing is lost, because the log is complete; only the next start takes longer.
-        Err(error) if error.code == Code::ReadOnly => {
-            tracing::warn!("no checkpoint was written: {error}")
+        Err(error) if error.code == Code::ReadOnly || outcome.result.is_err() => {
+            tracing::warn!("no checkpoint was written: {error}");
+            Ok(())
         }
-        written => written?,
-    }
+        written => written,
+    };
     // Connections are closed after the store, because clients take the end of their connection as a sign
     // that the store is free.
     drop(state);
-    drop(connections);
-    Ok(())
+    drop(outcome.connections);
+    outcome.result.and(written)
 }
 
-/// Serves until the daemon is asked to stop and running work has ended, or its grace is over. Returns
-/// the connections that are still open.
-async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::net::UnixStream>> {
+/// Serves until the daemon is asked to stop and running work has ended, or its grace is over.
+///
+/// # Errors
+/// If an address or the socket cannot be bound. Then nothing was served.
+async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<ServeOutcome> {
     // The address is bound before the socket, because the socket tells clients that the daemon is ready, and
     // an address in use is an error.
     let over_http = rest::bind(&state)?;
@@ -184,8 +208,7 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
             task(&state, "rest", rest::run(state.clone(), over_http)),
         ]);
         let connections = task(&state, "socket", socket::run(state.clone(), listener)).await;
-        let ended: Result<()> = tasks.join_all().await.into_iter().collect();
-        ended.and(connections)
+        ServeOutcome::of(connections, tasks.join_all().await)
     };
     let grace = state.memory.config.daemon.shutdown_grace;
     let too_late = async {
@@ -198,18 +221,18 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
         let state = state.clone();
         async move { state.end_requests().await }
     });
-    let connections = tokio::select! {
-        connections = work => connections,
+    let mut outcome = tokio::select! {
+        outcome = work => outcome,
         () = too_late => {
             tracing::warn!("running work has not ended within {grace} and is interrupted");
-            Ok(Vec::new())
+            ServeOutcome { connections: Vec::new(), result: Ok(()) }
         }
     };
     signals.abort();
     alive.abort();
     requests.abort();
-    socket::remove(&state.memory.paths)?;
-    connections
+    outcome.result = outcome.result.and(socket::remove(&state.memory.paths));
+    Ok(outcome)
 }
 
 /// Runs one task of the daemon. When it panics, the others are stopped too.
@@ -251,6 +274,32 @@ async fn handle_signals(state: Arc<DaemonState>, mut signals: Signals) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use poc_config::Config;
+    use poc_graph::rng::SeededRng;
+    use poc_graph::testing::node;
+    use poc_graph::time::SystemClock;
+    use poc_notes::Memory;
+    use std::task::Poll;
+
+    #[test]
+    fn the_last_checkpoint_is_written_although_a_task_has_failed() {
+        let home = poc_graph::testing::folder();
+        let mut config = Config::defaults().unwrap();
+        config.embedder.kind = "hash".into();
+        let runtime = pools::runtime(&config).unwrap();
+        let (clock, rng) = (Arc::new(SystemClock), Arc::new(SeededRng::new(1)));
+        let memory = Memory::open_temporary(Paths::in_folder(home.path()), config, clock, rng).unwrap();
+        let state = Arc::new(DaemonState::new(memory, Catalog::default()));
+        let store = &state.memory.store;
+        store.transact(state.memory.cause("manual", "write"), |tx| tx.put_node(&node(1))).unwrap();
+        assert!(store.unsaved() > 0);
+        let panics = std::future::poll_fn(|_| -> Poll<()> { panic!("a task fails in this test") });
+        let failed = runtime.block_on(task(&state, "schedule", panics));
+        assert!(state.is_stopping());
+        let outcome = ServeOutcome::of(Ok(Vec::new()), vec![Ok(()), failed]);
+        assert_eq!(close(state.clone(), outcome).unwrap_err().code, Code::Internal);
+        assert_eq!(store.unsaved(), 0);
+    }
 
     #[test]
     fn a_daemon_whose_file_was_replaced_starts_again_with_the_new_one() {
