@@ -193,6 +193,18 @@ pub(super) trait Engine: Send + Sync {
     /// Calls `each` with every key that starts with `prefix` and its value, sorted by key, until a call fails.
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()>;
 
+    /// The first key from `from` on, `from` included, if it starts with `prefix`. `from` starts with `prefix`, too.
+    fn first_key(&self, prefix: &[u8], from: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut first = None;
+        self.scan(prefix, &mut |key, _| {
+            if first.is_none() && key >= from {
+                first = Some(key.to_vec());
+            }
+            Ok(())
+        })?;
+        Ok(first)
+    }
+
     /// The tenants, except the default one, that have keys. Tenants whose records were all deleted may be among them.
     fn tenants(&self) -> Result<BTreeSet<Tenant>> {
         let mut tenants = BTreeSet::new();
@@ -249,6 +261,29 @@ pub(super) trait Engine: Send + Sync {
 
     /// Writes everything to disk, so that the next open need not replay the log.
     fn flush(&self) -> Result<()>;
+}
+
+/// The first key from `from` on that has a value in an engine. `next` returns the first key from another one on, also if
+/// it was deleted.
+fn first_with_value(
+    engine: &dyn Engine,
+    from: &[u8],
+    mut next: impl FnMut(&[u8]) -> Result<Option<Vec<u8>>>,
+) -> Result<Option<Vec<u8>>> {
+    let mut from = from.to_vec();
+    while let Some(key) = next(&from)? {
+        if engine.get(&key)?.is_some() {
+            return Ok(Some(key));
+        }
+        from = key_after(key);
+    }
+    Ok(None)
+}
+
+/// The first possible key after a key.
+fn key_after(mut key: Vec<u8>) -> Vec<u8> {
+    key.push(0);
+    key
 }
 
 /// The changes that a transaction makes to an engine. Applying them again has no effect.

@@ -26,6 +26,11 @@ impl Store {
         self.records().raw_keys(R::TABLE, prefix)
     }
 
+    /// The first record key from `from` on, `from` included. Reads no other records, however many there are.
+    pub fn first_key<R: Record>(&self, from: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.records().first_key(R::TABLE, from)
+    }
+
     /// The node with an id, in any state.
     pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
         self.records().node(id)

@@ -141,6 +141,13 @@ impl TenantRecords<'_> {
         let prefix_length = full.len() - prefix.len();
         self.engine.scan(&full, &mut |key, value| each(key.get(prefix_length..).unwrap_or_default(), value))
     }
+
+    /// The first key of a table from `from` on, `from` included.
+    pub(super) fn first_key(&self, table: Table, from: &[u8]) -> Result<Option<Vec<u8>>> {
+        let prefix = table.engine_key(self.tenant, &[]);
+        let found = self.engine.first_key(&prefix, &table.engine_key(self.tenant, from))?;
+        Ok(found.map(|mut key| key.split_off(prefix.len())))
+    }
 }
 
 impl Records for TenantRecords<'_> {

@@ -3,7 +3,7 @@
 use super::booking::{add_cost, put};
 use super::cause::cause;
 use super::dead_processes::DeadProcesses;
-use super::key::{prefix, read_key};
+use super::key::{prefix, read_key, run_key};
 use super::reservation;
 use super::row::{expect_running, get, stored_row};
 use super::state::{self, AgentState};
@@ -41,11 +41,29 @@ fn keys(memory: &Memory, agent: Option<&str>) -> Result<Vec<Vec<u8>>> {
 pub(super) fn new_id(memory: &Memory) -> RunId {
     let id = memory.new_run_id();
     // If the keys cannot be read, the run cannot be claimed either.
-    let keys = keys(memory, None).unwrap_or_default();
-    match keys.iter().filter_map(|key| Some(read_key(key)?.1)).max() {
-        Some(newest) if newest >= id => memory.new_run_id_after(newest),
-        _ => id,
+    match newest_from(memory, id).unwrap_or_default() {
+        Some(newest) => memory.new_run_id_after(newest),
+        None => id,
     }
+}
+
+/// The newest id of all rows; `None` if it is before `id`. Of the rows of each agent, only the first one and those from
+/// `id` on are looked up.
+fn newest_from(memory: &Memory, id: RunId) -> Result<Option<RunId>> {
+    let (mut newest, mut from) = (None, Vec::new());
+    while let Some(mut key) = memory.store.first_key::<Run>(&from)? {
+        let row = read_key(&key).map(|(agent, found)| (run_key(agent, id), found));
+        from = match row {
+            Some((first, _)) if key < first => first,
+            row => {
+                newest = newest.max(row.map(|(_, found)| found));
+                // The first possible key after this one.
+                key.push(0);
+                key
+            }
+        };
+    }
+    Ok(newest)
 }
 
 /// Rows of one agent or all agents, newest first, at most `limit` per agent.

@@ -3,7 +3,7 @@
 //! Writing a sorted batch of megabytes costs an engine a fraction of what the same changes cost one by one. Waiting
 //! loses nothing: the log has every change, and an open replays those that the engine lacks.
 
-use super::{Engine, Put, Visitor, Watermark};
+use super::{Engine, Put, Visitor, Watermark, first_with_value};
 use crate::engine_key::EngineKey;
 use crate::log::Log;
 use crate::table::{TENANT_PREFIX, split_tenant};
@@ -43,6 +43,16 @@ struct WriteBuffers {
     frozen: Option<Arc<FrozenBuffer>>,
 }
 
+impl WriteBuffers {
+    /// The first changed key from `from` on.
+    fn first_key(&self, from: &[u8]) -> Option<Vec<u8>> {
+        let active = self.active.changes.range(EngineKey::from(from.to_vec())..).next();
+        let frozen = self.frozen.as_ref().and_then(|frozen| frozen.changes.get(frozen.number_before(from)));
+        let active = active.map(|(key, _)| key.as_bytes());
+        active.into_iter().chain(frozen.map(|(key, _)| key.as_slice())).min().map(<[u8]>::to_vec)
+    }
+}
+
 /// A buffer that no longer changes.
 struct FrozenBuffer {
     /// Sorted by key.
@@ -58,8 +68,13 @@ impl FrozenBuffer {
     }
 
     fn range(&self, prefix: &[u8]) -> impl Iterator<Item = &Put> {
-        let from = self.changes.partition_point(|(key, _)| key.as_slice() < prefix);
+        let from = self.number_before(prefix);
         self.changes.iter().skip(from).take_while(move |(key, _)| key.starts_with(prefix))
+    }
+
+    /// The number of changes whose keys are smaller than a key.
+    fn number_before(&self, key: &[u8]) -> usize {
+        self.changes.partition_point(|(changed, _)| changed.as_slice() < key)
     }
 }
 
@@ -197,6 +212,15 @@ impl Engine for BufferedEngine {
             }
         })?;
         changes.try_for_each(|(key, new)| pass(&key, new.as_deref()))
+    }
+
+    fn first_key(&self, prefix: &[u8], from: &[u8]) -> Result<Option<Vec<u8>>> {
+        first_with_value(self, from, |from| {
+            // The buffers are read before the engine, as in `get`.
+            let changed = self.buffers.both.read().first_key(from).filter(|key| key.starts_with(prefix));
+            let written = self.buffers.engine.first_key(prefix, from)?;
+            Ok(changed.into_iter().chain(written).min())
+        })
     }
 
     fn tenants(&self) -> Result<BTreeSet<Tenant>> {

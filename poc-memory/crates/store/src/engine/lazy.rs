@@ -275,6 +275,10 @@ impl Engine for LazyEngine {
         refused.map_or(scanned, Err)
     }
 
+    fn first_key(&self, prefix: &[u8], from: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.read(&mut |engine| engine.first_key(prefix, from))
+    }
+
     fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
         self.with(|engine| engine.apply(changes, watermark))
     }

@@ -29,7 +29,10 @@ pub(crate) use table_files::is_table;
 
 use super::sled::boot_marker;
 use super::sorted_table::{SortedTable, StoredRecord, TableWriter};
-use super::{Engine, EngineError, Put, Visitor, Watermark, damage_marker, highest_seq, put_length, sorted};
+use super::{
+    Engine, EngineError, Put, Visitor, Watermark, damage_marker, first_with_value, highest_seq, put_length,
+    sorted,
+};
 use crate::disk;
 use crate::table::{TENANT_PREFIX, split_tenant, tenant_prefix};
 use crate::watchdog;
@@ -406,6 +409,23 @@ impl Engine for LsmEngine {
             }
         }
         Ok(())
+    }
+
+    fn first_key(&self, prefix: &[u8], from: &[u8]) -> Result<Option<Vec<u8>>> {
+        let current = self.state.current();
+        first_with_value(self, from, |from| {
+            let recent = current.recent.as_ref().map(|recent| recent.engine.first_key(prefix, from));
+            let mut first = recent.transpose()?.flatten();
+            for run in &current.tables {
+                if let Some(record) = run.table.cursor_from(from).next() {
+                    let (key, _) = self.state.check_damage(record)?;
+                    if key.starts_with(prefix) && first.as_ref().is_none_or(|first| key < *first) {
+                        first = Some(key);
+                    }
+                }
+            }
+            Ok(first)
+        })
     }
 
     fn tenants(&self) -> Result<BTreeSet<Tenant>> {

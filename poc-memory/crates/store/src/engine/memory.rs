@@ -32,6 +32,12 @@ impl Engine for InMemoryEngine {
         found.iter().try_for_each(|(key, value)| each(key, value))
     }
 
+    fn first_key(&self, prefix: &[u8], from: &[u8]) -> Result<Option<Vec<u8>>> {
+        let records = &self.0.read().records;
+        let first = records.range(from.to_vec()..).next().map(|(key, _)| key);
+        Ok(first.filter(|key| key.starts_with(prefix)).cloned())
+    }
+
     fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
         let mut state = self.0.write();
         for (key, value) in changes.into_owned() {

@@ -20,7 +20,7 @@ use boot_marker::BootMarker;
 use poc_graph::error::Result;
 use std::borrow::Cow;
 use std::io;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -177,6 +177,49 @@ impl SledEngine {
         Ok(found)
     }
 
+    /// Calls `each` with the keys from `from` on that start with `prefix`, and their values, until a call breaks or
+    /// fails. `from` starts with `prefix`, too.
+    fn scan_from(
+        &self,
+        prefix: &[u8],
+        mut from: Vec<u8>,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut is_first = true;
+        loop {
+            // A scan of a whole table must not evict everything else from the cache.
+            let Some(found) = self.block(&from, is_first)? else {
+                // There is no block before the first one.
+                match self.lower_bound_after(block_key(&from))? {
+                    Some(lower) if lower.starts_with(prefix) => from = lower,
+                    _ => return Ok(()),
+                }
+                continue;
+            };
+            is_first = false;
+            let mut records = found.block.records();
+            while self.record_damage(records.advance())? {
+                if records.key() < from.as_slice() {
+                    continue;
+                }
+                // The block was split between reading it and reading the start of the next block.
+                if found.upper.as_deref().is_some_and(|upper| records.key() >= upper) {
+                    break;
+                }
+                if !records.key().starts_with(prefix) {
+                    return Ok(());
+                }
+                if each(records.key(), records.value())?.is_break() {
+                    return Ok(());
+                }
+            }
+            match found.upper {
+                Some(upper) if upper.starts_with(prefix) => from = upper,
+                _ => return Ok(()),
+            }
+        }
+    }
+
     /// Like [`SledEngine::block`], without the cache.
     fn stored_block(&self, key: &[u8]) -> Result<Option<CachedBlock>> {
         let own = block_key(key);
@@ -270,38 +313,18 @@ impl Engine for SledEngine {
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        let mut from = prefix.to_vec();
-        let mut is_first = true;
-        loop {
-            // A scan of a whole table must not evict everything else from the cache.
-            let Some(found) = self.block(&from, is_first)? else {
-                // There is no block before the first one.
-                match self.lower_bound_after(block_key(&from))? {
-                    Some(lower) if lower.starts_with(prefix) => from = lower,
-                    _ => return Ok(()),
-                }
-                continue;
-            };
-            is_first = false;
-            let mut records = found.block.records();
-            while self.record_damage(records.advance())? {
-                if records.key() < from.as_slice() {
-                    continue;
-                }
-                // The block was split between reading it and reading the start of the next block.
-                if found.upper.as_deref().is_some_and(|upper| records.key() >= upper) {
-                    break;
-                }
-                if !records.key().starts_with(prefix) {
-                    return Ok(());
-                }
-                each(records.key(), records.value())?;
-            }
-            match found.upper {
-                Some(upper) if upper.starts_with(prefix) => from = upper,
-                _ => return Ok(()),
-            }
-        }
+        self.scan_from(prefix, prefix.to_vec(), &mut |key, value| {
+            each(key, value).map(|()| ControlFlow::Continue(()))
+        })
+    }
+
+    fn first_key(&self, prefix: &[u8], from: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut first = None;
+        self.scan_from(prefix, from.to_vec(), &mut |key, _| {
+            first = Some(key.to_vec());
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(first)
     }
 
     fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {

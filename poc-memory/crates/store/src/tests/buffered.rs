@@ -1,7 +1,7 @@
 //! The engine may lack the newest transactions or contain only parts of them, and nothing is lost.
 
 use super::*;
-use crate::engine::buffered::BufferedEngine;
+use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::sled::SledEngine;
 use crate::engine::{Put, Visitor, Watermark, changes, highest_seq};
@@ -106,8 +106,55 @@ poc_laws::laws! {
             for (key, value) in scanned(&plain, &[]) {
                 prop_assert_eq!(buffered.get(&key).unwrap(), Some(value));
             }
+            let starts: [(&[u8], &[u8]); 4] = [(&[], &[]), (&[], &[1, 1]), (&[1], &[1, 1]), (&[2, 0], &[2, 0, 1])];
+            for (prefix, from) in starts {
+                let keys = scanned(&plain, prefix).into_iter().map(|(key, _)| key);
+                let first = keys.filter(|key| key.as_slice() >= from).min();
+                prop_assert_eq!(plain.first_key(prefix, from).unwrap(), first.clone());
+                prop_assert_eq!(buffered.first_key(prefix, from).unwrap(), first);
+            }
         }
     }
+}
+
+/// An engine that cannot be scanned.
+#[derive(Default)]
+struct UnscannedEngine(InMemoryEngine);
+
+impl Engine for UnscannedEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.0.get(key)
+    }
+    fn scan(&self, _: &[u8], _: &mut Visitor) -> Result<()> {
+        Err(Error::internal("the engine was scanned"))
+    }
+    fn first_key(&self, prefix: &[u8], from: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.0.first_key(prefix, from)
+    }
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
+        self.0.apply(changes, watermark)
+    }
+    fn watermark(&self) -> Result<Watermark> {
+        self.0.watermark()
+    }
+    fn size(&self) -> Result<u64> {
+        self.0.size()
+    }
+    fn flush(&self) -> Result<()> {
+        self.0.flush()
+    }
+}
+
+#[test]
+fn the_first_key_is_found_without_a_scan() {
+    let buffered = BufferedEngine::new(Arc::new(UnscannedEngine::default()), BUFFER_BYTES).unwrap();
+    let puts: Vec<Put> = (0..100u8).map(|key| (vec![1, key], Some(vec![key]))).collect();
+    buffered.apply(puts.into(), Watermark { seq: 1, checksum: 1 }).unwrap();
+    buffered.flush().unwrap();
+    let deletions: Vec<Put> = (50..60u8).map(|key| (vec![1, key], None)).collect();
+    buffered.apply(deletions.into(), Watermark { seq: 2, checksum: 2 }).unwrap();
+    assert_eq!(buffered.first_key(&[1], &[1, 50]).unwrap(), Some(vec![1, 60]));
+    assert_eq!(buffered.first_key(&[1], &[1, 100]).unwrap(), None);
 }
 
 #[test]

@@ -167,6 +167,22 @@ fn runs_after_the_clock_was_set_back_are_the_newest() {
 }
 
 #[test]
+fn the_id_of_a_run_follows_those_of_all_agents() {
+    let world = World::new();
+    let add = |world: &World, agent: &str| {
+        let memory = &world.memory;
+        let row = ledger::Run::new_running(memory, agent, None);
+        memory.store.transact(memory.cause("manual", "test"), |tx| tx.put(&row.key(), &row)).unwrap();
+        row.id
+    };
+    let mut ids: Vec<_> = ["b", "bb", "a", "b"].map(|agent| add(&world, agent)).into();
+    world.clock.set(world.memory.now().minus(Span::DAY));
+    let world = world.reopen();
+    ids.extend(["a", "c", "bb", "a"].map(|agent| add(&world, agent)));
+    assert!(ids.is_sorted_by(|earlier, later| earlier < later), "{ids:?}");
+}
+
+#[test]
 fn rows_of_recent_changes_rejections_and_undone_links_outlast_the_limit() {
     let mut world = World::new();
     world.config().agents.keep_rows = 1;

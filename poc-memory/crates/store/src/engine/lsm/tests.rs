@@ -114,6 +114,10 @@ poc_laws::laws! {
             prop_assert_eq!(&contents(&engine), expected);
             for key in (0u8..4).flat_map(|a| (0u8..4).map(move |b| vec![a, b])) {
                 prop_assert_eq!(engine.get(&key).unwrap(), expected.get(&key).cloned());
+                let first = expected.range(key.clone()..).next().map(|(first, _)| first.clone());
+                prop_assert_eq!(&engine.first_key(&[], &key).unwrap(), &first);
+                let with_prefix = first.filter(|first| first.starts_with(&key[..1]));
+                prop_assert_eq!(engine.first_key(&key[..1], &key).unwrap(), with_prefix);
             }
         }
         let copy = poc_graph::testing::folder();
