@@ -6,7 +6,7 @@ use poc_graph::error::Result;
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use poc_rank::decay::{decayed, lambda};
 use poc_store::{Record, Table, Transaction, Write};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Whether [`restore`] ignores the records of a table: counters of samples, because others were added since; names of
 /// tenants; and the records of a vault's files, which are restored after the notes.
@@ -50,9 +50,10 @@ pub(super) fn restore_unless_used(
     }
     let embedded = changed_texts(writes)?;
     let missing = missing_vectors(&embedded, memory.embedder.name());
+    let nodes = node_writes(writes);
     for reason in [
-        duplicate_text(tx, writes)?,
-        retired_successor(tx, writes)?,
+        duplicate_text(tx, &nodes, writes)?,
+        retired_successor(tx, &nodes, writes)?,
         missing_end(memory, tx, writes)?,
         missing,
     ] {
@@ -202,6 +203,14 @@ fn with_present_names(tx: &Transaction<'_>, write: &Write) -> Result<Option<Vec<
     }
 }
 
+/// The writes of nodes, by key; the first one if there are several.
+type NodeWrites<'a> = HashMap<&'a [u8], &'a Write>;
+
+fn node_writes(writes: &[Write]) -> NodeWrites<'_> {
+    let of_nodes = writes.iter().rev().filter(|write| write.table == Table::Nodes);
+    of_nodes.map(|write| (write.key.as_slice(), write)).collect()
+}
+
 /// The nodes that the writes created.
 fn created_nodes(writes: &[Write]) -> Result<Vec<Node>> {
     let created = writes.iter().filter(|write| write.table == Table::Nodes && write.before.is_none());
@@ -303,14 +312,17 @@ fn delete_dangling(tx: &mut Transaction<'_>, write: &Write) -> Result<()> {
 }
 
 /// Why a note cannot be retired again: its successor has been retired itself.
-fn retired_successor(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
+fn retired_successor(
+    tx: &Transaction<'_>,
+    nodes: &NodeWrites<'_>,
+    writes: &[Write],
+) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Edges) {
         let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { continue };
         if edge.kind != EdgeKind::Supersedes {
             continue;
         }
-        let own = writes.iter().find(|own| own.table == Table::Nodes && own.key == edge.src.as_bytes());
-        let successor = match own {
+        let successor = match nodes.get(edge.src.as_bytes().as_slice()) {
             Some(own) => own.before.as_deref().map(Node::decode).transpose()?,
             None => tx.node(edge.src)?,
         };
@@ -353,6 +365,12 @@ type ChangedText<'a> = (Node, Vec<&'a [u8]>);
 /// The notes whose text was changed or deleted, as they were before, with the embedders of the vectors of that
 /// text.
 fn changed_texts(writes: &[Write]) -> Result<Vec<ChangedText<'_>>> {
+    let mut embedders: HashMap<NodeId, Vec<&[u8]>> = HashMap::new();
+    for vector in writes.iter().filter(|write| write.before.is_some()) {
+        if let (Some(node), Some(embedder)) = (vector.node_id(), vector.embedder()) {
+            embedders.entry(node).or_default().push(embedder);
+        }
+    }
     let mut found = Vec::new();
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
         let Some(before) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
@@ -360,20 +378,19 @@ fn changed_texts(writes: &[Write]) -> Result<Vec<ChangedText<'_>>> {
         if after.is_some_and(|after| after.content_hash == before.content_hash) {
             continue;
         }
-        let own = |vector: &&Write| vector.before.is_some() && vector.node_id() == Some(before.id);
-        let embedders = writes.iter().filter(own).filter_map(Write::embedder).collect();
-        found.push((before, embedders));
+        let own = embedders.get(&before.id).cloned().unwrap_or_default();
+        found.push((before, own));
     }
     Ok(found)
 }
 
 /// Why a note cannot become live again: another live note now has the same text.
-fn duplicate_text(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
+fn duplicate_text(tx: &Transaction<'_>, nodes: &NodeWrites<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
         let Some(node) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
         let same = tx.find_hash(&node.content_hash)?.filter(|_| node.state.is_live());
         if let Some(same) = same.filter(|same| *same != node.id)
-            && !writes.iter().any(|write| write.table == Table::Nodes && write.key == same.as_bytes())
+            && !nodes.contains_key(same.as_bytes().as_slice())
             && let Some(same) = tx.node(same)?
         {
             return Ok(Some(format!("`{}` now has the same text", same.key)));

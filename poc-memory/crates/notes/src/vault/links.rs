@@ -4,6 +4,7 @@
 
 use super::binding::{self, VaultFile};
 use super::deleted_notes::take_without_note;
+use super::named_notes::{FilesByLastPart, LinkTarget, NamedNotes};
 use super::report::{AmbiguousLink, UnresolvedVaultLink};
 use super::sync::VaultSync;
 use crate::import::references::{joined, without_extension};
@@ -13,20 +14,11 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId, View, normal_key};
 use poc_store::{Records as _, Store};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// Maximum number of notes that are listed for an ambiguous link. A vault may have a `README` in each of its folders.
-const MAX_CANDIDATES: usize = 100;
 
 /// The edges that the links of the files require, by source: kind and target, with the reason.
 pub(super) type DesiredEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
-
-/// The target of a link: a note, several candidates, or nothing.
-enum LinkTarget {
-    Note(NodeId),
-    Several(BTreeSet<String>),
-    None,
-}
 
 /// The files of a vault, and the notes, by the names that links use.
 struct LinkNames<'a> {
@@ -35,12 +27,12 @@ struct LinkNames<'a> {
     /// Files by path without extension.
     paths: HashMap<&'a str, NodeId>,
     /// Files by their path in lower case, and by the last part of it.
-    any_case: HashMap<String, Vec<(&'a str, NodeId)>>,
-    last_parts: HashMap<String, Vec<(&'a str, NodeId)>>,
+    any_case: HashMap<&'a str, NamedNotes<'a>>,
+    last_parts: FilesByLastPart<'a>,
     /// Files by their other names in lower case.
-    names: HashMap<String, Vec<(&'a str, NodeId)>>,
+    names: HashMap<String, NamedNotes<'a>>,
     /// All notes by the last part of their keys in lower case.
-    notes: std::cell::OnceCell<HashMap<String, Vec<(String, NodeId)>>>,
+    notes: OnceCell<HashMap<String, NamedNotes<'a>>>,
 }
 
 /// A change of the edges of the vault.
@@ -155,7 +147,8 @@ fn desired_edges(
         .map(|(path, record)| (path, record, sync.current(record.node)))
         .filter(|(_, _, node)| view.find(*node).is_some_and(|ix| view.is_live(ix)))
         .collect();
-    let names = LinkNames::of(&sync.memory.store, &view, &live);
+    let folded_paths: Vec<String> = live.iter().map(|(path, ..)| folded(without_extension(path))).collect();
+    let names = LinkNames::of(&sync.memory.store, &view, &live, &folded_paths);
     let mut edges = DesiredEdges::new();
     let (mut ambiguous, mut unresolved) = (Vec::new(), Vec::new());
     let mut sessions: BTreeMap<&str, BTreeSet<(Timestamp, &String, NodeId)>> = BTreeMap::new();
@@ -204,26 +197,32 @@ fn desired_edges(
 }
 
 impl<'a> LinkNames<'a> {
-    fn of(store: &'a Store, view: &'a View, live: &[(&'a String, &'a VaultFile, NodeId)]) -> LinkNames<'a> {
+    /// `folded_paths` are the paths of the files, without extension and in lower case.
+    fn of(
+        store: &'a Store,
+        view: &'a View,
+        live: &[(&'a String, &'a VaultFile, NodeId)],
+        folded_paths: &'a [String],
+    ) -> LinkNames<'a> {
         let mut names = LinkNames {
             store,
             view,
             paths: HashMap::new(),
             any_case: HashMap::new(),
-            last_parts: HashMap::new(),
+            last_parts: FilesByLastPart::default(),
             names: HashMap::new(),
-            notes: std::cell::OnceCell::new(),
+            notes: OnceCell::new(),
         };
-        for (path, record, node) in live {
+        for (&(path, record, node), folded_path) in live.iter().zip(folded_paths) {
             let stem = without_extension(path);
-            names.paths.entry(stem).or_insert(*node);
-            names.any_case.entry(folded(stem)).or_default().push((path, *node));
-            names.last_parts.entry(folded(last_part(stem))).or_default().push((path, *node));
+            names.paths.entry(stem).or_insert(node);
+            names.any_case.entry(folded_path).or_default().add(path, node);
+            names.last_parts.add(folded_path, path, node);
             let own_key = record.digest.own_key.iter();
             for name in record.digest.names.iter().chain(own_key).filter(|name| name.as_str() != stem) {
                 let owners = names.names.entry(folded(name)).or_default();
-                if !owners.contains(&(path.as_str(), *node)) {
-                    owners.push((path, *node));
+                if owners.last() != Some((path.as_str(), node)) {
+                    owners.add(path, node);
                 }
             }
         }
@@ -247,7 +246,7 @@ impl<'a> LinkNames<'a> {
     fn resolve_name(&self, file: &str, target: &str, is_path: bool) -> Result<LinkTarget> {
         let is_relative = is_path || target.starts_with("./") || target.starts_with("../");
         if is_relative && let Some(path) = joined(file, target) {
-            let in_any_case = || self.any_case.get(&folded(&path)).map(|found| unique(file, found));
+            let in_any_case = || self.any_case.get(folded(&path).as_str()).map(|found| found.target(file));
             match self.path(&path).map(LinkTarget::Note).or_else(in_any_case) {
                 Some(found) => return Ok(found),
                 None => {
@@ -266,9 +265,9 @@ impl<'a> LinkNames<'a> {
         }
         let whole = folded(target);
         for found in
-            [self.any_case.get(&whole).cloned(), self.ending(&whole), self.names.get(&whole).cloned()]
+            [self.any_case.get(whole.as_str()), self.last_parts.ending(&whole), self.names.get(&whole)]
         {
-            match found.map(|found| unique(file, &found)) {
+            match found.map(|found| found.target(file)) {
                 None | Some(LinkTarget::None) => {}
                 Some(resolved) => return Ok(resolved),
             }
@@ -276,9 +275,7 @@ impl<'a> LinkNames<'a> {
         if let Some(node) = self.store.find_key(&normal_key(target))?.filter(|node| self.is_live(*node)) {
             return Ok(LinkTarget::Note(node));
         }
-        let found = self.notes().get(&whole).cloned().unwrap_or_default();
-        let found: Vec<(&str, NodeId)> = found.iter().map(|(key, node)| (key.as_str(), *node)).collect();
-        Ok(unique("", &found))
+        Ok(self.notes().get(&whole).map_or(LinkTarget::None, |found| found.target("")))
     }
 
     fn path(&self, path: &str) -> Option<NodeId> {
@@ -289,35 +286,27 @@ impl<'a> LinkNames<'a> {
         self.view.find(node).is_some_and(|ix| self.view.is_live(ix))
     }
 
-    /// The files whose path ends with the parts of a name in lower case.
-    fn ending(&self, name: &str) -> Option<Vec<(&'a str, NodeId)>> {
-        let files = self.last_parts.get(last_part(name))?;
-        let is_end = |path: &str| {
-            let path = folded(without_extension(path));
-            path == name || path.strip_suffix(name).is_some_and(|before| before.ends_with('/'))
-        };
-        Some(files.iter().filter(|(path, _)| is_end(path)).copied().collect())
-    }
-
     /// The notes by key and last part of a key, and by their other names that are neither.
-    fn notes(&self) -> &HashMap<String, Vec<(String, NodeId)>> {
+    fn notes(&self) -> &HashMap<String, NamedNotes<'a>> {
         self.notes.get_or_init(|| {
-            let mut notes: HashMap<String, Vec<(String, NodeId)>> = HashMap::new();
-            let mut others: HashMap<String, Vec<(String, NodeId)>> = HashMap::new();
-            for ix in (0..self.view.slots()).filter(|&ix| self.view.is_live(ix)) {
-                let Some(id) = self.view.id(ix) else { continue };
-                for name in self.view.names(ix) {
+            let view = self.view;
+            let mut notes: HashMap<String, NamedNotes<'_>> = HashMap::new();
+            let mut others: HashMap<String, NamedNotes<'_>> = HashMap::new();
+            for ix in (0..view.slots()).filter(|&ix| view.is_live(ix)) {
+                let Some(id) = view.id(ix) else { continue };
+                let is_last = |owners: &NamedNotes<'_>| owners.last().is_some_and(|(_, owner)| owner == id);
+                for name in view.names(ix) {
                     for part in [folded(name), folded(last_part(name))] {
                         let owners = notes.entry(part).or_default();
-                        if !owners.iter().any(|(_, owner)| *owner == id) {
-                            owners.push((name.to_owned(), id));
+                        if !is_last(owners) {
+                            owners.add(name, id);
                         }
                     }
                 }
-                for name in self.view.other_names(ix) {
+                for name in view.other_names(ix) {
                     let owners = others.entry(folded(name)).or_default();
-                    if !owners.iter().any(|(_, owner)| *owner == id) {
-                        owners.push((self.view.key(ix).to_owned(), id));
+                    if !is_last(owners) {
+                        owners.add(view.key(ix), id);
                     }
                 }
             }
@@ -327,29 +316,4 @@ impl<'a> LinkNames<'a> {
             notes
         })
     }
-}
-
-/// The only note among those found, or the one in the folder of the file.
-fn unique(file: &str, found: &[(&str, NodeId)]) -> LinkTarget {
-    let nodes: BTreeSet<NodeId> = found.iter().map(|(_, node)| *node).collect();
-    if let (Some(node), 1) = (nodes.first(), nodes.len()) {
-        return LinkTarget::Note(*node);
-    }
-    let beside: BTreeSet<NodeId> = found
-        .iter()
-        .filter(|(path, _)| !file.is_empty() && folder(path) == folder(file))
-        .map(|(_, node)| *node)
-        .collect();
-    match (beside.first(), beside.len()) {
-        (Some(node), 1) => LinkTarget::Note(*node),
-        _ if nodes.is_empty() => LinkTarget::None,
-        _ => {
-            let candidates = found.iter().take(MAX_CANDIDATES).map(|(path, _)| (*path).to_owned());
-            LinkTarget::Several(candidates.collect())
-        }
-    }
-}
-
-fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

@@ -15,6 +15,7 @@ mod deleted_notes;
 mod digest;
 mod links;
 mod moves;
+mod named_notes;
 mod names;
 mod other_names;
 mod plan;
