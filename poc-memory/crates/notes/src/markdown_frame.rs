@@ -132,6 +132,11 @@ impl MarkdownFrame {
         tx.delete::<MarkdownFrame>(&key(id, &self.path))
     }
 
+    /// Deletes that of a file, if the note has one.
+    pub fn delete_of_file(tx: &mut Transaction<'_>, id: NodeId, path: &str) -> Result<()> {
+        tx.delete::<MarkdownFrame>(&key(id, path))
+    }
+
     /// The frames of a note, by path: one for each file with its text.
     pub fn all<R: Records + ?Sized>(records: &R, id: NodeId) -> Result<Vec<MarkdownFrame>> {
         let frames: Vec<(_, MarkdownFrame)> = records.range(id.as_bytes())?;

@@ -5,6 +5,7 @@ use super::digest::FileDigest;
 use super::names::{self, NameChange, NameOwners};
 use super::plan::FileGroup;
 use super::report::{FileError, RenamedFile};
+use super::store_notes::LostPaths;
 use super::sync::VaultSync;
 use crate::batch::separate_note_errors;
 use crate::derivation;
@@ -34,6 +35,14 @@ struct AssignedNames {
     refused: Vec<FileError>,
 }
 
+/// The files that no longer exist.
+struct LostFiles<'a> {
+    /// Those whose notes stay, with their recorded notes, by those and by the notes that replaced them.
+    by_note: HashMap<NodeId, Vec<(&'a String, NodeId)>>,
+    /// The paths of all of them, by recorded note.
+    paths: LostPaths<'a>,
+}
+
 impl VaultSync<'_> {
     /// Deletes the records of files whose notes were deleted for good.
     pub(super) fn forget(&mut self) -> Result<()> {
@@ -61,14 +70,20 @@ impl VaultSync<'_> {
     /// Retires the notes whose files were deleted, in a transaction of its own that can be undone.
     pub(super) fn retire(&mut self) -> Result<()> {
         let retired: Vec<NodeId> = self.plan.retired.iter().copied().collect();
+        let mut files_of: HashMap<NodeId, Vec<(String, VaultFile)>> = HashMap::new();
+        for (path, record) in self.records.iter().filter(|(_, record)| record.deleted_at.is_none()) {
+            let node = self.current(record.node);
+            if self.plan.retired.contains(&node) {
+                files_of.entry(node).or_default().push((path.clone(), record.clone()));
+            }
+        }
         for chunk in retired.chunks(CHUNK_NOTES) {
-            let is_retired: HashSet<NodeId> = chunk.iter().copied().collect();
-            let existing = self.records.iter().filter(|(_, record)| record.deleted_at.is_none());
-            let deleted: Vec<(String, VaultFile, NodeId)> = existing
-                .map(|(path, record)| (path, record, self.current(record.node)))
-                .filter(|(_, _, node)| is_retired.contains(node))
-                .map(|(path, record, node)| (path.clone(), record.clone(), node))
-                .collect();
+            let mut deleted: Vec<(String, VaultFile, NodeId)> = Vec::new();
+            for node in chunk {
+                let files = files_of.remove(node).unwrap_or_default();
+                deleted.extend(files.into_iter().map(|(path, record)| (path, record, *node)));
+            }
+            deleted.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
             let (expired, now) = self.transact(|tx, now| {
                 let mut expired = HashSet::new();
                 for id in chunk {
@@ -120,11 +135,12 @@ impl VaultSync<'_> {
             desired_names: &desired_names,
         };
         let chunks = self.in_chunks(changes);
+        let lost = LostFiles { by_note: self.lost_files_by_note(), paths: self.lost_paths() };
         let mut done = Vec::new();
         if let [chunk] = chunks.as_slice() {
             done.push(self.transact(|tx, now| {
                 let moving = release(tx, chunk)?;
-                self.assign(tx, chunk, &moving, &owners, now)
+                self.assign(tx, chunk, &moving, &owners, &lost, now)
             })?);
         } else {
             let mut moving = Vec::new();
@@ -132,7 +148,7 @@ impl VaultSync<'_> {
                 moving.push(self.transact(|tx, _| release(tx, chunk))?);
             }
             for (chunk, moving) in chunks.iter().zip(&moving) {
-                done.push(self.transact(|tx, now| self.assign(tx, chunk, moving, &owners, now))?);
+                done.push(self.transact(|tx, now| self.assign(tx, chunk, moving, &owners, &lost, now))?);
             }
         }
         let lost: Vec<String> = self.lost_records().map(|(path, _)| path.clone()).collect();
@@ -186,7 +202,7 @@ impl VaultSync<'_> {
                     places.get(&record.node).or_else(|| places.get(&self.current(record.node)))
                 });
                 if let Some(&other) = other {
-                    let (one, other) = (root_of(&parents, place), root_of(&parents, other));
+                    let (one, other) = (root_of(&mut parents, place), root_of(&mut parents, other));
                     if let Some(parent) = parents.get_mut(one.max(other)) {
                         *parent = one.min(other);
                     }
@@ -195,7 +211,7 @@ impl VaultSync<'_> {
         }
         let mut connected: BTreeMap<usize, Vec<NameChange>> = BTreeMap::new();
         for (place, change) in changes.into_iter().enumerate() {
-            connected.entry(root_of(&parents, place)).or_default().push(change);
+            connected.entry(root_of(&mut parents, place)).or_default().push(change);
         }
         let mut chunks: Vec<Vec<NameChange>> = Vec::new();
         for changes in connected.into_values() {
@@ -214,11 +230,11 @@ impl VaultSync<'_> {
         changes: &[NameChange],
         moving: &[Option<names::MovingNote>],
         owners: &NameOwners<'_>,
+        lost: &LostFiles<'_>,
         now: Timestamp,
     ) -> Result<AssignedNames> {
         let mut assigned = AssignedNames::default();
         let mut nodes: HashSet<NodeId> = changes.iter().filter_map(|change| change.node).collect();
-        let lost = self.lost_paths();
         for (change, moving) in changes.iter().zip(moving) {
             assigned.revived += u64::from(revive(tx, change, now)?);
             let Some(moving) = moving else { continue };
@@ -242,17 +258,16 @@ impl VaultSync<'_> {
                 }
                 let all: Vec<String> =
                     names.iter().map(|(_, name)| name).chain(&change.kept).cloned().collect();
-                assigned.merged += self.merge(tx, &change.merged, &lost, node, &all, now)?;
+                assigned.merged += self.merge(tx, &change.merged, &lost.paths, node, &all, now)?;
             }
             assigned.given.extend(names);
         }
-        for (path, record) in self.lost_records() {
-            if nodes.contains(&record.node) || nodes.contains(&self.current(record.node)) {
-                put_file(tx, &self.vault, path, None)?;
-                let frames = MarkdownFrame::all(tx, record.node)?;
-                let frame = frames.iter().find(|frame| frame.path == *path);
-                frame.map_or(Ok(()), |frame| frame.delete(tx, record.node))?;
-            }
+        let files = nodes.iter().filter_map(|node| lost.by_note.get(node)).flatten();
+        // By path, and once if both the recorded note of a file and its successor change.
+        let files: BTreeMap<&String, NodeId> = files.copied().collect();
+        for (path, recorded) in files {
+            put_file(tx, &self.vault, path, None)?;
+            MarkdownFrame::delete_of_file(tx, recorded, path)?;
         }
         Ok(assigned)
     }
@@ -297,6 +312,19 @@ impl VaultSync<'_> {
         self.records.iter().filter(move |(path, record)| {
             !self.files.contains_key(*path) && (record.deleted_at.is_none() || kept.contains(&record.node))
         })
+    }
+
+    /// The deleted files whose notes stay, with their recorded notes, by those and by the notes that replaced them.
+    fn lost_files_by_note(&self) -> HashMap<NodeId, Vec<(&String, NodeId)>> {
+        let mut by_note: HashMap<NodeId, Vec<(&String, NodeId)>> = HashMap::new();
+        for (path, record) in self.lost_records() {
+            let current = self.current(record.node);
+            by_note.entry(record.node).or_default().push((path, record.node));
+            if current != record.node {
+                by_note.entry(current).or_default().push((path, record.node));
+            }
+        }
+        by_note
     }
 
     /// The names that notes lose and get.
@@ -346,8 +374,9 @@ impl VaultSync<'_> {
                 // A note that also belongs to files of another vault gets the name of such a file as its key.
                 let kept = self.names_elsewhere(node);
                 let is_own = !kept.is_empty() && before.iter().all(|(_, record)| record.is_own);
-                let names = before.iter().map(|(_, record)| record.name.clone());
-                let lost = names.filter(|name| !kept.contains(name)).collect();
+                let kept_names: HashSet<&String> = kept.iter().collect();
+                let names = before.iter().map(|(_, record)| &record.name);
+                let lost = names.filter(|name| !kept_names.contains(name)).cloned().collect();
                 changes.push(NameChange { node: Some(node), is_own, lost, kept, ..NameChange::default() });
             }
         }
@@ -370,10 +399,11 @@ impl VaultSync<'_> {
             merged: group.merged.clone(),
             ..NameChange::default()
         };
+        let recorded: HashMap<&String, &VaultFile> = before.iter().copied().collect();
         for path in &group.paths {
             let Some(desired_name) = self.desired_names.get(path) else { continue };
-            match before.iter().find(|(before, _)| *before == path) {
-                Some((_, record)) if record.desired_name == *desired_name => {
+            match recorded.get(path) {
+                Some(record) if record.desired_name == *desired_name => {
                     change.kept.push(record.name.clone());
                     if *path == change.first && !record.is_source {
                         change.new_source = Some((path.clone(), record.name.clone()));
@@ -382,22 +412,25 @@ impl VaultSync<'_> {
                 _ => change.gained.push((path.clone(), desired_name.clone())),
             }
         }
-        let is_kept = |name: &String| {
-            change.kept.contains(name) || change.gained.iter().any(|(_, gained)| gained == name)
-        };
+        let kept: HashSet<&String> =
+            change.kept.iter().chain(change.gained.iter().map(|(_, name)| name)).collect();
         // A revived note still has the names that it had when it was retired.
         let names = before.iter().map(|(_, record)| &record.name).chain(former.iter().copied());
-        change.lost = names.filter(|name| !is_kept(name)).cloned().collect();
-        change
+        let lost = names.filter(|name| !kept.contains(name)).cloned().collect();
+        NameChange { lost, ..change }
     }
 }
 
-/// The root of a change in a union-find structure.
-fn root_of(parents: &[usize], mut place: usize) -> usize {
-    while let Some(&earlier) = parents.get(place)
-        && earlier != place
+/// The root of a change in a union-find structure. Halves the way to it, so that long ways are gone once.
+fn root_of(parents: &mut [usize], mut place: usize) -> usize {
+    while let Some(&parent) = parents.get(place)
+        && parent != place
     {
-        place = earlier;
+        let next = parents.get(parent).copied().unwrap_or(parent);
+        if let Some(parent) = parents.get_mut(place) {
+            *parent = next;
+        }
+        place = next;
     }
     place
 }
@@ -424,4 +457,32 @@ fn revive(tx: &mut Transaction<'_>, change: &NameChange, now: Timestamp) -> Resu
     tx.put_node(&Node { state: State::Active, expires: None, modified: now, version, ..node })?;
     derivation::source_changed(tx, id, now)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of changes between a change and its root.
+    fn depth(parents: &[usize], mut place: usize) -> usize {
+        let mut depth = 0;
+        while parents[place] != place {
+            place = parents[place];
+            depth += 1;
+        }
+        depth
+    }
+
+    #[test]
+    fn a_search_for_a_root_shortens_the_way_for_later_ones() {
+        // Each change has the previous one as its parent.
+        let mut parents: Vec<usize> = (0..1000).map(|place: usize| place.saturating_sub(1)).collect();
+        assert_eq!(depth(&parents, 999), 999);
+        for expected in [500, 250, 125] {
+            assert_eq!(root_of(&mut parents, 999), 0);
+            assert_eq!(depth(&parents, 999), expected);
+        }
+        assert!((0..1000).all(|place| root_of(&mut parents, place) == 0));
+        assert!((0..1000).map(|place| depth(&parents, place)).sum::<usize>() < 10 * 1000);
+    }
 }

@@ -155,6 +155,7 @@ pub(super) fn assign(
     let Some(mut node) = tx.node(id)? else { return Ok(given) };
     let before = node.clone();
     let names: Vec<&String> = given.iter().map(|(_, name)| name).chain(&change.kept).collect();
+    let file_names: HashSet<&String> = names.iter().copied().collect();
     if moving.takes_key
         && let Some(&key) = names.first()
     {
@@ -162,24 +163,24 @@ pub(super) fn assign(
         node.key = claim(tx, key, Some(id), owners)?;
     }
     let mut aliases = node.aliases.clone();
-    aliases.extend(names.iter().filter(|name| !node.aliases.contains(name)).map(|name| (*name).clone()));
+    aliases.extend(names.iter().copied().cloned());
     if let Some(former) =
         moving.former.clone().filter(|former| !owners.desired_names.contains(former.as_str()))
         && rename::other_owner(tx, &former, id)?.is_none()
     {
         aliases.push(former);
     }
-    let mut unique: Vec<String> = Vec::new();
-    for alias in aliases {
-        if alias != node.key && !unique.contains(&alias) {
-            unique.push(alias);
-        }
-    }
-    while unique.len() > MAX_ALIASES {
-        let oldest = unique.iter().position(|alias| !names.contains(&alias)).unwrap_or(0);
-        unique.remove(oldest);
-    }
-    node.aliases = unique;
+    let mut seen: HashSet<String> = HashSet::new();
+    aliases.retain(|alias| *alias != node.key && seen.insert(alias.clone()));
+    // Too many: those that are no names of files any more are dropped first, and the oldest of them first.
+    let mut surplus = aliases.len().saturating_sub(MAX_ALIASES);
+    aliases.retain(|alias| {
+        let is_dropped = surplus > 0 && !file_names.contains(alias);
+        surplus -= usize::from(is_dropped);
+        !is_dropped
+    });
+    aliases.drain(..surplus);
+    node.aliases = aliases;
     rename::drop_taken_aliases(tx, &mut node)?;
     if node != before {
         tx.put_node(&node)?;

@@ -18,7 +18,7 @@ use poc_store::Transaction;
 use std::collections::HashMap;
 
 /// The recorded paths of files that no longer exist, by note.
-type LostPaths<'a> = HashMap<NodeId, Vec<&'a String>>;
+pub(super) type LostPaths<'a> = HashMap<NodeId, Vec<&'a String>>;
 
 /// A group of files that is ready to be stored.
 struct ReadyGroup {
