@@ -1,6 +1,8 @@
 //! Undo: restores records to what they were before a change, unless they were changed again since.
 
 mod restore;
+mod unit_dependencies;
+mod unit_order;
 mod units;
 
 pub use super::history::UNDO_OP;

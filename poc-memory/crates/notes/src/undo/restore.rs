@@ -398,3 +398,46 @@ fn duplicate_text(tx: &Transaction<'_>, nodes: &NodeWrites<'_>, writes: &[Write]
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing::node;
+    use proptest::prelude::*;
+
+    poc_laws::laws! {
+        /// `notes` have a number each, and whether their texts changed. `vectors` have the number of their note, an
+        /// embedder, and whether they existed before.
+        #[test]
+        fn each_changed_text_has_the_embedders_of_its_own_vectors(
+            notes in proptest::collection::vec((1u64..6, any::<bool>()), 0..6),
+            vectors in proptest::collection::vec((1u64..6, 0u8..3, any::<bool>()), 0..12),
+        ) {
+            let mut writes = Vec::new();
+            for (number, is_changed) in notes {
+                let before = node(number);
+                let content_hash = if is_changed { [7; 32] } else { before.content_hash };
+                let after = Node { content_hash, ..before.clone() };
+                let (before, after) = (Some(before.encode().unwrap()), Some(after.encode().unwrap()));
+                let key = node(number).id.as_bytes().to_vec();
+                writes.push(Write { table: Table::Nodes, key, before, after });
+            }
+            for (number, embedder, has_existed) in vectors {
+                let key = [node(number).id.as_bytes().as_slice(), &[0, 0], &[embedder]].concat();
+                let before = has_existed.then(|| vec![1]);
+                writes.push(Write { table: Table::Vectors, key, before, after: None });
+            }
+            let mut expected: Vec<ChangedText<'_>> = Vec::new();
+            for write in writes.iter().filter(|write| write.table == Table::Nodes) {
+                let before = Node::decode(write.before.as_deref().unwrap()).unwrap();
+                let after = Node::decode(write.after.as_deref().unwrap()).unwrap();
+                let own = |vector: &&Write| vector.before.is_some() && vector.node_id() == Some(before.id);
+                let embedders = writes.iter().filter(own).filter_map(Write::embedder).collect();
+                if after.content_hash != before.content_hash {
+                    expected.push((before, embedders));
+                }
+            }
+            prop_assert_eq!(changed_texts(&writes).unwrap(), expected);
+        }
+    }
+}

@@ -2,6 +2,8 @@
 //! each link of other notes. Notes that depend on each other are one unit.
 
 use super::restore::{is_kept, named_node, restore_unless_used};
+use super::unit_dependencies::UnitDependencies;
+use super::unit_order::{Attempt, undo_in_rounds};
 use crate::Memory;
 use poc_graph::error::Result;
 use poc_graph::{Edge, EdgeId, EdgeKind, NodeId};
@@ -78,27 +80,23 @@ impl Units<'_> {
         let mut outcomes: Vec<UnitOutcome> =
             self.writes.iter().map(|_| UnitOutcome::Left(String::new())).collect();
         // A unit may be left only until another one is undone, for example because that one has its text.
-        let mut has_progress = true;
-        while has_progress {
-            has_progress = false;
-            for (unit, outcome) in self.writes.iter().zip(outcomes.iter_mut()).rev() {
-                if !matches!(outcome, UnitOutcome::Left(_)) {
-                    continue;
-                }
-                if is_reverted(tx, unit)? {
-                    *outcome = UnitOutcome::Reverted;
-                    continue;
-                }
-                let writes = without_settled_edges(tx, unit, notes)?;
-                *outcome = match restore_unless_used(memory, tx, &writes, &is_own)? {
-                    Some(reason) => UnitOutcome::Left(reason),
-                    None => {
-                        has_progress = true;
-                        UnitOutcome::Undone
-                    }
-                };
+        let dependencies = UnitDependencies::of(tx, &self.writes)?;
+        undo_in_rounds(self.writes.len(), |index| {
+            let (Some(unit), Some(outcome)) = (self.writes.get(index), outcomes.get_mut(index)) else {
+                return Ok(Attempt::Left);
+            };
+            if is_reverted(tx, unit)? {
+                *outcome = UnitOutcome::Reverted;
+                return Ok(Attempt::Reverted);
             }
-        }
+            let writes = without_settled_edges(tx, unit, notes)?;
+            if let Some(reason) = restore_unless_used(memory, tx, &writes, &is_own)? {
+                *outcome = UnitOutcome::Left(reason);
+                return Ok(Attempt::Left);
+            }
+            *outcome = UnitOutcome::Undone;
+            Ok(Attempt::Undone(dependencies.waiting_for(unit)?))
+        })?;
         Ok(outcomes)
     }
 }
@@ -106,7 +104,12 @@ impl Units<'_> {
 /// Groups of notes that depend on each other, because one replaces the other, got its key, or took over its edges or
 /// visits. This is a union-find structure: each note has a parent in its group, and the root is its own parent.
 #[derive(Default)]
-struct NoteGroups(HashMap<NodeId, NodeId>);
+struct NoteGroups {
+    parents: HashMap<NodeId, NodeId>,
+    /// The number of notes of each group, by its root. The smaller group is joined to the larger one, so that no note has
+    /// many ancestors.
+    sizes: HashMap<NodeId, usize>,
+}
 
 impl NoteGroups {
     /// The groups of a transaction that wrote these notes.
@@ -124,7 +127,7 @@ impl NoteGroups {
                 groups.join(before, after);
             }
         }
-        if groups.0.is_empty() {
+        if groups.parents.is_empty() {
             return groups;
         }
         let related: Vec<EdgeId> = edges()
@@ -140,12 +143,12 @@ impl NoteGroups {
     }
 
     fn contains(&self, note: NodeId) -> bool {
-        self.0.contains_key(&note)
+        self.parents.contains_key(&note)
     }
 
     /// The note that represents the group of a note; the note itself if it has none.
     fn representative(&self, mut note: NodeId) -> NodeId {
-        while let Some(&next) = self.0.get(&note).filter(|next| **next != note) {
+        while let Some(&next) = self.parents.get(&note).filter(|next| **next != note) {
             note = next;
         }
         note
@@ -153,8 +156,14 @@ impl NoteGroups {
 
     fn join(&mut self, one: NodeId, other: NodeId) {
         let (one, other) = (self.representative(one), self.representative(other));
-        self.0.insert(one, other);
-        self.0.insert(other, other);
+        let size = |root: NodeId| self.sizes.get(&root).copied().unwrap_or(1);
+        let (size_of_one, size_of_other) = (size(one), size(other));
+        let (smaller, larger) = if size_of_one < size_of_other { (one, other) } else { (other, one) };
+        self.parents.insert(smaller, larger);
+        self.parents.insert(larger, larger);
+        if smaller != larger {
+            self.sizes.insert(larger, size_of_one + size_of_other);
+        }
     }
 }
 
@@ -179,7 +188,7 @@ fn owner(write: &Write, notes: &HashSet<NodeId>, groups: &NoteGroups) -> Option<
             }
             // When a note is replaced by one with a place of its own in a session, its neighbours are connected. These
             // edges name neither note.
-            if edge.kind == EdgeKind::Structural && !groups.0.is_empty() && !notes.is_empty() {
+            if edge.kind == EdgeKind::Structural && !groups.parents.is_empty() && !notes.is_empty() {
                 return None;
             }
             let end = ends.into_iter().find(|end| notes.contains(end));
@@ -238,4 +247,27 @@ fn without_settled_edges(
     }
     let is_settled = |write: &&Write| write.edge_id().is_some_and(|edge| settled.contains(&edge));
     Ok(unit.iter().filter(|write| !is_settled(write)).cloned().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing::node;
+
+    #[test]
+    fn no_note_of_a_long_chain_of_replacements_has_many_ancestors() {
+        let mut groups = NoteGroups::default();
+        let note = |number: u64| node(number).id;
+        (1..1000).for_each(|number| groups.join(note(number), note(number + 1)));
+        groups.join(note(7), note(900));
+        let representative = groups.representative(note(1));
+        for number in 1..=1000 {
+            let ancestors = std::iter::successors(Some(note(number)), |note| {
+                groups.parents.get(note).copied().filter(|parent| parent != note)
+            });
+            assert!(ancestors.count() <= 11);
+            assert_eq!(groups.representative(note(number)), representative);
+        }
+        assert!(!groups.contains(note(1001)));
+    }
 }
