@@ -6,10 +6,9 @@ mod recent_changes;
 mod touched_nodes;
 mod transaction_summary;
 
-pub(crate) use calls::CallEnds;
 pub use calls::UnfinishedCall;
 use calls::last_of_call;
-pub(crate) use calls::{of_call, undone_by};
+pub(crate) use calls::{CallEnds, PartsOfCalls, of_call, undone_by};
 pub(crate) use change_summary::ChangeSummary;
 pub use recent_changes::{MAX_KEYS, RecentChange, latest, latest_among};
 pub(crate) use touched_nodes::{is_note_table, last_key};

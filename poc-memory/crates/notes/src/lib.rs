@@ -146,6 +146,7 @@ pub struct Memory {
     pub(crate) pending_updates: Arc<recall::PendingUpdates>,
     pub(crate) large_transactions: Arc<Mutex<history::LargeTransactions>>,
     pub(crate) call_ends: Arc<Mutex<history::CallEnds>>,
+    pub(crate) call_parts: Arc<Mutex<history::PartsOfCalls>>,
     pub(crate) growth_cache: Arc<Mutex<growth::GrowthCache>>,
     /// Why notes have no vectors of the store's embedder, why there are none of questions, or why the configured
     /// embedder is not in use.
@@ -251,6 +252,7 @@ impl Memory {
             pending_updates: Arc::default(),
             large_transactions: Arc::default(),
             call_ends: Arc::default(),
+            call_parts: Arc::default(),
             growth_cache: Arc::default(),
             reranker: Reranker::from_config(&config.rerank).map(Arc::new),
             missing_vectors: Arc::default(),

@@ -302,6 +302,20 @@ impl Store {
         Ok(self.transaction_of_any_tenant(seq)?.filter(|txn| txn.tenant == self.tenant))
     }
 
+    /// The cause of the transaction with a sequence number; `None` if the tenant's log does not have it. Its writes are
+    /// not decoded.
+    pub fn cause(&self, seq: u64) -> Result<Option<Cause>> {
+        let mut found = None;
+        self.shared.log.replay_payloads(seq, seq, &mut |seq, payload, _| {
+            let (number, tenant, cause) = LoggedTransaction::decode_cause(&payload)?;
+            if number == seq && tenant == self.tenant && !cause.is_state() {
+                found = Some(cause);
+            }
+            Ok(number == seq)
+        })?;
+        Ok(found)
+    }
+
     /// The transaction with a sequence number, of any tenant; `None` if the log does not have it. It is for decisions
     /// about all tenants, such as which agents are due. Its content must not appear in an answer for a tenant.
     pub fn transaction_of_any_tenant(&self, seq: u64) -> Result<Option<LoggedTransaction>> {

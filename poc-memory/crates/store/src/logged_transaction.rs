@@ -61,6 +61,11 @@ impl Cause {
         Cause { at, began: Some(self.began.unwrap_or(self.at)), ..self.clone() }
     }
 
+    /// Whether this is the cause of a part of a state, with which a compacted log replaces transactions.
+    pub(crate) fn is_state(&self) -> bool {
+        self.op == STATE_OP
+    }
+
     /// Whether both transactions belong to one call. The transactions of a call may have different ops.
     pub fn is_same_call(&self, other: &Cause) -> bool {
         self.began.is_some() && (self.began, &self.actor) == (other.began, &other.actor)
@@ -173,7 +178,7 @@ impl LoggedTransaction {
 
     /// Whether this is a part of a state. Its writes are then complete and include those of the index of changes.
     pub(crate) fn is_state(&self) -> bool {
-        self.cause.op == STATE_OP
+        self.cause.is_state()
     }
 
     /// Whether it writes weights and edges only, as a recall does.
@@ -214,6 +219,17 @@ impl LoggedTransaction {
         LoggedTransaction::deserialize(&mut decoder).map_err(unreadable)
     }
 
+    /// The number, the tenant and the cause of the transaction in a log record. Its writes, of which an import has
+    /// thousands, are skipped.
+    pub(super) fn decode_cause(bytes: &[u8]) -> Result<(u64, Tenant, Cause)> {
+        let plain = plain(bytes)?;
+        let mut decoder = rmp_serde::Deserializer::from_read_ref(plain.as_ref());
+        decoder.set_max_depth(MAX_DEPTH);
+        let TransactionHeader { seq, tenant, cause } =
+            TransactionHeader::deserialize(&mut decoder).map_err(unreadable)?;
+        Ok((seq, tenant, cause))
+    }
+
     /// The cause of the transaction in a log record, and its write of one record of a tenant. `None` if it does not
     /// write that record. The other writes, of which an import has thousands, are not copied.
     pub(super) fn decode_write(
@@ -234,6 +250,15 @@ impl LoggedTransaction {
             (txn.cause.clone(), Write { table, key: key.to_vec(), before, after })
         }))
     }
+}
+
+/// A [`LoggedTransaction`] without its writes.
+#[derive(Deserialize)]
+struct TransactionHeader {
+    seq: u64,
+    #[serde(default)]
+    tenant: Tenant,
+    cause: Cause,
 }
 
 /// A [`LoggedTransaction`] that borrows its images from the encoded bytes.
@@ -304,6 +329,8 @@ mod tests {
             let txn = LoggedTransaction { seq, tenant, cause, base: None, writes: writes.collect() };
             let bytes = txn.encode().unwrap();
             prop_assert!(LoggedTransaction::may_begin_with(bytes[0]));
+            let header = LoggedTransaction::decode_cause(&bytes).unwrap();
+            prop_assert_eq!(header, (txn.seq, txn.tenant, txn.cause.clone()));
             for write in &txn.writes {
                 let found = LoggedTransaction::decode_write(&bytes, txn.tenant, write.table, &write.key).unwrap().unwrap();
                 let first = txn.writes.iter().find(|other| (other.table, &other.key) == (write.table, &write.key));

@@ -5,6 +5,7 @@ use crate::Memory;
 use poc_graph::Tenant;
 use poc_graph::cancellation;
 use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
 use poc_store::Cause;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -17,27 +18,68 @@ pub(super) fn is_before(cause: &Cause, other: &Cause) -> bool {
     other.began.is_none_or(|began| cause.at < began)
 }
 
-/// The numbers of the transactions of the call to which a transaction belongs, the latest first.
+/// The numbers of the transactions of the call to which a transaction belongs, the latest first. A repetition reads only
+/// what the log got since.
 pub(crate) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u64>> {
-    let mut parts = vec![seq];
-    if cause.began.is_none() {
-        return Ok(parts);
-    }
-    for later in seq + 1..=memory.store.last_seq() {
+    let Some(began) = cause.began else { return Ok(vec![seq]) };
+    let (store, id) = (&memory.store, (memory.store.tenant(), began, cause.actor.clone()));
+    let (first, last) = (store.first_seq(), store.last_seq());
+    let known = memory.call_parts.lock().0.get(&id).cloned();
+    let mut call = match known.filter(|call| call.parts.contains(&seq)) {
+        Some(mut call) => {
+            // A compaction may have deleted some since.
+            call.parts.retain(|part| *part >= first || *part == seq);
+            call
+        }
+        None => CallParts { parts: first_parts(memory, seq, cause)?, read_up_to: seq },
+    };
+    for later in call.read_up_to + 1..=last {
         cancellation::check()?;
-        let txn = memory.store.transaction(later)?;
-        parts.extend(txn.filter(|txn| txn.cause.is_same_call(cause)).map(|_| later));
+        if store.cause(later)?.is_some_and(|other| other.is_same_call(cause)) {
+            call.parts.push(later);
+        }
     }
+    let mut parts = call.parts.clone();
     parts.reverse();
+    // A transaction that is not published yet may be replaced by another one if the disk fails.
+    call.read_up_to = call.read_up_to.max(store.published_seq().min(last));
+    call.parts.retain(|part| *part <= call.read_up_to);
+    let mut cache = memory.call_parts.lock();
+    while cache.0.len() >= MAX_CACHED_CALLS {
+        cache.0.pop_first();
+    }
+    cache.0.insert(id, call);
+    Ok(parts)
+}
+
+/// The numbers of the transactions of a call up to transaction `seq`, which belongs to it, in order.
+fn first_parts(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u64>> {
+    let mut parts = vec![seq];
     for earlier in (memory.store.first_seq()..seq).rev() {
         cancellation::check()?;
-        let Some(txn) = memory.store.transaction(earlier)? else { continue };
-        if is_before(&txn.cause, cause) {
+        let Some(other) = memory.store.cause(earlier)? else { continue };
+        if is_before(&other, cause) {
             break;
         }
-        parts.extend(txn.cause.is_same_call(cause).then_some(earlier));
+        parts.extend(other.is_same_call(cause).then_some(earlier));
     }
+    parts.reverse();
     Ok(parts)
+}
+
+/// Maximum number of calls with cached transactions.
+const MAX_CACHED_CALLS: usize = 64;
+
+/// Cached results of [`of_call`], by tenant, start and actor.
+#[derive(Default)]
+pub(crate) struct PartsOfCalls(BTreeMap<(Tenant, Timestamp, String), CallParts>);
+
+#[derive(Clone)]
+struct CallParts {
+    /// The numbers of its transactions, in order.
+    parts: Vec<u64>,
+    /// The number up to which the log was read for them.
+    read_up_to: u64,
 }
 
 /// Maximum number of transactions of others between two of a call, for [`last_of_call`].
@@ -53,6 +95,8 @@ pub(crate) struct CallEnds(BTreeMap<(Tenant, u64), CachedEnd>);
 #[derive(Clone, Copy)]
 struct CachedEnd {
     listed: u64,
+    /// The last transaction of the call among those that were read; `None` for a call of a single one.
+    last: Option<u64>,
     /// The newest transaction for which this holds; `None` if no later one can change it.
     newest: Option<u64>,
 }
@@ -68,31 +112,38 @@ struct CallEnd {
 /// The number with which a list of changes names the call to which a transaction belongs: that of the last transaction
 /// of the call, up to `newest`, that changed notes.
 pub(super) fn last_of_call(memory: &Memory, seq: u64, newest: u64) -> Result<u64> {
+    // The index of changes may still have a creation that the log has lost in a compaction.
+    if seq < memory.store.first_seq() {
+        return Ok(seq);
+    }
     let id = (memory.store.tenant(), seq);
     let cached = memory.call_ends.lock().0.get(&id).copied();
     let is_valid = |end: &CachedEnd| end.newest.map_or(end.listed <= newest, |known| known == newest);
     if let Some(end) = cached.filter(is_valid) {
         return Ok(end.listed);
     }
-    let CallEnd { listed, last } = find_end(memory, seq, newest)?;
+    let is_earlier = |end: &CachedEnd| end.newest.is_some_and(|known| known < newest);
+    let known = cached.filter(is_earlier).and_then(|end| end.last).unwrap_or(seq);
+    let CallEnd { listed, last } = find_end(memory, seq, known, newest)?;
     let is_over = last.is_none_or(|last| newest > last + MAX_BETWEEN as u64);
     let mut ends = memory.call_ends.lock();
     while ends.0.len() >= MAX_CACHED {
         ends.0.pop_first();
     }
-    ends.0.insert(id, CachedEnd { listed, newest: (!is_over).then_some(newest) });
+    ends.0.insert(id, CachedEnd { listed, last, newest: (!is_over).then_some(newest) });
     Ok(listed)
 }
 
-/// The end of the call to which a transaction belongs, up to `newest`. The transactions of a call follow each other
-/// closely, so the last one is found in steps that double, without reading all of them.
-fn find_end(memory: &Memory, seq: u64, newest: u64) -> Result<CallEnd> {
+/// The end of the call to which a transaction belongs, up to `newest`; `known` is this or a later transaction of the
+/// call. The transactions of a call follow each other closely, so the last one is found in steps that double, without
+/// reading all of them.
+fn find_end(memory: &Memory, seq: u64, known: u64, newest: u64) -> Result<CallEnd> {
     // The cause is read from the log, because the index of changes lacks the start of the call for a creation.
-    let Some(own) = summary(memory, seq, &|_| true)?.filter(|own| own.cause.began.is_some()) else {
+    let Some(own) = memory.store.cause(seq)?.filter(|own| own.began.is_some()) else {
         return Ok(CallEnd { listed: seq, last: None });
     };
-    let part_from = |from: u64| part_among(memory, from..=newest, &own.cause);
-    let (mut last, mut step) = (seq, 1);
+    let part_from = |from: u64| part_among(memory, from..=newest, &own);
+    let (mut last, mut step) = (known, 1);
     while let Some(part) = part_from(last + step)? {
         last = part;
         step *= 2;
@@ -105,7 +156,7 @@ fn find_end(memory: &Memory, seq: u64, newest: u64) -> Result<CallEnd> {
     for later in (seq + 1..=last).rev() {
         cancellation::check()?;
         let part = summary(memory, later, &|_| true)?;
-        if part.is_some_and(|part| part.nodes.is_some() && part.cause.is_same_call(&own.cause)) {
+        if part.is_some_and(|part| part.nodes.is_some() && part.cause.is_same_call(&own)) {
             return Ok(CallEnd { listed: later, last: Some(last) });
         }
     }
@@ -116,11 +167,11 @@ fn find_end(memory: &Memory, seq: u64, newest: u64) -> Result<CallEnd> {
 fn part_among(memory: &Memory, numbers: RangeInclusive<u64>, cause: &Cause) -> Result<Option<u64>> {
     for seq in numbers.take(MAX_BETWEEN + 1) {
         cancellation::check()?;
-        let Some(other) = summary(memory, seq, &|_| true)? else { continue };
-        if other.cause.is_same_call(cause) {
+        let Some(other) = memory.store.cause(seq)? else { continue };
+        if other.is_same_call(cause) {
             return Ok(Some(seq));
         }
-        if is_of_later_call(&other.cause, cause) {
+        if is_of_later_call(&other, cause) {
             return Ok(None);
         }
     }
@@ -175,12 +226,9 @@ impl UnfinishedCall {
     /// The call of transaction `seq`, if later transactions belong to it.
     pub(crate) fn after(memory: &Memory, seq: u64) -> Result<Option<UnfinishedCall>> {
         let store = &memory.store;
-        let Some(txn) = store.transaction(seq)? else { return Ok(None) };
-        let later = (seq + 1..=store.last_seq()).map(|number| {
-            let txn = store.transaction(number)?;
-            Ok((number, txn.map(|txn| txn.cause)))
-        });
-        UnfinishedCall::of(seq, &txn.cause, later)
+        let Some(cause) = store.cause(seq)? else { return Ok(None) };
+        let later = (seq + 1..=store.last_seq()).map(|number| Ok((number, store.cause(number)?)));
+        UnfinishedCall::of(seq, &cause, later)
     }
 }
 
@@ -201,10 +249,10 @@ pub(crate) fn undone_by(memory: &Memory, parts: &[u64]) -> Result<Option<u64>> {
     let mut undoing: FxHashMap<u64, u64> = FxHashMap::default();
     for seq in (*first..=memory.store.last_seq()).rev() {
         cancellation::check()?;
-        let Some(txn) = memory.store.transaction(seq)? else { continue };
+        let Some(cause) = memory.store.cause(seq)? else { continue };
         // An undo that is undone itself undoes nothing.
         if !undoing.contains_key(&seq) {
-            undoing.extend(txn.cause.undoes.iter().map(|undone| (*undone, seq)));
+            undoing.extend(cause.undoes.iter().map(|undone| (*undone, seq)));
         }
     }
     let undos: Option<Vec<u64>> = parts.iter().map(|part| undoing.get(part).copied()).collect();
@@ -218,7 +266,7 @@ mod tests {
     use crate::testing::TestMemory;
     use crate::vault::VaultBinding;
     use poc_graph::testing::node;
-    use poc_graph::time::Timestamp;
+    use poc_store::CompactionCallbacks;
     use proptest::prelude::*;
 
     #[test]
@@ -233,6 +281,14 @@ mod tests {
             entries.iter().map(|entry| (entry.seq, entry.last)).collect::<Vec<_>>()
         };
         assert_eq!(numbers(), [(1, 2)]);
+        damage_last(&memory);
+        assert_eq!(numbers(), [(1, 2)], "cached");
+        memory.call_ends.lock().0.clear();
+        assert_eq!(numbers(), [(1, 1)]);
+    }
+
+    /// Damages the last transaction in the log of a memory.
+    fn damage_last(memory: &Memory) {
         let files = std::fs::read_dir(memory.paths.store().join("log")).unwrap();
         let segment =
             files.map(|file| file.unwrap().path()).find(|path| path.extension() == Some("log".as_ref()));
@@ -241,13 +297,76 @@ mod tests {
         let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
         bytes[end] ^= 1;
         std::fs::write(&segment, bytes).unwrap();
-        assert_eq!(numbers(), [(1, 2)], "cached");
-        memory.call_ends.lock().0.clear();
+    }
+
+    #[test]
+    fn the_transactions_of_a_call_are_read_once() {
+        let memory = TestMemory::new();
+        let call = Cause::new(Timestamp(5), "import:x", "import").part(Timestamp(5));
+        for number in 1..=3 {
+            memory.store.transact(call.clone(), |tx| tx.put_node(&node(number))).unwrap();
+        }
+        assert_eq!(of_call(&memory, 2, &call).unwrap(), [3, 2, 1]);
+        damage_last(&memory);
+        assert_eq!(of_call(&memory, 1, &call).unwrap(), [3, 2, 1], "cached");
+        memory.call_parts.lock().0.clear();
+        assert!(of_call(&memory, 1, &call).is_err());
+    }
+
+    #[test]
+    fn no_number_of_a_deleted_history_is_cached() {
+        let memory = TestMemory::new();
+        let call = Cause::new(Timestamp(5), "import:x", "import").part(Timestamp(5));
+        let with_notes = |notes: std::ops::Range<u64>| {
+            let write = |tx: &mut poc_store::Transaction<'_>| {
+                notes.clone().try_for_each(|number| tx.put_node(&node(number)))
+            };
+            memory.store.transact(call.clone(), write).unwrap();
+        };
+        with_notes(0..300);
+        with_notes(300..600);
+        memory
+            .store
+            .transact(Cause::new(Timestamp(9), "manual", "insert"), |tx| tx.put_node(&node(600)))
+            .unwrap();
+        let numbers = || {
+            let entries = entries(&memory, node(1).id, None).unwrap();
+            entries.iter().map(|entry| (entry.seq, entry.last)).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(), [(1, 2)]);
+        assert!(summary(&memory, 1, &|_| true).unwrap().is_some());
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+        memory.store.compact(Some(Timestamp(i64::MAX)), &callbacks).unwrap();
+        assert_eq!(memory.store.first_seq(), 3);
         assert_eq!(numbers(), [(1, 1)]);
+        assert!(summary(&memory, 1, &|_| true).unwrap().is_none());
     }
 
     poc_laws::laws! {
         #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// `is_of_call` has, for each transaction after the first, whether it belongs to the call.
+        #[test]
+        fn the_transactions_of_a_growing_call_are_those_in_the_log(
+            is_of_call in proptest::collection::vec(any::<bool>(), 0..40), asked in 1usize..5,
+        ) {
+            let memory = TestMemory::new();
+            let call = Cause::new(Timestamp(5), "import:x", "import");
+            let other = Cause::new(Timestamp(5), "manual", "insert");
+            let mut expected = Vec::new();
+            for (at, is_of_call) in std::iter::once(true).chain(is_of_call).enumerate() {
+                let cause = if is_of_call { call.part(Timestamp(5)) } else { other.clone() };
+                let number = memory.store.last_seq() + 1;
+                let seq = memory.store.transact(cause, |tx| tx.put_node(&node(number))).unwrap().seq;
+                if is_of_call {
+                    expected.insert(0, seq);
+                }
+                if at % asked == 0 {
+                    let part = expected[at % expected.len()];
+                    prop_assert_eq!(&of_call(&memory, part, &call.part(Timestamp(5))).unwrap(), &expected);
+                }
+            }
+        }
 
         /// `between` has, for each transaction of a call after the first, how many others precede it. The last
         /// `without_notes` transactions of the call change no note. `is_repeated` says whether the call is repeated.

@@ -29,15 +29,15 @@ pub(super) fn add_kinds(known: &mut Vec<ChangeKind>, kinds: impl Iterator<Item =
     }
 }
 
-/// Minimum number of written nodes of a transaction whose summary is cached, because such a transaction, for example a
-/// part of an import, is slow to read.
-const MIN_LARGE_NODES: usize = 64;
+/// Minimum number of writes of a transaction whose summary is cached, because such a transaction, for example a part of
+/// an import, is slow to read. The last parts of an import write only edges.
+const MIN_LARGE_WRITES: usize = 256;
 
 /// Maximum number of cached summaries of large transactions, with about 200 keys each.
 const MAX_CACHED: usize = 512;
 
-/// Cached summaries of the large transactions that were listed last. Transactions are immutable, so the cache
-/// is never stale.
+/// Cached summaries of the large transactions that were listed last. Transactions are immutable; only those that a
+/// compaction has deleted since must not be used.
 #[derive(Default)]
 pub(crate) struct LargeTransactions(BTreeMap<(Tenant, u64), Arc<TransactionSummary>>);
 
@@ -47,6 +47,9 @@ pub(super) fn summary(
     seq: u64,
     is_listed: &dyn Fn(&Cause) -> bool,
 ) -> Result<Option<Arc<TransactionSummary>>> {
+    if seq < memory.store.first_seq() {
+        return Ok(None);
+    }
     let id = (memory.store.tenant(), seq);
     if let Some(known) = memory.large_transactions.lock().0.get(&id) {
         return Ok(Some(known.clone()));
@@ -55,7 +58,7 @@ pub(super) fn summary(
     let is_change = |write: &Write| {
         is_note_table(write.table) && (write.table != Table::Visits || txn.cause.run.is_none())
     };
-    let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= MIN_LARGE_NODES;
+    let is_large = txn.writes.len() >= MIN_LARGE_WRITES;
     let is_relevant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
     let nodes = if is_relevant { Some(TouchedNodes::of(&txn.writes)?) } else { None };
     let kinds_of = |table| {
