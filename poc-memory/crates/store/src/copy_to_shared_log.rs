@@ -13,8 +13,9 @@ use std::time::Duration;
 const MAX_BATCH_RECORDS: usize = 1000;
 /// Size of records, in bytes, from which they are appended.
 const BATCH_BYTES: usize = 8 << 20;
-/// How long an interrupted copy prevents the next one from storing a snapshot.
-const CLAIM: Duration = Duration::from_secs(60);
+/// How long a copy that was killed prevents the next one. The claim to write snapshots is taken for the whole copy, and
+/// renewed before each append: only one process copies, and no daemon writes a snapshot meanwhile.
+const CLAIM: Duration = Duration::from_secs(30);
 
 /// Why a log cannot be copied to a shared log.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ enum LogCopyError {
     Compacted(u64),
     #[error("another process is writing to `{address}`")]
     OtherWriter { address: String },
+    /// `left` is how long its claim lasts unless it is renewed.
+    #[error("another process is copying to `{address}`, or writes a snapshot there")]
+    OtherCopy { address: String, left: Option<Duration> },
     #[error("`{address}` already contains another memory (its last change is {head})")]
     OtherMemory { address: String, head: u64 },
     /// The numbers are those of the last transactions in the database and in the folder.
@@ -52,6 +56,11 @@ impl From<LogCopyError> for Error {
             LogCopyError::OtherWriter { .. } => {
                 Error::conflict(message).hint("copy into a store that is not in use")
             }
+            LogCopyError::OtherCopy { left, .. } => {
+                let seconds = left.unwrap_or(CLAIM).as_secs() + 1;
+                let hint = "wait until it ends; if it was killed, the next copy can begin in";
+                Error::conflict(message).hint(format!("{hint} {seconds} s"))
+            }
             LogCopyError::OtherMemory { .. } => {
                 Error::conflict(message).hint("choose another `[store] name`")
             }
@@ -66,20 +75,54 @@ impl From<LogCopyError> for Error {
 /// was empty cannot be used before it is complete.
 ///
 /// # Errors
-/// `conflict` if the shared log belongs to another memory, has later records or others write to it, and
+/// `conflict` if the shared log belongs to another memory, has later records or others write or copy to it, and
 /// `invalid_argument` if the log is damaged, has lost its end, or lacks records after a compaction that the shared log
 /// lacks, too.
 pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     log::check_format(&directory.join("log"))?;
     to.begin_copy()?;
-    copy_records(directory, to, progress).inspect_err(|_| {
-        // Others may use a log into which nothing was copied.
-        if matches!(to.head(), Ok(0))
-            && let Err(error) = to.end_copy()
-        {
-            tracing::debug!("the log stays unusable until the copy is repeated: {error}");
-        }
-    })
+    let copied = claim(to).and_then(|()| {
+        copy_records(directory, to, progress).inspect_err(|_| {
+            // Others may use a log into which nothing was copied, unless another process copies into it by now.
+            if matches!(to.snapshots().renew(CLAIM), Ok(true))
+                && matches!(to.head(), Ok(0))
+                && let Err(error) = to.end_copy()
+            {
+                tracing::debug!("the log stays unusable until the copy is repeated: {error}");
+            }
+        })
+    });
+    if let Err(error) = to.snapshots().release() {
+        tracing::debug!("the next copy must wait: {error}");
+    }
+    copied
+}
+
+/// Claims the right to copy.
+///
+/// # Errors
+/// `conflict` if another process has it.
+fn claim(to: &dyn SharedLog) -> Result<()> {
+    match to.snapshots().claim(CLAIM)? {
+        true => Ok(()),
+        false => Err(other_copy(to)),
+    }
+}
+
+/// Renews the claim.
+///
+/// # Errors
+/// `conflict` if another process has taken it over, because this one took too long.
+fn renew_claim(to: &dyn SharedLog) -> Result<()> {
+    match to.snapshots().renew(CLAIM)? {
+        true => Ok(()),
+        false => Err(other_copy(to)),
+    }
+}
+
+fn other_copy(to: &dyn SharedLog) -> Error {
+    let left = to.snapshots().claimed_for().unwrap_or_default();
+    LogCopyError::OtherCopy { address: to.address(), left }.into()
 }
 
 fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
@@ -112,6 +155,7 @@ fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
         let last = log.last();
         if copied >= last {
             copy_state(&log, to)?;
+            renew_claim(to)?;
             to.end_copy()?;
             return Ok(copied);
         }
@@ -121,6 +165,7 @@ fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
                 .zip(&payloads)
                 .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
                 .collect();
+            renew_claim(to)?;
             if to.append(&records, copied)? != AppendOutcome::Appended {
                 return Err(LogCopyError::OtherWriter { address: to.address() }.into());
             }
@@ -158,22 +203,22 @@ fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
     if deleted.last == 0 || snapshots.newest()?.is_some() {
         return Ok(());
     }
-    let other_writer = || LogCopyError::OtherWriter { address: to.address() };
-    snapshots.claim(CLAIM)?.then_some(()).ok_or_else(other_writer)?;
+    // This also deletes what an interrupted copy has written.
+    claim(to)?;
     let mut snapshot = SharedSnapshot { seq: base.seq + 1, parts: 0, bytes: 0 };
     log.each_part_of_beginning(shared_snapshot::PART, &mut |part| {
         let written = snapshots.write_part(snapshot.seq, snapshot.parts, &part, CLAIM)?;
-        written.then_some(()).ok_or_else(other_writer)?;
+        written.then_some(()).ok_or_else(|| other_copy(to))?;
         snapshot.parts += 1;
         snapshot.bytes += part.len() as u64;
         Ok(())
     })?;
-    snapshots.complete(snapshot)?.then_some(()).ok_or_else(other_writer)?;
+    snapshots.complete(snapshot)?.then_some(()).ok_or_else(|| other_copy(to))?;
     if base.seq > deleted.last {
         // The source was compacted again after an interrupted copy.
         to.delete_until(DeletedHistory { last: base.seq, ..deleted })?;
     }
-    snapshots.release()
+    Ok(())
 }
 
 /// Fails if the last record of the shared log is not in the local log.

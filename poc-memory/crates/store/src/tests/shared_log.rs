@@ -520,8 +520,9 @@ fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
         put(&store, number);
     }
     drop(store);
-    // Four calls: the beginning, the head, the append and the end. Without a record, there is nothing to complete.
-    for failing in 0..4 {
+    // Seven calls: the beginning, the claim, the head, a renewal, the append, a renewal and the end. Without a record,
+    // there is nothing to complete. Without the claim, another process may be copying.
+    for failing in 0..7 {
         let log = Arc::new(MemoryLog::default());
         let copier = log.writer();
         let mut faults = vec![Some(LogFault::Unreachable)];
@@ -530,10 +531,42 @@ fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
         let error = copy_log(folder.path(), copier.as_ref(), &|_, _| {}).unwrap_err();
         assert_eq!(error.code, Code::Unavailable, "{failing}");
         let used = log.writer().head().map_err(|error| error.code);
-        assert_eq!(used, if failing < 3 { Ok(0) } else { Err(Code::Conflict) }, "{failing}");
+        let is_unusable = [1, 5, 6].contains(&failing);
+        assert_eq!(used, if is_unusable { Err(Code::Conflict) } else { Ok(0) }, "{failing}");
         assert_eq!(copy_log(folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap(), 3);
         assert_eq!(numbers(Daemon::new(&log).store()), [1, 2, 3]);
     }
+}
+
+#[test]
+fn only_one_process_copies_at_once() {
+    let (folder, other_folder) = (poc_graph::testing::folder(), poc_graph::testing::folder());
+    for folder in [&folder, &other_folder] {
+        let store = open_in(folder, StoreOptions::default()).unwrap();
+        for number in 1..=3 {
+            put(&store, number);
+        }
+    }
+    let log = Arc::new(MemoryLog::default());
+    let refused = |from: &TempDir| {
+        let error = copy_log(from.path(), log.writer().as_ref(), &|_, _| {}).unwrap_err();
+        assert_eq!(error.code, Code::Conflict, "{error}");
+        assert!(error.message.starts_with("another process is copying to"), "{error}");
+        assert_eq!(log.writer().head().unwrap_err().code, Code::Conflict, "the log is not complete");
+    };
+    let first = log.writer();
+    first.begin_copy().unwrap();
+    assert!(first.snapshots().claim(Duration::from_secs(30)).unwrap());
+    // Nothing is copied yet, so the second copy does not know that it is that of another memory.
+    refused(&folder);
+    refused(&other_folder);
+    // All records are copied, but the first copy has not ended.
+    let copied = copy_log(folder.path(), first.as_ref(), &|_, _| refused(&folder));
+    assert_eq!(copied.unwrap(), 3);
+    assert_eq!(log.writer().head().unwrap(), 3);
+    assert!(!log.is_claimed());
+    let again = log.writer();
+    assert_eq!(copy_log(folder.path(), again.as_ref(), &|_, _| {}).unwrap(), 3);
 }
 
 /// Any call may fail; the next copy completes it.
