@@ -10,7 +10,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-/// Minimum length of a line of a text that identifies a copy; shorter lines are too common.
+/// Minimum length of a line of a text that identifies a copy; shorter lines are too common. A text that is shorter as a
+/// whole identifies a copy only as whole words: `ok` is also in `token`.
 const MIN_LINE_CHARS: usize = 16;
 
 /// Length of the start of a text by which its copies are found. No line is shorter.
@@ -28,8 +29,17 @@ const MAX_BEGINNING_BYTES: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErasedTexts {
     by_start: FxHashMap<[u8; START_BYTES], Beginnings>,
-    /// Texts that are shorter than a start.
+    /// Texts with fewer than [`MIN_LINE_CHARS`] characters.
     short: BTreeSet<Vec<u8>>,
+}
+
+/// How short texts are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Matches {
+    /// As whole words.
+    Words,
+    /// Anywhere. In encoded data, the length of a text before it may look like a letter, as may the `n` of `\n`.
+    Anywhere,
 }
 
 impl ErasedTexts {
@@ -72,7 +82,8 @@ impl ErasedTexts {
     }
 
     fn insert(&mut self, text: &[u8]) {
-        match text.first_chunk().copied() {
+        let chars = text.iter().filter(|byte| !is_continuation(**byte)).count();
+        match text.first_chunk().copied().filter(|_| chars >= MIN_LINE_CHARS) {
             Some(start) => self.by_start.entry(start).or_default().insert(text),
             None if text.is_empty() => {}
             None => {
@@ -92,9 +103,14 @@ impl ErasedTexts {
         other.short.iter().for_each(|text| self.insert(text));
     }
 
+    /// Whether a text that is not encoded contains one of the texts.
     pub(super) fn are_in(&self, text: &str) -> bool {
-        let text = with_single_spaces(text);
-        let text = text.as_bytes();
+        self.have_match(text, Matches::Words)
+    }
+
+    fn have_match(&self, text: &str, matches: Matches) -> bool {
+        let spaced = with_single_spaces(text);
+        let text = spaced.as_bytes();
         let has = |known: &Vec<u8>| memmem::find(text, known).is_some();
         let mut searched: FxHashSet<&[u8]> = FxHashSet::default();
         let is_at = |(at, start): (usize, &[u8])| {
@@ -103,7 +119,11 @@ impl ErasedTexts {
             let Some((beginning, longer)) = beginnings.at_beginning_of(rest) else { return false };
             longer.is_empty() || searched.insert(beginning) && longer.iter().any(has)
         };
-        text.windows(START_BYTES).enumerate().any(is_at) || self.short.iter().any(has)
+        let has_short = |known: &Vec<u8>| match matches {
+            Matches::Words => has_as_words(&spaced, known),
+            Matches::Anywhere => has(known),
+        };
+        text.windows(START_BYTES).enumerate().any(is_at) || self.short.iter().any(has_short)
     }
 
     pub(super) fn are_in_note(&self, node: &Node) -> bool {
@@ -126,16 +146,20 @@ impl ErasedTexts {
         decoded.unwrap_or_else(|| self.are_in_bytes(bytes))
     }
 
-    /// Whether the content of a file of a run, which is JSON, contains one of the texts.
+    /// Whether the content of a file contains one of the texts: that of a run, which is JSON, or a copy of a file of a
+    /// vault.
     pub(super) fn are_in_file(&self, bytes: &[u8]) -> bool {
-        match serde_json::from_slice::<Value>(bytes) {
-            Ok(value) => self.are_in_json(&value),
-            Err(_) => self.are_in_bytes(bytes),
+        match (serde_json::from_slice::<Value>(bytes), std::str::from_utf8(bytes)) {
+            (Ok(value), _) => self.are_in_json(&value),
+            // With a backslash, it may be JSON that was cut off.
+            (Err(_), Ok(text)) if !text.contains('\\') => self.are_in(text),
+            _ => self.are_in_bytes(bytes),
         }
     }
 
+    /// Whether encoded data contains one of the texts.
     pub(super) fn are_in_bytes(&self, bytes: &[u8]) -> bool {
-        self.are_in(&String::from_utf8_lossy(bytes))
+        self.have_match(&String::from_utf8_lossy(bytes), Matches::Anywhere)
     }
 
     fn are_in_json(&self, value: &Value) -> bool {
@@ -188,6 +212,34 @@ fn is_number_suffix(suffix: &str) -> bool {
     suffix.is_empty() || suffix.strip_prefix('-').is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
+/// Whether a byte of a text is not the first one of its character.
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// Whether a text contains another one that no word continues at its start or end.
+fn has_as_words(text: &str, known: &[u8]) -> bool {
+    let is_inside_word = |at: usize| {
+        let (before, after) = text.split_at_checked(at).unwrap_or_default();
+        before.chars().next_back().is_some_and(is_word_char) && after.chars().next().is_some_and(is_word_char)
+    };
+    let mut from = 0;
+    while let Some(at) = text.as_bytes().get(from..).and_then(|rest| memmem::find(rest, known)) {
+        let (start, end) = (from + at, from + at + known.len());
+        if !is_inside_word(start) && !is_inside_word(end) {
+            return true;
+        }
+        from = start + 1;
+    }
+    false
+}
+
+/// Whether a character belongs to a word with the letters and digits next to it. Later alphabets than Latin, Greek and
+/// Cyrillic have scripts without spaces, and words with prefixes.
+fn is_word_char(char: char) -> bool {
+    char < '\u{530}' && char.is_alphanumeric()
+}
+
 fn with_single_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -211,6 +263,26 @@ mod tests {
         assert!(all.are_in("pw: 1") && all.are_in("at noon, when the bell rings.") && !all.are_in("noon"));
     }
 
+    #[test]
+    fn a_short_text_is_found_as_whole_words() {
+        let mut texts = ErasedTexts::default();
+        ["ok", "пароль 12", "東京", "a b a"].iter().for_each(|text| texts.add(text));
+        for copy in ["ok", "It is (ok).", "ok_1", "\"ok\"", "мой пароль 12.", "私は東京に", "xa b a b a"]
+        {
+            assert!(texts.are_in(copy), "{copy}");
+        }
+        for other in ["token", "look", "okay", "ok2", "пароль 123", "xa b a"] {
+            assert!(!texts.are_in(other), "{other}");
+        }
+        let in_json =
+            |text: &str| texts.are_in_file(serde_json::json!({ "prompt": text }).to_string().as_bytes());
+        assert!(in_json("Fine.\nok") && !in_json("Fine.\ntoken"));
+        assert!(texts.are_in_file(b"Fine. ok\n") && !texts.are_in_file(b"Fine. token\n"));
+        // JSON that was cut off, and the length of a text before it.
+        assert!(texts.are_in_file(b"{\"prompt\": \"Fine.\\nok"));
+        assert!(texts.are_in_bytes(b"Aok"));
+    }
+
     poc_laws::laws! {
         /// The texts are alike, so that many of them are prefixes of others.
         #[test]
@@ -225,9 +297,20 @@ mod tests {
             known.iter().for_each(|known| texts.add(known));
             let text = with_single_spaces(&text);
             let is_in = |part: &str| !part.is_empty() && text.contains(part);
+            let is_as_words_in = |part: &str| {
+                let is_word_char = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
+                let is_whole = |(at, _): (usize, &str)| {
+                    let (before, after) = (&text[..at], &text[at + part.len()..]);
+                    let continues_before = is_word_char(before.chars().next_back());
+                    !continues_before && !is_word_char(after.chars().next())
+                };
+                !part.is_empty() && text.match_indices(part).any(is_whole)
+            };
             let expected = known.iter().any(|known| {
-                let mut lines = known.lines().filter(|line| line.chars().count() >= MIN_LINE_CHARS);
-                lines.any(is_in) || is_in(&with_single_spaces(known))
+                let is_long = |text: &str| text.chars().count() >= MIN_LINE_CHARS;
+                let whole = with_single_spaces(known);
+                let is_whole_in = if is_long(&whole) { is_in(&whole) } else { is_as_words_in(&whole) };
+                known.lines().filter(|line| is_long(line)).any(is_in) || is_whole_in
             });
             prop_assert_eq!(texts.are_in(&text), expected);
         }
