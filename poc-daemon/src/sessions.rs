@@ -5,15 +5,14 @@
 
 use blake3::Hash;
 use parking_lot::Mutex;
+use poc_config::atomic_write::{Durability, write_private};
 use poc_graph::Tuple;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// How long a code can start a session. A minute is enough, because the browser opens the address at once.
@@ -249,11 +248,7 @@ fn save(path: &Path, stored: &StoredSessions) -> Result<()> {
     };
     let json = serde_json::to_vec(stored)
         .map_err(|error| Error::internal(format!("the sessions cannot be encoded: {error}")))?;
-    let new = path.with_extension("new");
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(failed)?;
-    file.write_all(&json).and_then(|()| file.sync_all()).map_err(failed)?;
-    std::fs::rename(&new, path).map_err(failed)
+    write_private(path, &json, Durability::Atomic).map_err(failed)
 }
 
 #[cfg(test)]

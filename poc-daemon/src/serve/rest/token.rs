@@ -3,13 +3,11 @@
 use super::answer::HttpError;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
+use poc_config::atomic_write::{Durability, write_private};
 use poc_config::paths::Paths;
 use poc_config::token_files;
 use poc_graph::error::{Error, Result};
 use poc_memory::ops::Access;
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
@@ -93,27 +91,11 @@ fn create(path: &Path) -> Result<String> {
         Error::unavailable(format!("the operating system returned no random bytes for a token: {error}"))
     })?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    write(path, &format!("{token}\n")).map_err(|error| {
+    // A token that a power failure takes back would already be in the settings of other programs.
+    write_private(path, format!("{token}\n").as_bytes(), Durability::Durable).map_err(|error| {
         Error::unavailable(format!("the token cannot be written: {error}")).file(path.display().to_string())
     })?;
     Ok(token)
-}
-
-/// Writes a file that only its owner can read, so that it is complete or absent after any interruption.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let partial = path.with_extension("partial");
-    match fs::remove_file(&partial) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&partial, path))
-        .and_then(|()| File::open(path.parent().unwrap_or(path))?.sync_all());
-    // On a full disk, the partial file would occupy the space that the next attempt needs.
-    written.inspect_err(|_| drop(fs::remove_file(&partial)))
 }
 
 #[cfg(test)]
@@ -121,6 +103,7 @@ mod tests {
     use super::*;
     use axum::http::{HeaderValue, StatusCode};
     use axum::response::IntoResponse;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -144,8 +127,6 @@ mod tests {
         let paths = Paths::in_folder(home.path());
         Tokens::load(&paths).unwrap();
         fs::write(paths.read_token(), "\n").unwrap();
-        // The leftover of a killed start.
-        fs::write(paths.read_token().with_extension("partial"), "half").unwrap();
         let tokens = Tokens::load(&paths).unwrap();
         assert_eq!(tokens.read_only.len(), 2 * TOKEN_BYTES);
         assert_eq!(fs::metadata(paths.read_token()).unwrap().permissions().mode() & 0o777, 0o600);

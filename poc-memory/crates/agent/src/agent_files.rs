@@ -7,8 +7,8 @@ use super::definition::{check_name, schema};
 use super::new_agent::AgentDraft;
 use super::template::checked_name;
 use super::{Definition, DefinitionContext, embedded};
-use poc_config::files;
 use poc_config::paths::{Paths, create_private};
+use poc_config::{atomic_write, files};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Code, Error, Result};
 use poc_notes::Memory;
@@ -348,7 +348,9 @@ impl FileLocation {
     /// Replaces the version that was read. A change between reading and writing is detected and kept.
     fn exchange(&self, path: &Path, read: Option<&str>, text: &str) -> Result<()> {
         let is_read = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(version).as_deref() == read;
-        match files::replace_expected(path, files::write_temporary(path, text)?, is_read) {
+        let replaced = atomic_write::synced_temporary(path, text.as_bytes())
+            .and_then(|temporary| atomic_write::replace_expected(path, temporary, is_read));
+        match replaced {
             Ok(Some(_)) => Ok(()),
             Ok(None) => Err(self.changed_error()),
             Err(error) => Err(files::write_error(path, &error)),

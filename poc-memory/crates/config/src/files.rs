@@ -1,12 +1,11 @@
 //! Reads files of the user, and writes them atomically.
 
+use super::atomic_write;
 use poc_graph::error::{Error, Result};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use tempfile::{Builder, NamedTempFile};
+use tempfile::NamedTempFile;
 
 /// Reads a text file.
 ///
@@ -44,7 +43,7 @@ pub fn foreign_owner(path: &Path, error: &io::Error) -> Option<String> {
 /// # Errors
 /// `unavailable` if the file cannot be written.
 pub fn write_new(path: &Path, text: &str) -> Result<bool> {
-    match write_temporary(path, text)?.persist_noclobber(path) {
+    match synced_temporary(path, text)?.persist_noclobber(path) {
         Ok(_) => Ok(true),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(write_error(path, &error.error)),
@@ -60,7 +59,7 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| write_error(folder, &error))?;
-    let file = write_temporary(path, text)?;
+    let file = synced_temporary(path, text)?;
     if let Ok(existing) = std::fs::metadata(path) {
         file.as_file().set_permissions(existing.permissions()).map_err(|error| write_error(path, &error))?;
     }
@@ -81,7 +80,8 @@ pub fn write_expected(path: &Path, before: Option<&str>, text: &str) -> Result<b
         std::fs::create_dir_all(folder).map_err(|error| write_error(folder, &error))?;
         return write_new(path, text);
     };
-    match replace_expected(path, write_temporary(path, text)?, |bytes| bytes == before.as_bytes()) {
+    let is_expected = |bytes: &[u8]| bytes == before.as_bytes();
+    match atomic_write::replace_expected(path, synced_temporary(path, text)?, is_expected) {
         Ok(written) => Ok(written.is_some()),
         Err(error) => Err(write_error(path, &error)),
     }
@@ -100,66 +100,8 @@ pub fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes a text to a temporary file in the same folder as `path`, and syncs it.
-///
-/// # Errors
-/// `unavailable` if the file cannot be written.
-pub fn write_temporary(path: &Path, text: &str) -> Result<NamedTempFile> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let written = || {
-        let mut file = Builder::new().prefix(".").suffix("~").tempfile_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        Ok(file)
-    };
-    written().map_err(|error| write_error(path, &error))
-}
-
-/// Replaces a file by a temporary one from the same folder, which gets its permissions, if `is_expected` accepts its
-/// bytes. Returns the new file, or `None` if the file was not replaced. The two are exchanged atomically before the
-/// comparison and exchanged again if it fails, so a change that another program makes meanwhile is kept.
-///
-/// # Errors
-/// Those of the operating system.
-pub fn replace_expected(
-    path: &Path,
-    temporary: NamedTempFile,
-    is_expected: impl Fn(&[u8]) -> bool,
-) -> io::Result<Option<File>> {
-    match std::fs::metadata(path) {
-        Ok(existing) => temporary.as_file().set_permissions(existing.permissions())?,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    }
-    let mut placed = std::fs::read(temporary.path())?;
-    let exchange = || renameat_with(CWD, temporary.path(), CWD, path, RenameFlags::EXCHANGE);
-    match exchange() {
-        Ok(()) => {}
-        Err(rustix::io::Errno::NOENT) => return Ok(None),
-        // Not every file system can exchange files.
-        Err(_) if is_expected(&std::fs::read(path)?) => {
-            return temporary.persist(path).map(Some).map_err(|error| error.error);
-        }
-        Err(_) => return Ok(None),
-    }
-    let mut replaced = std::fs::read(temporary.path())?;
-    if is_expected(&replaced) {
-        return Ok(Some(temporary.into_file()));
-    }
-    loop {
-        match exchange() {
-            Ok(()) => {}
-            // The file was deleted in between.
-            Err(rustix::io::Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
-        let found = std::fs::read(temporary.path())?;
-        if found == placed {
-            return Ok(None);
-        }
-        // Another program has replaced the file once more, and its newer version is put back next.
-        placed = std::mem::replace(&mut replaced, found);
-    }
+fn synced_temporary(path: &Path, text: &str) -> Result<NamedTempFile> {
+    atomic_write::synced_temporary(path, text.as_bytes()).map_err(|error| write_error(path, &error))
 }
 
 /// The error for a file that cannot be written.
@@ -170,8 +112,6 @@ pub fn write_error(path: &Path, error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_file_that_is_not_text_is_refused_in_plain_words() {
@@ -202,29 +142,6 @@ mod tests {
         assert_eq!(foreign_owner(&path, &io::Error::from(ErrorKind::NotFound)), None);
     }
 
-    /// Replaces a file that has the text `expected`. Returns whether it did.
-    fn replace(path: &Path, expected: &str, text: &str) -> bool {
-        let mut temporary = NamedTempFile::new_in(path.parent().unwrap()).unwrap();
-        temporary.write_all(text.as_bytes()).unwrap();
-        replace_expected(path, temporary, |bytes| bytes == expected.as_bytes()).unwrap().is_some()
-    }
-
-    #[test]
-    fn only_the_expected_version_of_a_file_is_replaced() {
-        let folder = poc_graph::testing::folder();
-        let file = folder.path().join("a.md");
-        assert!(!replace(&file, "", "ours"), "a missing file is not created");
-        std::fs::write(&file, "theirs").unwrap();
-        assert!(!replace(&file, "another", "ours"));
-        assert_eq!(read_text(&file).unwrap(), "theirs");
-        std::fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
-        assert!(replace(&file, "theirs", "ours"));
-        assert_eq!(read_text(&file).unwrap(), "ours");
-        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
-        let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
-        assert_eq!(names.collect::<Vec<_>>(), ["a.md"]);
-    }
-
     #[test]
     fn a_link_to_a_file_that_does_not_exist_stays_when_the_file_is_created() {
         let folder = poc_graph::testing::folder();
@@ -234,27 +151,5 @@ mod tests {
         assert!(!write_expected(&link, None, "again").unwrap(), "it exists now");
         assert!(link.is_symlink());
         assert_eq!(read_text(&target).unwrap(), "ours");
-    }
-
-    #[test]
-    fn no_version_that_another_program_saves_is_lost() {
-        let folder = poc_graph::testing::folder();
-        let (file, theirs) = (folder.path().join("a.md"), folder.path().join("theirs"));
-        std::fs::write(&file, "0").unwrap();
-        std::thread::scope(|scope| {
-            // The other program saves again as soon as its last version was replaced.
-            let other = scope.spawn(|| {
-                for number in 1..=500 {
-                    std::fs::write(&theirs, number.to_string()).unwrap();
-                    std::fs::rename(&theirs, &file).unwrap();
-                    let is_replaced = || read_text(&file).unwrap() == format!("{number}+");
-                    assert!((0..2_000_000).any(|_| is_replaced()), "version {number} is lost");
-                }
-            });
-            while !other.is_finished() {
-                let text = read_text(&file).unwrap();
-                replace(&file, &text, &format!("{}+", text.trim_end_matches('+')));
-            }
-        });
     }
 }

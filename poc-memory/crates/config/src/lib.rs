@@ -2,6 +2,7 @@
 //!
 //! `defaults/config.toml` is the only place with default values; the fields here have none.
 
+pub mod atomic_write;
 pub mod bounds;
 mod daemon;
 mod defaults;

@@ -214,7 +214,9 @@ impl HubClient {
         let (mut answer, sum) = self.get(&parts)?;
         let length = answer.content_length();
         make_parent(path)?;
-        // The file has another name until it is complete, so that no reader finds a partial file.
+        // The file has another name until it is complete, so that no reader finds a partial file. The name is always the
+        // same, because a killed download may leave gigabytes, which the next one overwrites. Other users and programs
+        // may read the file, so it is not private.
         let partial = path.with_extension("incomplete");
         let mut to = File::create(&partial).map_err(|error| unwritable(&partial, error))?;
         let (mut done, mut hash, mut buffer) = (0, Sha256::new(), vec![0; BUFFER_BYTES]);

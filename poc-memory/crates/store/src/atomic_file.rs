@@ -171,7 +171,8 @@ fn checksum(fields: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 fn replace(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
-    // The temporary name is always the same, so that the leftover of a killed process is overwritten.
+    // Unlike in `poc_config::atomic_write`, the temporary name is always the same, so that the large leftover of a
+    // killed process is overwritten, and a file of many parts is not copied. The store does not know the settings.
     let partial = path.with_extension("partial");
     let write = || {
         let mut file = File::create(&partial)?;

@@ -1,6 +1,7 @@
 //! The state of a session between its hooks: which notes it was given. It is a small file per session,
 //! because a session may outlive the daemon.
 
+use poc_config::atomic_write::{Durability, write_private};
 use poc_config::files;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::NodeId;
@@ -10,7 +11,6 @@ use poc_notes::Memory;
 use poc_notes::import::{TranscriptSource, session_key};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -49,16 +49,10 @@ impl HookSession {
     /// Writes the file atomically. A session without an id has no file.
     pub(super) fn save(&self, memory: &Memory, id: &str) -> Result<()> {
         let Some(path) = file(memory, id) else { return Ok(()) };
-        let folder = memory.paths.hook_sessions();
-        create_private(&folder)?;
+        create_private(&memory.paths.hook_sessions())?;
         let text = serde_json::to_vec(self)
             .map_err(|error| Error::internal(format!("the state of a session cannot be encoded: {error}")))?;
-        let write = || {
-            let mut file = tempfile::Builder::new().prefix(".").tempfile_in(&folder)?;
-            file.write_all(&text)?;
-            file.persist(&path).map(drop).map_err(|error| error.error)
-        };
-        write()
+        write_private(&path, &text, Durability::Unsynced)
             .map_err(|error| Error::unavailable(format!("`{}` cannot be written: {error}", path.display())))
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::ledger::Run;
 use crate::prompt::Prompt;
+use poc_config::atomic_write::{Durability, write_private};
 use poc_config::paths;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 use poc_notes::secrets::{SecretCounts, scrub};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The prompt and replies of one run.
@@ -70,11 +70,7 @@ pub(super) fn keep(
     let transcript = RunTranscript { system, prompt, turns, definition };
     let bytes = serde_json::to_vec_pretty(&transcript)
         .map_err(|error| Error::internal(format!("the prompt cannot be encoded: {error}")))?;
-    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
-        file.write_all(&bytes)?;
-        file.persist(&path).map_err(|error| error.error)
-    });
-    written.map_err(|error| unwritable(&path, &error))?;
+    write_private(&path, &bytes, Durability::Unsynced).map_err(|error| unwritable(&path, &error))?;
     prune(folder, memory.config.agents.keep_bodies).map_err(|error| unwritable(folder, &error))
 }
 

@@ -5,6 +5,7 @@ use super::generation::{self, BackupGeneration};
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, backup_destinations, folder_lock, generations, retention, unusable};
 use crate::folder_entries::first_other;
+use poc_config::atomic_write::sync_folder;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -422,7 +423,7 @@ impl GenerationWriter<'_> {
         }
         let renamed = files::sync_tree(&self.partial)
             .and_then(|()| fs::rename(&self.partial, &path))
-            .and_then(|()| files::sync_folder(folder));
+            .and_then(|()| sync_folder(folder));
         renamed.map_err(|error| unusable(&path, "written", &error))
     }
 }

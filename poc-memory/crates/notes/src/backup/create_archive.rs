@@ -12,6 +12,7 @@ use super::generation::BackupGeneration;
 use super::manifest::{self, BackupManifest};
 use super::retention::has_other_changes;
 use super::{BackupCallbacks, folder_lock, unusable};
+use poc_config::atomic_write::sync_folder;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -169,7 +170,7 @@ impl Preparation {
                 .hint("check the disk of the backup; nothing was changed in the memory"));
         }
         let parent = file.parent().unwrap_or(file);
-        let renamed = fs::rename(&packed, file).and_then(|()| files::sync_folder(parent));
+        let renamed = fs::rename(&packed, file).and_then(|()| sync_folder(parent));
         renamed.map_err(|error| unusable(file, "written", &error))?;
         Ok(report)
     }

@@ -1,6 +1,7 @@
 //! Files of backups: written durably, hashed while they are copied, and listed.
 
 use super::{BackupCallbacks, unusable};
+use poc_config::atomic_write::sync_folder;
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
 use poc_store::FileId;
@@ -59,7 +60,8 @@ pub(super) fn create(path: &Path) -> Result<File> {
     created.map_err(|error| unusable(path, "written", &error))
 }
 
-/// Writes a new file, durably, and creates its folder.
+/// Writes a new file, durably, and creates its folder. It needs no temporary name, because the folder of a generation
+/// has one until all its files are complete.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     create_private(path.parent().unwrap_or(path))?;
     let mut file = create(path)?;
@@ -157,11 +159,6 @@ impl Digest {
 /// The difference in length to a file of a generation, as the end of a sentence about that file.
 pub(super) fn wrong_length(bytes: u64, file: &BackupFile) -> Option<String> {
     (bytes != file.bytes).then(|| format!("has {bytes} bytes instead of {}", file.bytes))
-}
-
-/// Makes the names in a folder durable.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 /// Makes the names in a folder and in its subfolders durable.

@@ -2,7 +2,8 @@
 
 use super::generation::{self, BackupGeneration};
 use super::manifest::{self, BackupManifest};
-use super::{archive, files, folder_lock, unusable};
+use super::{archive, folder_lock, unusable};
+use poc_config::atomic_write::sync_folder;
 use poc_graph::error::{Error, Result};
 use std::ffi::OsStr;
 use std::fs;
@@ -141,7 +142,7 @@ pub(super) fn remove_partial(folder: &Path) -> Result<()> {
 pub(super) fn remove(folder: &Path, generation: &BackupGeneration) -> Result<()> {
     let doomed = partial(folder, &generation.name);
     let removed = fs::rename(&generation.path, &doomed)
-        .and_then(|()| files::sync_folder(folder))
+        .and_then(|()| sync_folder(folder))
         .and_then(|()| fs::remove_dir_all(&doomed));
     removed.map_err(|error| unusable(&generation.path, "deleted", &error))
 }

@@ -10,6 +10,7 @@ pub use vault::vault;
 
 use super::interchange::Note;
 use super::{Memory, regular_file};
+use poc_config::atomic_write;
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View, cancellation};
 use poc_store::Records as _;
@@ -73,9 +74,7 @@ pub fn json_lines_file(
             .field("output"))
     };
     require_replaceable()?;
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let temporary = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(wrong)?;
-    let mut out = std::io::BufWriter::new(temporary);
+    let mut out = std::io::BufWriter::new(atomic_write::temporary(file).map_err(wrong)?);
     let exported = json_lines(memory, &mut out, progress)?;
     let temporary = out.into_inner().map_err(|error| wrong(error.into_error()))?;
     temporary.as_file().sync_all().map_err(wrong)?;

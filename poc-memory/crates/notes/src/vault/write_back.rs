@@ -14,13 +14,13 @@ use crate::import::PROVENANCE;
 use crate::import::references::{is_attachment, without_extension};
 use crate::markdown_frame::{MarkdownFrame, Properties};
 use crate::regular_file;
-use poc_config::files;
 use poc_config::paths::{Paths, create_private};
+use poc_config::{atomic_write, files};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId, View, cancellation};
 use poc_store::Records as _;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 impl VaultSync<'_> {
@@ -216,16 +216,12 @@ impl VaultSync<'_> {
             .hint("write one property per line between two lines `---`"));
         }
         self.back_up(path, text)?;
-        let folder = at.parent().unwrap_or(Path::new("."));
-        let mut temporary =
-            tempfile::Builder::new().prefix(".poc-memory-").tempfile_in(folder).map_err(wrong)?;
-        temporary.write_all(next.as_bytes()).map_err(wrong)?;
-        temporary.as_file().sync_all().map_err(wrong)?;
+        let temporary = atomic_write::synced_temporary(&at, next.as_bytes()).map_err(wrong)?;
         if std::fs::symlink_metadata(&at).map(|now| FileStat::of(&now)).ok() != Some(stat) {
             return Ok(None);
         }
-        let file =
-            files::replace_expected(&at, temporary, |bytes| bytes == text.as_bytes()).map_err(wrong)?;
+        let is_read = |bytes: &[u8]| bytes == text.as_bytes();
+        let file = atomic_write::replace_expected(&at, temporary, is_read).map_err(wrong)?;
         let Some(file) = file else { return Ok(None) };
         Ok(Some((read, FileStat::of(&file.metadata().map_err(wrong)?))))
     }

@@ -7,6 +7,7 @@ use crate::backup::generation::BackupGeneration;
 use crate::backup::manifest::{BackupManifest, BackupSegment};
 use crate::backup::{BackupCallbacks, unusable};
 use crate::history::UnfinishedCall;
+use poc_config::atomic_write::sync_folder;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -197,7 +198,7 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
         }
         moved => moved,
     };
-    moved.and_then(|()| files::sync_folder(parent)).map_err(|error| unusable(to, "written", &error))
+    moved.and_then(|()| sync_folder(parent)).map_err(|error| unusable(to, "written", &error))
 }
 
 /// Copies a file, or a folder with everything in it, durably.
