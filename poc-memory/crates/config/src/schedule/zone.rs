@@ -25,15 +25,38 @@ impl ZoneVariable {
         zone_variable().map_or(ZoneVariable::System, |value| ZoneVariable::parse(&value))
     }
 
-    /// Reads an IANA name, or the path of its file. Other programs accept a colon before both.
+    /// Reads an IANA name, the path of its file, or a fixed offset. Other programs accept a colon before the first two.
     fn parse(value: &str) -> ZoneVariable {
+        let fixed = fixed_offset(value);
         let value = value.trim_start_matches(':');
         if value.is_empty() || value == "/etc/localtime" {
             return ZoneVariable::System;
         }
         let name = value.rsplit_once("/zoneinfo/").map_or(value, |(_, name)| name);
-        Tz::from_str_insensitive(name).map_or(ZoneVariable::Unknown, ZoneVariable::Named)
+        let named = Tz::from_str_insensitive(name).ok();
+        named.or(fixed).map_or(ZoneVariable::Unknown, ZoneVariable::Named)
     }
+}
+
+/// The zone of a value in the form of POSIX with a fixed offset of whole hours, such as `<+03>-3` or `UTC0`. `None` for
+/// other values. Those with daylight saving time have no equal in the zone database, because their rules hold for all
+/// years.
+fn fixed_offset(value: &str) -> Option<Tz> {
+    let (name, offset) = match value.strip_prefix('<') {
+        Some(quoted) => quoted.split_once('>')?,
+        None => value.split_at(value.find(|c: char| !c.is_ascii_alphabetic())?),
+    };
+    let is_name =
+        name.len() >= 3 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-".contains(&byte));
+    let (sign, hours) = match offset.strip_prefix('-') {
+        Some(hours) => ('-', hours),
+        None => ('+', offset.strip_prefix('+').unwrap_or(offset)),
+    };
+    let hours = hours.strip_suffix(":00").unwrap_or(hours);
+    let is_offset = hours.len() <= 2 && hours.bytes().all(|byte| byte.is_ascii_digit());
+    let hours: u8 = hours.parse().ok().filter(|_| is_name && is_offset)?;
+    // The sign has the same meaning in both: `-` is east of Greenwich.
+    format!("Etc/GMT{sign}{hours}").parse().ok()
 }
 
 fn zone_variable() -> Option<String> {
@@ -217,6 +240,24 @@ mod tests {
             assert_eq!(ZoneVariable::parse(value), ZoneVariable::System, "{value}");
         }
         for value in ["Europe/Viena", "CET-1CEST,M3.5.0,M10.5.0/3", "local", "/usr/share/zoneinfo"] {
+            assert_eq!(ZoneVariable::parse(value), ZoneVariable::Unknown, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_zone_variable_may_be_a_fixed_offset_of_whole_hours() {
+        let hours = |value: &str| match ZoneVariable::parse(value) {
+            ZoneVariable::Named(zone) => offset(Timestamp(0), zone).map(|offset| offset / 3_600_000),
+            _ => None,
+        };
+        for (value, expected) in
+            [("<+03>-3", 3), ("<-03>3", -3), ("UTC0", 0), ("JST-09:00", 9), ("ABC+12", -12), ("XYZ-14", 14)]
+        {
+            assert_eq!(hours(value), Some(expected), "{value}");
+        }
+        for value in
+            ["IST-5:30", "ABC-15", "AB-3", "ABC", "ABC++3", "ABC-003", "<+03-3", "<+03>", ":<+03>-3", "-3"]
+        {
             assert_eq!(ZoneVariable::parse(value), ZoneVariable::Unknown, "{value}");
         }
     }
