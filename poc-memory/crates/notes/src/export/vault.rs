@@ -8,6 +8,7 @@ use super::used_paths::UsedPaths;
 use super::{ExportReport, write_folder};
 use crate::Memory;
 use crate::front_matter;
+use crate::import::names_of_field;
 use crate::interchange::Note;
 use crate::markdown;
 use crate::markdown_frame::{MarkdownFrame, Properties};
@@ -16,6 +17,8 @@ use poc_graph::{EdgeKind, Node, NodeType, PROJECT_PREFIX, View, title_of};
 use serde_norway::{Mapping, Value};
 use std::path::{Component, Path, PathBuf};
 
+/// The name that the property with the keywords gets.
+const KEYWORDS: &str = "tags";
 /// Maximum length of the name of a file or folder. Most file systems have this one.
 const NAME_MAX_BYTES: usize = 255;
 /// Maximum length of the path of a file within the folder. Linux allows 4,096 bytes, with the path of the folder.
@@ -94,9 +97,17 @@ fn file_of_frame(note: &Node, frame: &MarkdownFrame, links: &[Vec<String>]) -> R
     let mut front = mapping(frame.front());
     for (name, change) in changes {
         let value = match change {
-            Change::Set(value) => value,
+            Change::Set(value) => {
+                // An import joins the keywords under all names, so the others would bring removed ones back.
+                if name == KEYWORDS {
+                    for other in names_of_field(KEYWORDS).iter().filter(|other| **other != KEYWORDS) {
+                        front.shift_remove(*other);
+                    }
+                }
+                value
+            }
             Change::Add(items) => {
-                let mut all = match front.remove(name) {
+                let mut all = match front.get(name).cloned() {
                     Some(Value::Sequence(all)) => all,
                     Some(Value::String(all)) => all.split(',').map(|item| item.trim().into()).collect(),
                     _ => Vec::new(),
@@ -163,7 +174,7 @@ fn changes(now: &Properties, imported: &Properties, links: &[String]) -> Vec<(&'
         set("type", now.node_type.clone().into());
     }
     if now.keywords != imported.keywords {
-        set("tags", list(now.keywords.iter().filter(|word| !word.starts_with(PROJECT_PREFIX))));
+        set(KEYWORDS, list(now.keywords.iter().filter(|word| !word.starts_with(PROJECT_PREFIX))));
     }
     for (name, now, imported) in
         [("author", &now.author, &imported.author), ("source", &now.source, &imported.source)]
@@ -176,7 +187,8 @@ fn changes(now: &Properties, imported: &Properties, links: &[String]) -> Vec<(&'
         set("created", now.created.to_string().into());
     }
     if now.expires != imported.expires {
-        set("expires", now.expires.map(|at| at.to_string()).unwrap_or_default().into());
+        // An empty text is not a time.
+        set("expires", now.expires.map_or(Value::Null, |at| at.to_string().into()));
     }
     let names: Vec<String> =
         now.names.iter().filter(|name| !imported.names.contains(name)).cloned().collect();
@@ -200,7 +212,7 @@ fn new_file(note: &Node, links: &[String]) -> Result<String> {
         set("type", note.node_type.0.clone().into());
     }
     if !note.keywords.is_empty() {
-        set("tags", list(&note.keywords));
+        set(KEYWORDS, list(&note.keywords));
     }
     let aliases: Vec<&String> = note.aliases.iter().chain(&note.other_names).collect();
     if !aliases.is_empty() {

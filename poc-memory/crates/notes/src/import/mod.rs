@@ -75,6 +75,11 @@ pub fn fields() -> impl Iterator<Item = &'static str> {
     foreign::FIELDS.iter().flat_map(|field| field.names).copied()
 }
 
+/// All names of the field that has a name; none if no field has it.
+pub(crate) fn names_of_field(name: &str) -> &'static [&'static str] {
+    foreign::FIELDS.iter().find(|field| field.names.contains(&name)).map_or(&[], |field| field.names)
+}
+
 /// The names of the formats, each with a description in a few words.
 pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
     format::FORMATS.iter().map(|format| (format.name(), format.about()))

@@ -4,7 +4,7 @@ use super::path_inside;
 use crate::export;
 use crate::import::{ImportOptions, ImportReport, ImportSource, import};
 use crate::testing::{TestMemory, draft};
-use crate::{Draft, confirmed_question, link, rename};
+use crate::{ClearableField, Draft, confirmed_question, link, rename};
 use poc_graph::Trust;
 use poc_store::Transaction;
 use proptest::prelude::*;
@@ -243,6 +243,43 @@ fn changes_are_written_into_the_front_matter() {
     let report = take(&copy, &out);
     assert_eq!((report.inserted, report.failed.len()), (4, 0));
     assert_eq!(copy.find("tea").unwrap().keywords, ["drink", "hot"]);
+}
+
+#[test]
+fn removed_keywords_and_a_removed_expiry_do_not_come_back() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    let text = "---\nkeywords: [drink, hot]\nexpires: 2030-01-01\nstatus: done\n---\nGreen.\n";
+    write(&vault, &[("tea.md".to_owned(), text.to_owned())].into());
+    take(&memory, &vault);
+    let changed = Draft { update: true, key: Some("tea".into()), ..draft("Green.") };
+    let (keywords, clear) = (Some(vec!["drink".into()]), vec![ClearableField::Expires]);
+    memory.insert(Draft { keywords, clear, ..changed }).unwrap();
+    let out = memory.folder().join("out");
+    export::vault(&memory, &out, &|_, _| {}).unwrap();
+    let expected = "---\nexpires: null\nstatus: done\ntags:\n- drink\n---\nGreen.\n";
+    assert_eq!(files(&out)["tea.md"], expected);
+    let copy = TestMemory::new();
+    let warnings = take(&copy, &out).warnings;
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let tea = copy.find("tea").unwrap();
+    assert_eq!((tea.keywords, tea.expires), (vec!["drink".to_owned()], None));
+}
+
+#[test]
+fn added_aliases_keep_the_order_of_the_properties() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    let text = "---\naliases: [Cha]\nstatus: done\ncssclasses: wide\n---\nGreen.\n";
+    write(&vault, &[("tea.md".to_owned(), text.to_owned())].into());
+    take(&memory, &vault);
+    let tea = memory.find("tea").unwrap().id;
+    let renamed = |tx: &mut Transaction<'_>| rename::apply(tx, tea, Some("matcha"), &[]);
+    memory.store.transact(memory.cause("manual", "rename"), renamed).unwrap();
+    let out = memory.folder().join("out");
+    export::vault(&memory, &out, &|_, _| {}).unwrap();
+    let expected = "---\naliases:\n- Cha\n- matcha\nstatus: done\ncssclasses: wide\n---\nGreen.\n";
+    assert_eq!(files(&out)["tea.md"], expected);
 }
 
 #[test]
