@@ -8,7 +8,7 @@ use crate::batch::separate_note_errors;
 use crate::{link, supersede};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Edge, EdgeKind, NodeId, cancellation};
+use poc_graph::{Edge, EdgeKind, NodeId, cancellation, normal_key};
 use poc_store::Transaction;
 use rustc_hash::FxHashSet;
 use std::collections::HashMap;
@@ -19,16 +19,16 @@ struct ResolvedEdge {
     edge: Edge,
 }
 
-/// Notes by the names that links use, in lower case.
+/// Notes by the names that links use, [folded](wikilinks::folded).
 type NotesByName = HashMap<String, NodeId>;
 
-/// The notes by name in lower case; `None` for a name of several notes.
+/// The notes by folded name; `None` for a name of several notes.
 #[derive(Default)]
 struct UniqueNames(HashMap<String, Option<NodeId>>);
 
 impl UniqueNames {
     fn add(&mut self, name: &str, id: NodeId) {
-        let owner = self.0.entry(name.to_lowercase()).or_insert(Some(id));
+        let owner = self.0.entry(wikilinks::folded(name)).or_insert(Some(id));
         *owner = owner.filter(|owner| *owner == id);
     }
 }
@@ -122,7 +122,7 @@ impl Import<'_> {
                 let lasts = own.iter().chain(other).filter_map(|name| name.rsplit('/').next());
                 lasts.for_each(|last| last_parts.add(last, *src));
                 other.iter().for_each(|name| aliases.add(name, *src));
-                own_names.extend(own.iter().map(|name| (name.to_lowercase(), *src)));
+                own_names.extend(own.iter().map(|name| (wikilinks::folded(name), *src)));
             }
         }
         let mut names = NotesByName::new();
@@ -169,20 +169,23 @@ impl Import<'_> {
     }
 
     /// The note that a link leads to. A path is resolved from the folder of its file first; every target is
-    /// then looked up as written, and last without its heading.
+    /// then looked up as written, without its heading, and last without the extension before the heading.
     fn find(&self, link: &NoteLink, file: &str, names: &NotesByName) -> Result<Option<NodeId>> {
         if link.is_path
             && let Some(path) = references::joined(file, &link.target)
-            && let Some(id) = names.get(&path.to_lowercase())
+            && let Some(id) = names.get(&wikilinks::folded(&path))
         {
             return Ok(Some(*id));
         }
         let target = link.target.as_str();
-        for name in [target, wikilinks::without_heading(target)] {
-            if let Some(id) = self.memory.store.find_key(name)? {
+        let short = wikilinks::without_heading(target);
+        let mut forms = vec![target, short, references::without_extension(short)];
+        forms.dedup();
+        for name in forms {
+            if let Some(id) = self.memory.store.find_key(&normal_key(name))? {
                 return Ok(Some(id));
             }
-            if let Some(id) = names.get(&name.to_lowercase()) {
+            if let Some(id) = names.get(&wikilinks::folded(name)) {
                 return Ok(Some(*id));
             }
         }

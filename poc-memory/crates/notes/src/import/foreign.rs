@@ -245,6 +245,13 @@ impl ForeignNote {
             "emotion" => draft.emotion = Some(number(value)? as f32),
             "weight" => draft.weight = Some(number(value)?),
             "links" => {
+                // The name in a link may contain a comma, and YAML reads a link without quotes as a list.
+                let found = references::in_property(name, &value);
+                if !found.is_empty() {
+                    let without_reason = |link: NoteLink| NoteLink { reason: String::new(), ..link };
+                    self.links.extend(found.into_iter().map(without_reason));
+                    return Ok(());
+                }
                 // A key may begin with `#`, but in brackets, that is a heading of the note itself.
                 let is_of_note = |link: &&String| {
                     !link.trim().starts_with("[[") || !wikilinks::is_within_note(&wikilinks::target(link))
@@ -388,6 +395,18 @@ mod tests {
             assert!(!same, "`{name}` does nothing");
         }
         assert_eq!(read(json!({"colour": 1})).ignored, ["colour"]);
+    }
+
+    #[test]
+    fn a_link_may_have_a_comma_and_no_quotes() {
+        let targets = |links: Value| -> Vec<String> {
+            read(json!({ "links": links })).links.into_iter().map(|link| link.target).collect()
+        };
+        assert_eq!(targets(json!("[[Doe, Ann]]")), ["Doe, Ann"]);
+        assert_eq!(targets(json!([["a"]])), ["a"], "`links: [[a]]`");
+        assert_eq!(targets(json!([["a"], "[[b, c]]"])), ["a", "b, c"]);
+        assert_eq!(targets(json!("[[a]], [[b]]")), ["a", "b"]);
+        assert_eq!(targets(json!("a, b")), ["a", "b"]);
     }
 
     #[test]

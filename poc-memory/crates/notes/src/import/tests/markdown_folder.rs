@@ -112,6 +112,18 @@ fn an_unresolved_link_lists_the_notes_that_it_may_mean() {
 }
 
 #[test]
+fn a_link_may_have_decomposed_letters_and_an_extension_before_its_heading() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    put(&vault, "food/caf\u{e9}.md", "Coffee.\n");
+    put(&vault, "plan.md", "What comes first.\n");
+    put(&vault, "home.md", "See [[Cafe\u{301}]] and [[plan.md#First|the plan]].\n");
+    let report = take(&memory, ImportSource::Path(vault));
+    assert!(report.unresolved.is_empty(), "{:?}", report.unresolved);
+    assert_eq!(links(&memory, "home"), ["food/caf\u{e9}", "plan"]);
+}
+
+#[test]
 fn aliases_are_names_for_later_imports_until_they_are_removed() {
     let memory = TestMemory::new();
     let (plans, diary) = (memory.folder().join("plans"), memory.folder().join("diary"));
