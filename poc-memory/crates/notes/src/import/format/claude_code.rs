@@ -282,12 +282,20 @@ impl ClaudeCodeParser {
             }
             _ => return,
         }
-        let Some(text) = field("prompt").filter(|text| !text.trim().is_empty()) else { return };
+        let text = match attachment.get("prompt") {
+            Some(Value::String(text)) => text.clone(),
+            // A prompt with pictures.
+            Some(Value::Array(blocks)) => self.typed(blocks),
+            _ => return,
+        };
+        if text.trim().is_empty() {
+            return;
+        }
         let is_typed = field("commandMode").is_none_or(|mode| mode == "prompt");
-        if !is_typed || is_machine_text(text) {
+        if !is_typed || is_machine_text(&text) {
             self.skipped.add("messages of the program", text.len());
         } else if let Some(turn) = self.parent(line) {
-            self.add_message(turn, Speaker::Person, line, text);
+            self.add_message(turn, Speaker::Person, line, &text);
         }
     }
 }

@@ -471,6 +471,19 @@ fn commands_count_if_they_are_answered() {
 }
 
 #[test]
+fn a_prompt_that_was_queued_with_a_picture_belongs_to_the_turn() {
+    let memory = TestMemory::new();
+    let mut writer = Writer::new();
+    let turn = writer.claude_talk(&talk("Which port?", "It is 5432."));
+    let prompt = json!([{"type": "text", "text": "And here?"}, {"type": "image", "source": {}}]);
+    writer.claude(json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": prompt}}));
+    let report = take(&memory, &file(&memory, &writer.text()));
+    assert!(skipped(&report).contains(&"pictures 1 0".to_owned()), "{:?}", skipped(&report));
+    let note = memory.find(&key(TranscriptSource::ClaudeCode, &turn)).unwrap();
+    assert_eq!(note.body, "User: Which port?\n\nClaude: It is 5432.\n\nUser: And here?");
+}
+
+#[test]
 fn bad_lines_are_named_and_the_others_are_imported() {
     let memory = TestMemory::new();
     let (text, _) = transcript(TranscriptSource::ClaudeCode, &[talk("one", "1"), talk("two", "2")]);
