@@ -1,5 +1,6 @@
 //! JSON Lines: one note per line, written by export or by any other tool.
 
+use super::claude_code::text_bytes;
 use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
 use crate::import::foreign::{ForeignNote, field_of, take_listed_text};
@@ -59,8 +60,9 @@ fn each_note<'i>(
 ) -> Result<()> {
     if file.sample()?.first() == Some('[') {
         return json::each_value(file, "note", import, &mut |import, place, value| {
+            let bytes = text_bytes(Some(&value));
             let note = read_value(value, import.options, import.provenance());
-            each(import, place, 0, note)
+            each(import, place, bytes, note)
         });
     }
     let (mut input, max_bytes) = (file.open_text()?, import.max_note_bytes());

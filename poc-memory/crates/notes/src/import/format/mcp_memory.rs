@@ -74,7 +74,7 @@ impl Format for McpMemory {
                 note.links.extend(links.remove(name).unwrap_or_default());
                 ParsedNote::Foreign(Box::new(note))
             });
-            import.add_note(place, 0, note)?;
+            import.add_note(place, text_bytes(Some(&entity)), note)?;
         }
         for (from, relations) in links {
             let place = file.location();

@@ -44,6 +44,19 @@ fn each_chunk_is_one_transaction_and_reports_progress() {
 }
 
 #[test]
+fn long_notes_of_a_list_are_stored_in_several_transactions() {
+    let memory = TestMemory::new();
+    let blob = "x".repeat(1_000_000);
+    let note = |number: u64| serde_json::json!({"body": format!("note number {number}"), "blob": blob});
+    let text = serde_json::Value::from_iter((0..12).map(note)).to_string();
+    let options = ImportOptions { format: Some("json-lines".into()), ..ImportOptions::default() };
+    let reported = parking_lot::Mutex::new(Vec::new());
+    let report = import(&memory, &ImportSource::Text(text), &options, &|done, _| reported.lock().push(done));
+    assert_eq!(report.unwrap().inserted, 12);
+    assert_eq!(*reported.lock(), [9, 12]);
+}
+
+#[test]
 fn an_interrupted_import_reports_what_is_stored_and_can_be_continued() {
     let mut config = poc_config::Config::defaults().unwrap();
     config.import.chunk = 2;
