@@ -169,7 +169,8 @@ impl CsvTable {
             }
             match field {
                 Some(field @ ("key" | "id")) => drop(fields.insert((*field).to_owned(), cell.into())),
-                Some(field) if *has_fields => drop(fields.insert((*field).to_owned(), value(field, cell))),
+                // By the name of its column, because several columns may be the same field.
+                Some(field) if *has_fields => drop(fields.insert(name.clone(), value(field, cell))),
                 // In a list, only a link is more than text.
                 None if *has_fields && !is_title && (!is_listed || foreign::is_link(name, &cell.into())) => {
                     fields.insert(name.clone(), cell.into());

@@ -34,7 +34,7 @@ pub(super) fn each_value<'i>(
         };
     }
     if sample.objects().is_empty() || is_object_of_lines(file, &sample)? {
-        let value = serde_json::from_reader(file.open_text()?).map_err(|error| not_json(&error))?;
+        let value = serde_json::from_reader(file.open_text()?).map_err(|error| malformed_value(&error))?;
         return each(import, file.location(), value);
     }
     for (number, line) in (1..).zip(file.open_text()?.lines()) {
@@ -110,14 +110,17 @@ impl<'de> Visitor<'de> for &mut Elements<'_, '_, '_> {
 pub(in crate::import) fn malformed(sample: &Sample) -> Option<Error> {
     let is_json = sample.is_whole && sample.extension == "json" && sample.objects().is_empty();
     let text = sample.text().filter(|text| is_json && !text.trim().is_empty())?;
-    let error = serde_json::from_str::<IgnoredAny>(text).err()?;
-    let (line, column) = (error.line(), error.column());
-    Some(
-        Error::invalid(format!("it is not JSON: {} at line {line}, column {column}", reason(&error)))
-            .hint("export the file again"),
-    )
+    serde_json::from_str::<IgnoredAny>(text).err().map(|error| malformed_value(&error))
 }
 
+/// The error for a file that is one value, of which nothing was imported.
+fn malformed_value(error: &serde_json::Error) -> Error {
+    let (line, column) = (error.line(), error.column());
+    Error::invalid(format!("it is not JSON: {} at line {line}, column {column}", reason(error)))
+        .hint("export the file again")
+}
+
+/// The error for a list, whose elements before the error were imported.
 fn not_json(error: &serde_json::Error) -> Error {
     Error::invalid(format!("it is not JSON from line {} on: {}", error.line(), reason(error)))
         .hint("everything before the error was imported; export the file again for the rest")

@@ -599,6 +599,18 @@ fn a_value_after_a_list_is_named() {
     assert_eq!(report.inserted, 1);
 }
 
+#[test]
+fn the_hint_for_an_object_that_is_cut_off_names_no_imported_part() {
+    let memory = TestMemory::new();
+    let text =
+        "{\n\"results\": [\n{\"id\": \"1\", \"memory\": \"likes tea\", \"hash\": \"x\"},\n{\"id\": \"2\"";
+    let report = take(&memory, &put(&memory, "mem0.json", text));
+    let failures = failures(&report);
+    assert!(failures.contains("at line 4, column"), "{failures}");
+    assert!(failures.ends_with("(export the file again)\n"), "{failures}");
+    assert_eq!(report.inserted, 0);
+}
+
 /// A formatter may leave short objects on one line, and the last of them has no comma, like a line of JSON Lines.
 #[test]
 fn an_object_of_several_lines_is_not_json_lines() {
@@ -642,6 +654,16 @@ fn columns_without_a_known_name_become_the_text() {
     take(&memory, &put(&memory, "people.csv", "Name,Town\nEve,Ulm\nBob,\n"));
     let bodies: Vec<String> = notes(&memory).into_iter().map(|note| note.body).collect();
     assert_eq!(bodies, ["name: Eve\ntown: Ulm", "name: Bob"]);
+}
+
+#[test]
+fn columns_of_one_field_are_read_like_properties_of_one_field() {
+    let memory = TestMemory::new();
+    let table = "title,tags,created_at,keywords,date\nTea,drink,2022-01-01,hot,2023-05-08\n";
+    twice(&memory, &put(&memory, "t.csv", table), "csv");
+    let [note]: [Node; 1] = notes(&memory).try_into().unwrap();
+    assert_eq!(note.keywords, ["drink", "hot"]);
+    assert_eq!(note.created.to_string(), "2022-01-01T00:00:00.000Z");
 }
 
 #[test]
