@@ -6,7 +6,7 @@ use super::moves;
 use super::plan::FileGroup;
 use super::report::FileError;
 use super::sync::VaultSync;
-use crate::batch::separate_note_errors;
+use crate::batch::{Chunk, separate_note_errors};
 use crate::insert::{self, PreparedNote};
 use crate::markdown_frame::{MarkdownFrame, Properties};
 use crate::resolve::quoted;
@@ -42,12 +42,28 @@ impl VaultSync<'_> {
         let changed: Vec<FileGroup> = groups.filter(|group| self.is_changed(group)).cloned().collect();
         let total = changed.len() as u64;
         let mut done = 0;
-        for chunk in changed.chunks(self.memory.config.import.chunk.max(1)) {
-            self.store_chunk(chunk)?;
+        let mut rest = changed.into_iter().peekable();
+        while rest.peek().is_some() {
+            let mut chunk = Chunk::of(self.memory.config.import.chunk);
+            while !chunk.is_full()
+                && let Some(group) = rest.next()
+            {
+                chunk.add_bytes(self.bytes_of(&group));
+                chunk.push(group);
+            }
+            let chunk = chunk.take();
+            self.store_chunk(&chunk)?;
             done += chunk.len() as u64;
             (self.progress)(done, total);
         }
         Ok(())
+    }
+
+    /// The bytes of the files of a group. A file that was deleted since the scan has none.
+    fn bytes_of(&self, group: &FileGroup) -> usize {
+        let bytes =
+            |path: &String| std::fs::metadata(self.vault.folder.join(path)).map_or(0, |found| found.len());
+        group.paths.iter().map(bytes).sum::<u64>() as usize
     }
 
     /// Whether a file of a group differs from its record.

@@ -37,6 +37,22 @@ fn files_become_notes_and_follow_their_edits() {
 }
 
 #[test]
+fn long_files_are_stored_in_several_transactions() {
+    let memory = TestMemory::new();
+    let folder = memory.folder().join("vault");
+    fs::create_dir(&folder).unwrap();
+    let comment = "x".repeat(1_000_000);
+    for number in 0..12 {
+        put(&folder, &format!("{number}.md"), &format!("---\n# {comment}\n---\nNote {number}.\n"));
+    }
+    add(&memory, &folder, None, false).unwrap();
+    let vault = named(&memory, "vault").unwrap();
+    let reported = parking_lot::Mutex::new(Vec::new());
+    sync(&memory, &vault, &SyncOptions::default(), &|done, _| reported.lock().push(done)).unwrap();
+    assert_eq!(*reported.lock(), [9, 12]);
+}
+
+#[test]
 fn a_new_note_has_the_date_of_its_file_and_keeps_it() {
     let world = World::new(&[("a.md", "The first text.\n")]);
     let file = world.folder.join("a.md");
