@@ -34,9 +34,9 @@ impl FileStat {
         }
     }
 
-    /// Whether both are of one file that was moved: only the time of the change of its entry differs.
-    pub(super) fn is_moved(&self, before: &FileStat) -> bool {
-        (self.inode, self.size, self.modified) == (before.inode, before.size, before.modified)
+    /// What stays the same if a file is moved. Only the time of the change of its entry differs.
+    pub(super) fn moved_identity(&self) -> (u64, u64, i64) {
+        (self.inode, self.size, self.modified)
     }
 
     /// The time of the last change.

@@ -10,7 +10,7 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// The state of a vault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -138,24 +138,30 @@ impl FileChanges {
     ) -> FileChanges {
         let mut changes = FileChanges::default();
         let is_gone = |path: &String| !scan.files.contains_key(path) && !scan.is_unknown(path);
-        let mut gone: Vec<&String> =
-            files.keys().filter(|path| is_gone(path) && !undone.contains(*path)).collect();
+        let gone = files.keys().filter(|path| is_gone(path) && !undone.contains(*path));
+        // Comparing each new file with each deleted one would take minutes after a large folder is renamed.
+        let mut moved_from: HashMap<_, u64> = HashMap::new();
+        for path in gone {
+            changes.deleted += 1;
+            if let Some(before) = record.found(path) {
+                *moved_from.entry(before.moved_identity()).or_default() += 1;
+            }
+        }
         for (path, stat) in scan.files.iter().filter(|(path, stat)| record.found(path) != Some(*stat)) {
-            let is_moved = |from: &&String| record.found(from).is_some_and(|before| stat.is_moved(before));
             match files.get(path) {
                 // No sync has recorded size and time, because the memory was restored.
                 Some(file) if record.last.is_none() && has_bytes(vault, path, file) => {}
                 Some(_) => changes.changed += 1,
-                None => match gone.iter().position(is_moved) {
-                    Some(from) => {
-                        gone.swap_remove(from);
+                None => match moved_from.get_mut(&stat.moved_identity()).filter(|left| **left > 0) {
+                    Some(left) => {
+                        *left -= 1;
+                        changes.deleted -= 1;
                         changes.moved += 1;
                     }
                     None => changes.new += 1,
                 },
             }
         }
-        changes.deleted = gone.len() as u64;
         changes
     }
 }
