@@ -56,7 +56,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, restore: &Restore, now: Timestamp)
             if node.state.is_live()
                 && let Some(id) = tx.find_hash(&node.content_hash)?
             {
-                let key = note.key.clone();
+                let key = tx.node(id)?.map_or_else(|| note.key.clone(), |same| same.key);
                 return Ok(StoredNote {
                     id,
                     key,

@@ -262,6 +262,17 @@ fn an_export_without_other_names_keeps_those_that_the_note_has() {
 }
 
 #[test]
+fn an_exported_note_with_the_text_of_another_one_is_reported_with_the_key_of_that_one() {
+    let elsewhere = TestMemory::apart(8, poc_config::Config::defaults().unwrap());
+    elsewhere.note("b", "The same text.");
+    let memory = TestMemory::new();
+    memory.note("a", "The same text.");
+    let report = lines(&memory, &exported(&elsewhere));
+    assert_eq!(counts(&report), [0, 0, 1, 0]);
+    assert_eq!(report.same_content, [(SourceLocation::Line(1), "a".to_owned())]);
+}
+
+#[test]
 fn an_existing_note_with_another_id_gets_the_edges() {
     let (from, to) = (TestMemory::new(), TestMemory::new());
     let (a, b) = (from.note("a", "the same text"), from.note("b", "another text"));
