@@ -59,7 +59,9 @@ impl Timestamp {
     /// `invalid_argument` for a day that its month does not have, and for an instant without a time zone.
     pub(crate) fn parse_opt(text: &str) -> Result<Option<Timestamp>> {
         let day = || {
-            let day = chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
+            // `%Y` takes two digits, too, and `23` would be the year 23.
+            let has_whole_year = text.find('-') == Some(4);
+            let day = chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().filter(|_| has_whole_year)?;
             Some(day.and_hms_opt(0, 0, 0)?.and_utc().timestamp_millis())
         };
         let instant = DateTime::parse_from_rfc3339(text).map(|at| at.timestamp_millis()).ok();
@@ -332,6 +334,7 @@ mod tests {
             ("2026-11-21T08:00", "`2026-11-21T08:00` has no time zone"),
             ("2026-11-31T08:00:00", "there is no day `2026-11-31`"),
             ("2026-11-21T", "`2026-11-21T` is not a time"),
+            ("26-11-21", "`26-11-21` is not a time"),
             ("", "`` is not a time"),
         ] {
             assert_eq!(Timestamp::parse(text).unwrap_err().message, message);

@@ -1,7 +1,7 @@
 //! Dates as people write them.
 
 use super::Timestamp;
-use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime};
 
 /// Formats of a day. `%B` parses both full and abbreviated names of months.
 const DAYS: [&str; 4] = ["%d %B %Y", "%B %d %Y", "%Y/%m/%d", "%d.%m.%Y"];
@@ -27,6 +27,14 @@ impl Timestamp {
         let at = Timestamp(mail.or_else(|| written(&words(text).join(" ")))?);
         (Timestamp::EARLIEST..=Timestamp::LATEST).contains(&at).then_some(at)
     }
+
+    /// The beginning of the day that a number such as `20230327` is, in UTC; `None` for a number that is no day from
+    /// the year 1900 on.
+    pub fn of_day_number(number: i64) -> Option<Timestamp> {
+        let (year, month, day) = (number / 10_000, number / 100 % 100, number % 100);
+        let is_year = (1900..=2999).contains(&year);
+        Timestamp::parse(&format!("{year}-{month:02}-{day:02}")).ok().filter(|_| is_year)
+    }
 }
 
 /// A day, or a day and a time of day in either order, in milliseconds since 1970.
@@ -39,7 +47,9 @@ fn written(text: &str) -> Option<i64> {
             parse(format!("{day} {time}")).or_else(|| parse(format!("{time} {day}")))
         });
     let day = || DAYS.iter().find_map(|day| NaiveDate::parse_from_str(text, day).ok())?.and_hms_opt(0, 0, 0);
-    Some(timed.or_else(day)?.and_utc().timestamp_millis())
+    let at = timed.or_else(day)?;
+    // `%Y` takes two digits, too, and `23` would be the year 23.
+    (at.year() >= 1000).then(|| at.and_utc().timestamp_millis())
 }
 
 /// The words of a date in lower case, without weekdays and fillers. A time with `am` or `pm` has minutes.
@@ -131,6 +141,15 @@ mod tests {
     }
 
     #[test]
+    fn a_number_of_eight_digits_is_a_day() {
+        let day = |number: i64| Timestamp::of_day_number(number).map(|at| at.to_string());
+        assert_eq!(day(20_230_327).as_deref(), Some("2023-03-27T00:00:00.000Z"));
+        for other in [20_230_231, 20_231_301, 2023, 18_991_231, 1_700_000_000, -20_230_327, i64::MIN] {
+            assert_eq!(day(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn texts_without_a_clear_date_are_not_dates() {
         for text in [
             "",
@@ -143,6 +162,9 @@ mod tests {
             "day 8",
             "5pm",
             "3-7-2023",
+            "27.3.23",
+            "23/3/7",
+            "8 May 09",
         ] {
             assert_eq!(Timestamp::parse_written(text), None, "{text}");
         }

@@ -325,6 +325,14 @@ fn list(value: Value) -> Result<Vec<String>> {
 /// RFC 3339, a date, a date and a time in UTC with a space between them, or seconds since 1970.
 fn time(value: Value) -> Result<Timestamp> {
     if let Some(seconds) = value.as_i64() {
+        // YAML reads `20230327` and `2023` as numbers. As seconds, both would be in 1970.
+        if let Some(day) = Timestamp::of_day_number(seconds) {
+            return Ok(day);
+        }
+        if (1900..=2999).contains(&seconds) {
+            return Err(Error::invalid(format!("`{seconds}` is a year"))
+                .hint(format!("write a date, such as `{seconds}-01-01`")));
+        }
         let at = Timestamp(seconds.saturating_mul(1000));
         // Timestamps after the year 9999 cannot be parsed again.
         return Timestamp::parse(&at.to_string()).map_err(|_| {
@@ -420,8 +428,15 @@ mod tests {
         ] {
             assert_eq!(created(serde_json::from_str(both).unwrap()), day("2022-01-01"));
         }
-        for name in ["created", "date", "timestamp"] {
-            let note = read(json!({name: "some Friday"}));
+        assert_eq!(created(json!({"date": 20_230_508})), day("2023-05-08"));
+        assert_eq!(created(json!({"date": 1_683_504_000})), day("2023-05-08"));
+        for (name, value) in [
+            ("created", json!("some Friday")),
+            ("date", json!("some Friday")),
+            ("timestamp", json!("23-05-08")),
+            ("date", json!(2023)),
+        ] {
+            let note = read(json!({ name: value }));
             let fields = note.warnings.into_iter().map(|warning| warning.at.unwrap().field);
             assert_eq!(fields.collect::<Vec<_>>(), [Some(name.to_owned())]);
             assert!(note.ignored.is_empty() && note.draft.created.is_none());

@@ -136,12 +136,12 @@ pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
     value.get(field).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }
 
-/// A time in an object: RFC 3339, or seconds since 1970 with a fraction.
+/// A time in an object: RFC 3339, also with a space and without a time zone, or seconds since 1970 with a fraction.
 pub(super) fn time(value: &Value, field: &str) -> Option<Timestamp> {
     match value.get(field)? {
         Value::String(text) => {
-            let text = text.trim();
-            Timestamp::parse(text).or_else(|_| Timestamp::parse(&format!("{text}Z"))).ok()
+            let text = text.trim().replacen(' ', "T", 1);
+            Timestamp::parse(&text).or_else(|_| Timestamp::parse(&format!("{text}Z"))).ok()
         }
         Value::Number(seconds) => {
             let at = Timestamp((seconds.as_f64()? * 1000.0) as i64);
@@ -205,11 +205,12 @@ mod tests {
 
     #[test]
     fn times_have_two_forms() {
-        let value = serde_json::json!({"a": 1_700_000_000.25, "b": "2026-11-20T10:00:00Z", "c": "2026-11-20T10:00:00.5", "d": 1e300});
+        let value = serde_json::json!({"a": 1_700_000_000.25, "b": "2026-11-20T10:00:00Z", "c": "2026-11-20T10:00:00.5", "d": 1e300, "f": "2026-11-20 10:00:00"});
         let time = |field| time(&value, field).map(|at| at.to_string());
         assert_eq!(time("a").unwrap(), "2023-11-14T22:13:20.250Z");
         assert_eq!(time("b").unwrap(), "2026-11-20T10:00:00.000Z");
         assert_eq!(time("c").unwrap(), "2026-11-20T10:00:00.500Z");
+        assert_eq!(time("f").unwrap(), "2026-11-20T10:00:00.000Z");
         assert_eq!((time("d"), time("e")), (None, None));
     }
 }
