@@ -77,7 +77,8 @@ pub fn fields() -> impl Iterator<Item = &'static str> {
 
 /// All names of the field that has a name; none if no field has it.
 pub(crate) fn names_of_field(name: &str) -> &'static [&'static str] {
-    foreign::FIELDS.iter().find(|field| field.names.contains(&name)).map_or(&[], |field| field.names)
+    let field = foreign::FIELDS.iter().find(|field| field.names.contains(&name));
+    field.map(|field| field.names).unwrap_or_default()
 }
 
 /// The names of the formats, each with a description in a few words.
