@@ -12,12 +12,16 @@ use crate::derivation;
 use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, NodeId, State};
+use poc_graph::{Node, NodeId, State, View};
 use poc_store::Transaction;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Number of notes of one transaction. It is small in tests, so that their syncs have several transactions.
 const CHUNK_NOTES: usize = if cfg!(test) { 8 } else { 1000 };
+
+/// Number of characters of the texts of these notes. The log has each text twice, before and after the change, and
+/// limits the length of a transaction.
+const CHUNK_CHARS: usize = if cfg!(test) { 10_000 } else { 4 << 20 };
 
 /// The result of the second step of an exchange of names.
 #[derive(Default)]
@@ -69,7 +73,6 @@ impl VaultSync<'_> {
 
     /// Retires the notes whose files were deleted, in a transaction of its own that can be undone.
     pub(super) fn retire(&mut self) -> Result<()> {
-        let retired: Vec<NodeId> = self.plan.retired.iter().copied().collect();
         let mut files_of: HashMap<NodeId, Vec<(String, VaultFile)>> = HashMap::new();
         for (path, record) in self.records.iter().filter(|(_, record)| record.deleted_at.is_none()) {
             let node = self.current(record.node);
@@ -77,7 +80,9 @@ impl VaultSync<'_> {
                 files_of.entry(node).or_default().push((path.clone(), record.clone()));
             }
         }
-        for chunk in retired.chunks(CHUNK_NOTES) {
+        let view = self.memory.store.view();
+        let retired = self.plan.retired.iter().map(|id| (vec![*id], text_chars(&view, *id)));
+        for chunk in &chunks_of(retired) {
             let mut deleted: Vec<(String, VaultFile, NodeId)> = Vec::new();
             for node in chunk {
                 let files = files_of.remove(node).unwrap_or_default();
@@ -185,8 +190,8 @@ impl VaultSync<'_> {
         moved
     }
 
-    /// Divides the changes into chunks of about [`CHUNK_NOTES`] notes. If a file goes from one note to another, both
-    /// are in the same chunk, so that no transaction leaves a note without the records of its files.
+    /// Divides the changes into chunks. If a file goes from one note to another, both are in the same chunk, so that no
+    /// transaction leaves a note without the records of its files.
     fn in_chunks(&self, changes: Vec<NameChange>) -> Vec<Vec<NameChange>> {
         let places: HashMap<NodeId, usize> = changes
             .iter()
@@ -213,14 +218,12 @@ impl VaultSync<'_> {
         for (place, change) in changes.into_iter().enumerate() {
             connected.entry(root_of(&mut parents, place)).or_default().push(change);
         }
-        let mut chunks: Vec<Vec<NameChange>> = Vec::new();
-        for changes in connected.into_values() {
-            match chunks.last_mut().filter(|chunk| chunk.len() + changes.len() <= CHUNK_NOTES) {
-                Some(chunk) => chunk.extend(changes),
-                None => chunks.push(changes),
-            }
-        }
-        chunks
+        let view = self.memory.store.view();
+        chunks_of(connected.into_values().map(|changes| {
+            let nodes = changes.iter().flat_map(|change| change.node.iter().chain(&change.merged));
+            let chars: usize = nodes.map(|id| text_chars(&view, *id)).sum();
+            (changes, chars)
+        }))
     }
 
     /// The second step of an exchange of names, with the records of the files.
@@ -419,6 +422,32 @@ impl VaultSync<'_> {
         let lost = names.filter(|name| !kept.contains(name)).cloned().collect();
         NameChange { lost, ..change }
     }
+}
+
+/// Joins groups of notes, or of changes of one note each, to chunks of about [`CHUNK_NOTES`] notes and [`CHUNK_CHARS`]
+/// characters. Each group comes with the number of its characters, and is not divided.
+fn chunks_of<T>(groups: impl IntoIterator<Item = (Vec<T>, usize)>) -> Vec<Vec<T>> {
+    let mut chunks: Vec<Vec<T>> = Vec::new();
+    let mut chars = 0;
+    for (group, more) in groups {
+        let fits = chars + more <= CHUNK_CHARS;
+        match chunks.last_mut().filter(|chunk| fits && chunk.len() + group.len() <= CHUNK_NOTES) {
+            Some(chunk) => {
+                chunk.extend(group);
+                chars += more;
+            }
+            None => {
+                chunks.push(group);
+                chars = more;
+            }
+        }
+    }
+    chunks
+}
+
+/// The number of characters of the text of a note; 0 if it does not exist.
+fn text_chars(view: &View, id: NodeId) -> usize {
+    view.find(id).map_or(0, |ix| view.body_len(ix) as usize)
 }
 
 /// The root of a change in a union-find structure. Halves the way to it, so that long ways are gone once.

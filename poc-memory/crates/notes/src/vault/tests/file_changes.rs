@@ -6,6 +6,7 @@ use crate::testing::set_modified;
 use crate::undo;
 use poc_graph::error::Code;
 use poc_graph::{State, Trust, Visit, VisitOutcome};
+use poc_store::{LoggedTransaction, Table};
 
 const JOURNAL: &str =
     "# The journal\n\nEvery page write of the tree is recorded in the journal first, see [[split]].\n";
@@ -186,6 +187,34 @@ fn files_with_only_properties_keep_their_notes() {
     assert_eq!(counts(&world.sync()), [1, 1, 0, 0, 0, 0]);
     assert_eq!(world.note("films/Brazil").id, brazil);
     assert_eq!(world.note("films/Clue").title, "Clue");
+}
+
+/// In tests, a transaction has texts of 10,000 characters.
+#[test]
+fn many_long_files_are_moved_and_deleted_in_several_transactions() {
+    let paths: Vec<String> = (0..4).map(|number| format!("old/{number}.md")).collect();
+    let texts: Vec<String> = (0..4).map(|number| format!("{number} {}", "word ".repeat(800))).collect();
+    let files = paths.iter().zip(&texts).map(|(path, text)| (path.as_str(), text.as_str()));
+    let world = World::new(&files.collect::<Vec<_>>());
+    world.sync();
+    // The counts of a sync, and the maximum number of notes that a transaction of it changes.
+    let sync = |change: &dyn Fn()| {
+        let before = world.memory.store.published_seq();
+        change();
+        let counts = counts(&world.sync());
+        let seqs = before + 1..=world.memory.store.published_seq();
+        let transactions = seqs.filter_map(|seq| world.memory.store.transaction(seq).unwrap());
+        let changed =
+            |txn: LoggedTransaction| txn.writes.iter().filter(|write| write.table == Table::Nodes).count();
+        (counts, transactions.map(changed).max())
+    };
+    let moved = sync(&|| fs::rename(world.folder.join("old"), world.folder.join("new")).unwrap());
+    assert_eq!(moved, ([0, 0, 4, 0, 0, 0], Some(2)));
+    let deleted = sync(&|| {
+        fs::remove_dir_all(world.folder.join("new")).unwrap();
+        world.put("other.md", "Another file.\n");
+    });
+    assert_eq!(deleted, ([1, 0, 0, 4, 0, 0], Some(2)));
 }
 
 #[test]
