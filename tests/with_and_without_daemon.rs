@@ -71,6 +71,7 @@ const SESSION: &[&[&str]] = &[
     &["search", "-p", "@kpt"],
     &["search", "journal", "--at", "0s"],
     &["get", "btree", "--at", "0s"],
+    &["get", "btree", "--all-edges"],
     &["get", "jurnal", "--at", "0s"],
     &["query", "b-tree splits"],
     &["query", "quantum chromodynamics"],

@@ -14,7 +14,7 @@ const STATED = ["link", "derived-from", "supersedes"];
 /** The note as of a time and as it is now; now is null if it was deleted. */
 export async function thenAndNow(id, at) {
   const [then, now] = await Promise.all([
-    read(path`/v1/nodes/${id}`, { at }),
+    read(path`/v1/nodes/${id}`, { at, all_edges: true }),
     read(path`/v1/nodes/${id}`).catch((error) => {
       if (error.status === 404) return null;
       throw error;

@@ -161,7 +161,7 @@ def test_a_selected_note_shows_its_links_with_reasons_and_the_legend_stays(readi
     page.wait_for_selector(".graph-list button")
     select_b_tree(page)
     page.wait_for_selector(".edge-kind >> text=not in this graph")
-    linked = reading.world.json("get", "btree")["edges"]
+    linked = reading.world.json("get", "btree", "--all-edges")["edges"]
     notes = {edge["id"] for edges in linked.values() for edge in edges}
     assert page.locator(".graph-list li").count() == len(notes)
     assert f"Linked with {len(notes)} notes" in page.inner_text(".edge-kind")

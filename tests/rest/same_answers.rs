@@ -56,6 +56,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
             vec!["insert", "--notes", "many.jsonl"],
         ),
         ("GET /v1/nodes/btree", None, vec!["get", "btree"]),
+        ("GET /v1/nodes/btree?all_edges=true", None, vec!["get", "btree", "--all-edges"]),
         ("GET /v1/nodes/a%2Fjournal?at=0s", None, vec!["get", "a/journal", "--at", "0s"]),
         ("GET /v1/nodes/a/journal?at=0s", None, vec!["get", "a/journal", "--at", "0s"]),
         ("GET /v1/nodes/a/journal/backlinks", None, vec!["backlinks", "a/journal"]),

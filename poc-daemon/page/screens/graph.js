@@ -269,7 +269,7 @@ class GraphScreen extends Screen {
     const here = new Map([...new Set(this.graph.neighbors[at])].map((index) => [this.view.nodes[index].id, index]));
     let edges = null;
     try {
-      ({ edges } = await read(path`/v1/nodes/${node.id}`, { at: this.fields.get("at") }));
+      ({ edges } = await read(path`/v1/nodes/${node.id}`, { at: this.fields.get("at"), all_edges: true }));
     } catch {
       // The drawing still says which notes are linked.
     }

@@ -39,7 +39,7 @@ class NoteScreen extends Screen {
   async load() {
     if (this.at) return thenAndNow(this.id, this.at);
     try {
-      const [note, { changes }] = await Promise.all([read(path`/v1/nodes/${this.id}`), write("/v1/history", { node: this.id })]);
+      const [note, { changes }] = await Promise.all([read(path`/v1/nodes/${this.id}`, { all_edges: true }), write("/v1/history", { node: this.id })]);
       return { note, changes };
     } catch (error) {
       if (error.status !== 404) throw error;

@@ -5,7 +5,7 @@ use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{day, left_out, one_line, reason_line};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, Ix, NodeId, cancellation};
+use poc_graph::{Ix, NodeId, cancellation};
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_notes::neighbor_edges::{self, Direction};
@@ -72,11 +72,6 @@ struct Connection {
     reasons: Vec<String>,
 }
 
-/// Whether edges of a kind are made on purpose. The others are derived from keywords, meaning, order and use.
-fn is_deliberate(kind: EdgeKind) -> bool {
-    !kind.is_associative() && !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
-}
-
 impl Op for Backlinks {
     const NAME: &'static str = "backlinks";
     const ACCESS: Access = Access::Read;
@@ -91,11 +86,10 @@ impl Op for Backlinks {
         let node = snapshot
             .find(&self.node)
             .map_err(|error| ctx.with_titled_note(error, &self.node).field("node"))?;
+        let (view, visibility) = (snapshot.view(), snapshot.visibility());
         let mut connections: BTreeMap<NodeId, Connection> = BTreeMap::new();
-        for (kind, ends) in neighbor_edges::of(&snapshot, node.id, snapshot.visibility())? {
-            let incoming =
-                ends.into_iter().filter(|end| end.direction == Direction::In && is_deliberate(kind));
-            for end in incoming {
+        for (kind, ends) in neighbor_edges::of(&snapshot, view, node.id, visibility, 0)?.edges {
+            for end in ends.into_iter().filter(|end| end.direction == Direction::In) {
                 let connection = connections.entry(end.id).or_default();
                 connection.by.push(kind.name().to_owned());
                 connection.reasons.extend(Some(end.reason).filter(|reason| !reason.is_empty()));
@@ -105,7 +99,6 @@ impl Op for Backlinks {
             connections.entry(id).or_default().by.push("mention".to_owned());
         }
         cancellation::check()?;
-        let (view, visibility) = (snapshot.view(), snapshot.visibility());
         let mut found: Vec<(Ix, NodeId, Connection)> = connections
             .into_iter()
             .filter_map(|(id, connection)| Some((view.find(id)?, id, connection)))

@@ -1,7 +1,7 @@
 //! `get`
 
 use super::history::{self, HistoryEntry};
-use super::text::second;
+use super::text::{plural, second};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -12,7 +12,7 @@ use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_notes::interchange::Note;
 use poc_notes::message::{self, ChunkOrigin};
-use poc_notes::neighbor_edges::{self, Direction, NeighborEdge};
+use poc_notes::neighbor_edges::{self, Direction, NeighborEdge, NeighborEdges};
 use poc_notes::{markdown, resolve, weight};
 use poc_rank::decay::lambda;
 use poc_store::Records as _;
@@ -20,6 +20,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+/// How many edges are shown of each kind that the memory makes itself.
+const MAX_EDGES: usize = 5;
 
 /// Show a note with everything known about it, whatever its state.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -37,6 +40,10 @@ pub(crate) struct Get {
     #[arg(long, value_name = "SEQ|TIME", value_parser = argument::history_point)]
     #[serde(default)]
     at: Option<HistoryPoint>,
+    /// Show all edges, also the weaker ones that the memory made itself from keywords, meaning, order and use
+    #[arg(long)]
+    #[serde(default)]
+    all_edges: bool,
     /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
@@ -88,8 +95,12 @@ pub(crate) struct GetOutput {
     replayed: Option<Timestamp>,
     /// Spaced-repetition interval in days.
     replay_interval: u16,
-    /// Its edges, grouped by kind.
+    /// Its edges, grouped by kind. Unless `all_edges` is set, only the strongest of each kind that the memory makes
+    /// itself from keywords, meaning, order and use.
     edges: BTreeMap<EdgeKind, Vec<NeighborEdge>>,
+    /// How many more edges it has, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    left_out_edges: BTreeMap<EdgeKind, usize>,
     visits: Vec<VisitRow>,
     /// Changes of the note, oldest first.
     history: Vec<HistoryEntry>,
@@ -146,12 +157,16 @@ impl Op for Get {
         visits.sort_by(|(a, _), (b, _)| a.cmp(b));
         let now = status.as_of.at;
         let lambda = lambda(&memory.config.weight, node.category);
+        let max_edges = if self.all_edges { usize::MAX } else { MAX_EDGES };
+        let NeighborEdges { edges, left_out } =
+            neighbor_edges::of(&snapshot, view, node.id, snapshot.visibility(), max_edges)?;
         Ok(GetOutput {
             weight: weight::current(&activity, lambda, &memory.config.weight, now),
             accesses: activity.accesses,
             replayed: activity.replayed,
             replay_interval: activity.replay_interval,
-            edges: neighbor_edges::of(&snapshot, node.id, snapshot.visibility())?,
+            edges,
+            left_out_edges: left_out,
             visits: visits
                 .into_iter()
                 .map(|(agent, visit)| VisitRow {
@@ -238,6 +253,10 @@ impl Op for Get {
                 let arrow = if end.direction == Direction::Out { "→" } else { "←" };
                 let reason = history::reason(&end.reason);
                 let _ = writeln!(text, "  {arrow} {:.2}  {}  {}{reason}", end.strength, end.key, end.title);
+            }
+            if let Some(count) = output.left_out_edges.get(kind) {
+                let more = plural(*count as u64, "more edge");
+                let _ = writeln!(text, "  {more} left out: `--all-edges` shows all");
             }
         }
         if !output.visits.is_empty() {

@@ -106,17 +106,15 @@ impl Op for HistoryRequest {
         let history = history::find(ctx.memory, &self.node, ctx.visibility(self.quarantined))
             .map_err(|error| error.field("node"))?;
         let visibility = ctx.visibility(self.quarantined);
-        let mut edges = neighbor_edges::of(&ctx.memory.store, history.id, visibility)?;
-        edges.retain(|kind, _| {
-            !kind.is_associative() && !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
-        });
-        let status = answer_status::of(ctx.memory, &ctx.memory.store.view());
+        let store = &ctx.memory.store;
+        let view = store.view();
+        let status = answer_status::of(ctx.memory, &view);
         Ok(HistoryOutput {
-            history_since: ctx.memory.store.history_base().map(|base| base.at),
+            history_since: store.history_base().map(|base| base.at),
             as_of: status.as_of,
             lag: status.lag,
             degraded: status.degraded,
-            edges,
+            edges: neighbor_edges::of(store, &view, history.id, visibility, 0)?.edges,
             id: history.id,
             key: history.key,
             changes: history.entries.into_iter().map(HistoryEntry::from).collect(),

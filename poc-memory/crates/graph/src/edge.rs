@@ -44,6 +44,12 @@ impl EdgeKind {
         matches!(self, EdgeKind::Keyword | EdgeKind::Semantic)
     }
 
+    /// Whether edges of this kind are made on purpose. The memory derives the others from keywords, meaning, order and
+    /// use.
+    pub fn is_deliberate(self) -> bool {
+        !self.is_automatic() && !self.is_associative()
+    }
+
     /// Whether the strength is an unbounded decaying weight.
     pub fn is_associative(self) -> bool {
         matches!(self, EdgeKind::Structural | EdgeKind::CoRetrieval | EdgeKind::CoTraversal)

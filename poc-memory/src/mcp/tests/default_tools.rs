@@ -174,6 +174,12 @@ fn each_tool_runs_its_op() {
         "get",
         json!({"node": "kettle", "quarantined": false}),
     );
+    check(
+        "memory_get",
+        json!({"node": "kettle", "all_edges": "true"}),
+        "get",
+        json!({"node": "kettle", "quarantined": false, "all_edges": true}),
+    );
     for at in [json!(6), json!("6")] {
         let request = json!({"node": "kettle", "at": "6", "quarantined": false});
         check("memory_get", json!({"node": "kettle", "at": at}), "get", request);

@@ -1,6 +1,9 @@
 //! Tests of the op `get`.
 
 use super::*;
+use poc_graph::testing::{edge, node};
+use poc_graph::{Edge, EdgeKind};
+use serde_json::json;
 
 #[test]
 fn get_shows_everything_about_a_note() {
@@ -76,6 +79,36 @@ fn get_shows_everything_about_a_note() {
         author: "" → "Ann"
       2026-11-21 08:00:00Z  link ← `btree` by manual  (splits are journalled)
     "#);
+}
+
+#[test]
+fn of_the_edges_that_the_memory_makes_itself_only_the_strongest_are_shown() {
+    let memory = filled();
+    let btree = memory.find("btree").unwrap().id;
+    let fill = |tx: &mut poc_store::Transaction<'_>| {
+        (1..=8).try_for_each(|number| {
+            tx.put_node(&node(number))?;
+            [EdgeKind::Link, EdgeKind::CoRetrieval].into_iter().try_for_each(|kind| {
+                tx.put_edge(&Edge { src: btree, ..edge(number, number, kind, number as f64 / 10.0) })
+            })
+        })
+    };
+    memory.store.transact(memory.cause("manual", "test"), fill).unwrap();
+    let keys = |note: &Value, kind: &str| -> Vec<String> {
+        let edges = note["edges"][kind].as_array().unwrap().iter();
+        edges.map(|edge| edge["key"].as_str().unwrap().to_owned()).collect()
+    };
+    let note = json(&memory, "get btree");
+    assert_eq!(keys(&note, "co_retrieval"), ["n8", "n7", "n6", "n5", "n4"]);
+    assert_eq!((keys(&note, "link").len(), keys(&note, "keyword").len()), (9, 1));
+    assert_eq!(note["left_out_edges"], json!({"co_retrieval": 3}));
+    let shown = text_output(&memory, "get btree");
+    let end = "  → 0.40  n4  Title 4\n  3 more edges left out: `--all-edges` shows all\n";
+    assert!(shown.contains(end), "{shown}");
+    let all = json(&memory, "get btree --all-edges");
+    assert_eq!(keys(&all, "co_retrieval"), ["n8", "n7", "n6", "n5", "n4", "n3", "n2", "n1"]);
+    assert_eq!((&all["edges"]["link"], &all["left_out_edges"]), (&note["edges"]["link"], &Value::Null));
+    assert!(!text_output(&memory, "get btree --all-edges").contains("left out"));
 }
 
 #[test]
