@@ -32,7 +32,7 @@ const SEED: u64 = 9;
 /// The number of questions.
 const QUESTIONS: usize = 50;
 
-/// Number of calls of `get`, of which the mean processor time is taken.
+/// Number of calls of `get` of each kind, of which the mean processor time is taken.
 const GETS: usize = 5_000;
 
 /// Numbers of calls before the memory is measured again.
@@ -85,7 +85,7 @@ fn measure(home: &Path, count: usize, report: &mut Report) {
         call(&mut client, "search", json!({"pipeline": [pipeline]}));
     }
     let after_use = resident("resident memory after use")
-        .note(format!("{SEARCHES} searches, {INSERTS} inserts, {GETS} times `get`, two pipelines"));
+        .note(format!("{SEARCHES} searches, {INSERTS} inserts, {} times `get`, two pipelines", 2 * GETS));
     report.add(if count <= 100_000 { after_use.within(bound(110.0)) } else { after_use });
 }
 
@@ -153,14 +153,17 @@ fn fill_peer(database: &Path, count: usize) -> bool {
     true
 }
 
-/// The processor time of the daemon for a `get`.
+/// The processor time of the daemon for a `get`, with the strongest edges of a note and with all.
 fn gets(daemon: &DaemonProcess, client: &mut Client, count: usize, ids: &[String], report: &mut Report) {
     let process = daemon.id().to_string();
-    let before = processor_seconds(&process);
-    for number in 0..GETS {
-        call(client, "get", json!({"node": ids[number % ids.len()]}));
-    }
-    let each = (processor_seconds(&process) - before) / GETS as f64;
-    let line = Measurement::time("get", count, each).within(0.3e-3);
-    report.add(line.note("processor time of the daemon"));
+    let mut each = |all_edges: bool| {
+        let before = processor_seconds(&process);
+        for number in 0..GETS {
+            call(client, "get", json!({"node": ids[number % ids.len()], "all_edges": all_edges}));
+        }
+        (processor_seconds(&process) - before) / GETS as f64
+    };
+    let note = "processor time of the daemon";
+    report.add(Measurement::time("get", count, each(false)).within(0.3e-3).note(note));
+    report.add(Measurement::time("get, all edges", count, each(true)).note(note));
 }
