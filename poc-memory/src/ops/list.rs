@@ -75,7 +75,7 @@ impl Op for List {
         let numbers: Option<Vec<u32>> = words.iter().map(|word| view.keyword_number(word)).collect();
         let is_wanted = |ix: &Ix| {
             view.is_visible(*ix, visibility)
-                && !view.is_confirmed_question(*ix)
+                && !view.is_pointer(*ix)
                 && self.node_type.as_ref().is_none_or(|name| view.type_name(*ix) == name)
                 && numbers.iter().flatten().all(|number| view.keywords(*ix).contains(number))
         };

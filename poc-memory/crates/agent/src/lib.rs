@@ -32,6 +32,7 @@ pub mod permit;
 pub mod preview;
 pub mod prompt;
 pub mod proposal;
+mod quotation;
 mod rare_words;
 pub mod reply;
 pub mod review;

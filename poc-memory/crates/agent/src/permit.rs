@@ -11,9 +11,10 @@ pub use refusal::{Refusal, RefusalReason};
 
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition, Mode, Targets};
+use super::quotation;
 use super::selection::{self, Handle, PromptExtent, Selection};
 use poc_graph::error::Result;
-use poc_graph::{Activity, ChunkRef, NodeId, Trust, plural};
+use poc_graph::{Activity, ChunkRef, Node, NodeId, Trust, plural};
 use poc_notes::Draft;
 use poc_notes::Memory;
 use std::borrow::Cow;
@@ -251,7 +252,21 @@ impl<'a> Permit<'a> {
         self.check_length(&action.title, &action.keywords, &action.body)?;
         let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
         draft.keywords = Some(action.keywords.clone());
+        self.check_quotation_key(&action.key, &action.body, &sources)?;
         Ok(PermittedAction::Insert { draft: Box::new(draft), sources, reason: action.reason.clone() })
+    }
+
+    /// Checks that a key of the form of [`poc_graph::quotation_key`] belongs to a quotation of one of the sources, because
+    /// lists do not show such a note.
+    fn check_quotation_key(&self, key: &str, body: &str, sources: &[NodeId]) -> Verdict<()> {
+        let quotes = |id: &NodeId| {
+            self.selection.by_id(*id).is_some_and(|source| quotation::is_of(body, &source.node))
+        };
+        if !Node::is_quotation_key(key.trim()) || sources.iter().any(quotes) {
+            return Ok(());
+        }
+        let why = format!("only a quotation of a source may have a key such as `{}`", key.trim());
+        Err(RefusalReason::InvalidValue.because(why))
     }
 
     fn check_min_sources(&self, sources: &[NodeId]) -> Verdict<()> {
@@ -307,6 +322,7 @@ impl<'a> Permit<'a> {
         self.check_length(&action.title, &[], &action.body)?;
         let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
         let draft = self.draft(&action.key, &title, body)?;
+        self.check_quotation_key(&action.key, "", &[])?;
         if let Some(renaming) = PermittedAction::renaming(was, &draft) {
             return check_short_key(action.key.trim()).map(|()| renaming);
         }

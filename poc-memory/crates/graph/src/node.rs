@@ -204,8 +204,33 @@ pub fn content_hash(title: &str, body: &str, keywords: &[String]) -> [u8; 32] {
 
 /// The beginning of the key of a confirmed question.
 const QUESTION_PREFIX: &str = "question-";
+/// The beginning of the key of a quotation.
+const QUOTATION_PREFIX: &str = "quote-";
 /// The number of hexadecimal digits that follow it.
-const QUESTION_DIGITS: usize = 12;
+const KEY_DIGITS: usize = 12;
+
+/// A key of a prefix and the first digits of a content hash. It has no words of the note, which would match questions a
+/// second time.
+fn content_key(prefix: &str, content_hash: &[u8; 32]) -> String {
+    let bytes = content_hash.iter().take(KEY_DIGITS / 2);
+    let digits: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+    format!("{prefix}{digits}")
+}
+
+/// Whether a key is a [`content_key`] with this prefix, also one with a number that makes it unique.
+fn is_content_key(prefix: &str, key: &str) -> bool {
+    let rest = key.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(KEY_DIGITS));
+    rest.is_some_and(|(digits, number)| {
+        digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+            && (number.is_empty() || number.starts_with('-'))
+    })
+}
+
+/// The key of a quotation: a derived note that repeats text of its source, and nothing else. It only helps to find the
+/// source.
+pub fn quotation_key(title: &str, body: &str) -> String {
+    content_key(QUOTATION_PREFIX, &content_hash(title, body, &[]))
+}
 
 impl Node {
     /// The key, then the aliases.
@@ -213,20 +238,19 @@ impl Node {
         std::iter::once(&self.key).chain(&self.aliases).map(String::as_str)
     }
 
-    /// The key of a confirmed question with this content. A key made of its words would itself match the question.
+    /// The key of a confirmed question with this content.
     pub fn question_key(&self) -> String {
-        let bytes = self.content_hash.iter().take(QUESTION_DIGITS / 2);
-        let digits: String = bytes.map(|byte| format!("{byte:02x}")).collect();
-        format!("{QUESTION_PREFIX}{digits}")
+        content_key(QUESTION_PREFIX, &self.content_hash)
     }
 
     /// Whether a key is a [`Node::question_key`], also one with a number that makes it unique.
     pub fn is_question_key(key: &str) -> bool {
-        let rest = key.strip_prefix(QUESTION_PREFIX).and_then(|rest| rest.split_at_checked(QUESTION_DIGITS));
-        rest.is_some_and(|(digits, number)| {
-            digits.bytes().all(|digit| digit.is_ascii_hexdigit())
-                && (number.is_empty() || number.starts_with('-'))
-        })
+        is_content_key(QUESTION_PREFIX, key)
+    }
+
+    /// Whether a key is a [`quotation_key`], also one with a number that makes it unique.
+    pub fn is_quotation_key(key: &str) -> bool {
+        is_content_key(QUOTATION_PREFIX, key)
     }
 
     /// The title and the body, separated by a line break.

@@ -232,7 +232,7 @@ impl Candidates<'_> {
     /// The notes nearest in meaning, best first; equal cosines are ordered by id.
     fn similar<'a>(&'a self, earlier: &EarlierNotes<'a>) -> Vec<NearNote<'a>> {
         let k = self.memory.config.insert.semantic_pool;
-        let is_note = |ix| self.view.is_live(ix) && !self.view.is_confirmed_question(ix);
+        let is_note = |ix| self.view.is_live(ix) && !self.view.is_pointer(ix);
         let keep = |id: NodeId| self.is_indexed(id) && self.view.find(id).is_some_and(is_note);
         let indexed = self.cosines.best(self.new, k, &keep).into_iter().map(|hit| NearNote {
             id: hit.id,

@@ -45,9 +45,8 @@ pub fn find(
     min: f64,
 ) -> Result<Vec<NearDuplicatePair>> {
     let mut notes = Notes { memory, view, nodes: FxHashMap::default() };
-    let visible: Vec<Ix> = (0..view.slots())
-        .filter(|ix| view.is_visible(*ix, visibility) && !view.is_confirmed_question(*ix))
-        .collect();
+    let visible: Vec<Ix> =
+        (0..view.slots()).filter(|ix| view.is_visible(*ix, visibility) && !view.is_pointer(*ix)).collect();
     let is_visible: FxHashSet<Ix> = visible.iter().copied().collect();
     let mut candidates: FxHashSet<(Ix, Ix)> = FxHashSet::default();
     for &ix in &visible {

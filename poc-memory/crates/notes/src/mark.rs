@@ -60,7 +60,7 @@ fn check(since: Timestamp, strength: f64, config: &Config, now: Timestamp) -> Re
 fn newest(view: &View, since: Timestamp, visibility: Visibility, max: usize) -> Vec<(Timestamp, NodeId)> {
     let within = |ix: &Ix| {
         view.is_visible(*ix, visibility)
-            && !view.is_confirmed_question(*ix)
+            && !view.is_pointer(*ix)
             && (since..=visibility.now).contains(&view.created(*ix))
     };
     let mut found: Vec<(Timestamp, NodeId)> =

@@ -18,6 +18,7 @@ mod link;
 mod near_duplicate;
 mod own_text;
 mod part_key;
+mod quote;
 mod rename;
 mod shared_names;
 mod split;
@@ -58,11 +59,6 @@ fn extracts_facts(actions: &[ActionKind], shows_derived: bool) -> bool {
 }
 
 impl Model for Heuristic {
-    fn inability(&self, actions: &[ActionKind], shows_derived: bool) -> Option<String> {
-        let why = "only a language model can extract facts; `poc-memory setup model` finds one";
-        extracts_facts(actions, shows_derived).then(|| why.to_owned())
-    }
-
     fn is_language_model(&self) -> bool {
         false
     }
@@ -78,7 +74,6 @@ impl Model for Heuristic {
         let mut excluded = BTreeSet::new();
         let mut counts = Vec::new();
         let (inserts, supersedes) = (may(ActionKind::Insert), may(ActionKind::Supersede));
-        // A dry run of a person may ask for facts anyway.
         let is_facts = extracts_facts(request.actions, request.shows_derived);
         let (mut inserted, mut superseded) = (Vec::new(), Vec::new());
         if supersedes && !is_facts {
@@ -99,6 +94,12 @@ impl Model for Heuristic {
                 superseded.extend(splits.iter().map(|split| split.supersession()));
                 excluded.extend(splits.iter().map(|split| split.whole.name.as_str()));
             }
+        }
+        if is_facts {
+            let (quotes, outdated) = quote::find(&nodes, request.max_chars);
+            counts.push((quotes.len(), "quotation"));
+            inserted.extend(quotes.iter().map(quote::Quote::insertion));
+            superseded.extend(outdated.iter().map(quote::OutdatedQuote::supersession));
         }
         if inserts && !supersedes {
             let found = transfer::find(&self.settings, &self.cosines, &nodes, request.text, request.agent);

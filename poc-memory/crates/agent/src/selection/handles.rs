@@ -3,7 +3,7 @@
 use super::excerpt::Excerpt;
 use super::known_facts;
 use super::link_candidates::{self, RankedCandidate};
-use super::protection::{self, may_be_read};
+use super::protection::{self, may_be_known};
 use super::{Handle, HandlePair, LinkCandidate, PromptExtent, Selection, neighborhood};
 use crate::Definition;
 use crate::definition::{ActionKind, Targets};
@@ -59,7 +59,8 @@ impl Handles<'_> {
         }
         let view = self.view;
         let mut derived: Vec<Ix> = selected.iter().flat_map(|&ix| view.derived_notes(ix)).collect();
-        derived.retain(|&ix| may_be_read(view, ix));
+        let has_language_model = self.definition.has_language_model(&self.memory.config);
+        derived.retain(|&ix| may_be_known(view, ix, has_language_model));
         let known = known_facts::find(self.memory, self.definition, view, selected, &derived, self.similar)?;
         derived.extend(known);
         for ix in derived {

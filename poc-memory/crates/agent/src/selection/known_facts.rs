@@ -2,7 +2,7 @@
 //! them, so that the agent does not state a known fact again, and replaces one that is no longer true.
 
 use super::link_candidates::PASSAGES;
-use super::protection::may_be_read;
+use super::protection::may_be_known;
 use crate::Definition;
 use poc_graph::error::Result;
 use poc_graph::{Ix, NodeId, View, cancellation};
@@ -30,8 +30,9 @@ pub(super) fn find(
     similar: usize,
 ) -> Result<Vec<Ix>> {
     let own = definition.provenance();
+    let has_language_model = definition.has_language_model(&memory.config);
     let is_known = |ix: &Ix| {
-        may_be_read(view, *ix)
+        may_be_known(view, *ix, has_language_model)
             && view.provenance_name(*ix) == own
             && view.sources(*ix).next().is_some()
             && !listed.contains(ix)

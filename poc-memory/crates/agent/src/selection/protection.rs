@@ -2,14 +2,25 @@
 
 use crate::Definition;
 use poc_graph::error::Result;
-use poc_graph::{Ix, Trust, View};
+use poc_graph::{Ix, State, Trust, View};
 use poc_notes::Memory;
 use std::collections::HashSet;
 
-/// Whether a node may appear in a prompt. Confirmed questions may not: they only lead search to notes, and
+/// Whether a node may appear in a prompt. Confirmed questions and quotations may not: they only lead search to notes, and
 /// agents cannot do anything with them.
 pub(crate) fn may_be_read(view: &View, ix: Ix) -> bool {
-    view.is_live(ix) && view.trust(ix) > Trust::Quarantined && !view.is_confirmed_question(ix)
+    is_trusted(view, ix) && !view.is_pointer(ix)
+}
+
+/// Whether a prompt may list a node among those that were derived from others. A language model reads the sources of a
+/// quotation, so it is shown only those whose source has changed.
+pub(super) fn may_be_known(view: &View, ix: Ix, has_language_model: bool) -> bool {
+    let is_useful = !view.is_quotation(ix) || !has_language_model || view.state(ix) == State::Stale;
+    is_trusted(view, ix) && !view.is_confirmed_question(ix) && is_useful
+}
+
+fn is_trusted(view: &View, ix: Ix) -> bool {
+    view.is_live(ix) && view.trust(ix) > Trust::Quarantined
 }
 
 /// The given notes that match a filter of `limits.protect`.

@@ -39,6 +39,18 @@ impl View {
             && (self.sources(ix).next().is_some() || Node::is_question_key(self.key(ix)))
     }
 
+    /// Whether a note repeats text of its sources and nothing else ([`quotation_key`](crate::quotation_key)). Its key
+    /// tells, because the view has no texts.
+    pub fn is_quotation(&self, ix: Ix) -> bool {
+        Node::is_quotation_key(self.key(ix)) && self.sources(ix).next().is_some()
+    }
+
+    /// Whether a note only leads a search to other notes: a confirmed question or a quotation. Lists do not show it, and
+    /// agents do not select it.
+    pub fn is_pointer(&self, ix: Ix) -> bool {
+        self.is_confirmed_question(ix) || self.is_quotation(ix)
+    }
+
     fn derivations(&self, ix: Ix) -> impl Iterator<Item = Neighbor> {
         let edges = self.other_edges(ix).iter().copied();
         edges.filter(move |edge| edge.kind() == EdgeKind::DerivedFrom && edge.target() != ix)

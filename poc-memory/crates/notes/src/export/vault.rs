@@ -34,8 +34,8 @@ pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Res
     let view = memory.store.view();
     write_folder(memory, folder, progress, |note| {
         // A note of this type that was written by hand is a note like any other.
-        let is_question = view.find(note.id).is_some_and(|ix| view.is_confirmed_question(ix));
-        if !note.state.is_live() || is_question {
+        let is_pointer = view.find(note.id).is_some_and(|ix| view.is_pointer(ix));
+        if !note.state.is_live() || is_pointer {
             return Ok(Vec::new());
         }
         let frames = &note.frames;

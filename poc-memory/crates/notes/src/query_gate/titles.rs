@@ -17,8 +17,8 @@ use poc_rank::histogram::Histogram;
 pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKind) -> Result<GateResult> {
     let &GateQuery { view, text, vector, visibility, exclusions } = query;
     let config = &memory.config.query;
-    let is_question = |id| view.find(id).is_some_and(|ix| view.is_confirmed_question(ix));
-    let keep = |id: NodeId| query.may_answer(id) && !is_question(id);
+    let is_pointer = |id| view.find(id).is_some_and(|ix| view.is_pointer(ix));
+    let keep = |id: NodeId| query.may_answer(id) && !is_pointer(id);
     let near = memory.vectors.search_titles(vector, config.pool, &keep)?;
     let mut cosines = Histogram::default();
     near.iter().for_each(|hit| cosines.add(hit.cosine));

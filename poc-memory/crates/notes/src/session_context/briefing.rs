@@ -173,7 +173,7 @@ impl<'a> Candidates<'a> {
                 Membership::Unlabelled if is_standing(view, ix) => &mut candidates.standing,
                 _ => continue,
             };
-            if projects.admits(ix) && !view.is_confirmed_question(ix) {
+            if projects.admits(ix) && !view.is_pointer(ix) {
                 list.push(ix);
             }
         }

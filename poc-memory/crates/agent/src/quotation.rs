@@ -1,0 +1,44 @@
+//! Quotations: derived notes whose body is text of their source, word by word, in quotation marks.
+//!
+//! The heuristic model writes them. Their keys ([`poc_graph::quotation_key`]) tell them from other derived notes.
+
+use poc_graph::Node;
+
+/// Stands for text that a quotation leaves out.
+const OMISSION: &str = " … ";
+
+/// The body of a quotation of these parts of a text, in order.
+pub(crate) fn body<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+    let parts: Vec<&str> = parts.into_iter().collect();
+    format!("“{}”", parts.join(OMISSION))
+}
+
+/// Whether a body quotes a note: each part of the quotation is in the body of the note.
+pub(crate) fn is_of(body: &str, source: &Node) -> bool {
+    quoted(body).is_some_and(|text| text.split(OMISSION).all(|part| source.body.contains(part)))
+}
+
+/// The text between the quotation marks.
+fn quoted(body: &str) -> Option<&str> {
+    body.strip_prefix('“')?.strip_suffix('”')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing;
+
+    fn note(body: &str) -> Node {
+        Node { body: body.to_owned(), ..testing::node(1) }
+    }
+
+    #[test]
+    fn a_quotation_is_of_notes_that_have_all_its_parts() {
+        let source = note("Hey! I moved to Lisbon. It rains. We like it here.");
+        let quotation = body(["I moved to Lisbon.", "We like it here."]);
+        assert_eq!(quotation, "“I moved to Lisbon. … We like it here.”");
+        assert!(is_of(&quotation, &source));
+        assert!(!is_of(&quotation, &note("I moved to Lisbon.")));
+        assert!(!is_of(&source.body, &source));
+    }
+}
