@@ -15,7 +15,7 @@ pub(crate) fn may_be_read(view: &View, ix: Ix) -> bool {
 /// Whether a prompt may list a node among those that were derived from others. A language model reads the sources of a
 /// quotation, so it is shown only those whose source has changed.
 pub(super) fn may_be_known(view: &View, ix: Ix, has_language_model: bool) -> bool {
-    let is_useful = !view.is_quotation(ix) || !has_language_model || view.state(ix) == State::Stale;
+    let is_useful = !view.is_quotation(ix) || !has_language_model || view.state(ix) == Some(State::Stale);
     is_trusted(view, ix) && !view.is_confirmed_question(ix) && is_useful
 }
 
