@@ -24,13 +24,14 @@ fn world() -> World {
 #[test]
 fn an_empty_memory_says_what_to_do_first() {
     let mut world = World::new();
-    let lines: [&[&str]; 7] = [
+    let lines: [&[&str]; 8] = [
         &["search", "soup"],
         &["search", "-p", "all"],
         &["query", "soup"],
         &["list"],
         &["recall", "soup"],
         &["retrieve", "soup"],
+        &["explore", "soup"],
         &["tags"],
     ];
     let first = "the memory has no notes yet: `poc-memory insert 'The first note'` stores one";
@@ -52,6 +53,12 @@ fn an_empty_memory_says_what_to_do_first() {
     let of_tenant = world.run(&["--tenant", "user=ann", "list"]);
     let command = "`poc-memory --tenant user=ann insert 'The first note'`";
     assert!(of_tenant.stdout.contains(command), "{of_tenant:?}");
+    // A memory with notes that no search finds is not empty.
+    let of_bob = |line: &[&str]| world.json(&[&["--tenant", "user=bob"], line].concat());
+    of_bob(&["insert", "--title", "Tea", "--key", "old"]);
+    of_bob(&["insert", "--title", "Coffee", "--key", "new", "--supersedes", "old"]);
+    of_bob(&["delete", "new"]);
+    assert_eq!(world.run(&["--tenant", "user=bob", "list"]).stdout, "no notes\n");
     world.stop_daemon();
 }
 
