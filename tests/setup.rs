@@ -231,6 +231,17 @@ fn setup_without_hooks_removes_those_of_an_earlier_setup() {
 }
 
 #[test]
+fn transcripts_are_not_followed_when_only_an_uninstalled_assistant_had_hooks() {
+    let user = User::new();
+    user.world.write("config.toml", OWN_SETTINGS);
+    user.ok(&["setup", "claude-code", "codex", "--yes", "--no-daemon"]);
+    std::fs::remove_dir_all(user.home.join(".codex")).unwrap();
+    user.ok(&["setup", "claude-code", "--no-hooks", "--yes", "--no-daemon"]);
+    let own_settings = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
+    assert_eq!(own_settings, OWN_SETTINGS);
+}
+
+#[test]
 fn what_an_assistant_writes_while_setup_asks_is_kept() {
     let user = User::new();
     user.write(".claude.json", CLAUDE_STATE);

@@ -9,8 +9,8 @@ use crate::cli::command_context::CommandContext;
 use poc_graph::error::Result;
 use std::path::PathBuf;
 
-/// The changes that remove the recorded hooks of assistants. When no recorded hooks are left, the daemon also stops
-/// following transcripts, unless that was set by somebody else.
+/// The changes that remove the recorded hooks of assistants. If no recorded hooks of other assistants are left, the
+/// daemon also stops following transcripts, unless that was set by somebody else.
 ///
 /// # Errors
 /// `invalid_config` when a file cannot be read as its syntax; then no file is changed.
@@ -22,17 +22,24 @@ pub(super) fn changes(
     let folders = SettingsFolders::of_user()?;
     let named: Vec<PathBuf> =
         assistants.iter().filter_map(|assistant| assistant.hooks_file(&folders)).collect();
-    let is_named = |file: &WrittenFile| named.contains(&file.settings.path);
-    let others_remain = record.files.iter().any(|file| has_hooks(file) && !is_named(file));
-    let own_settings = context.paths.config_file();
-    let is_removed = |file: &WrittenFile| match has_hooks(file) {
-        true => is_named(file),
-        false => !others_remain && file.settings.path == own_settings,
-    };
-    let removed = record.files.iter().filter(|file| is_removed(file));
-    let changes: Vec<Option<FileChange>> =
-        removed.map(|file| file.undone(SettingsFile::without_same_edits)).collect::<Result<_>>()?;
-    Ok(changes.into_iter().flatten().collect())
+    let mut changes = Vec::new();
+    let mut others_remain = false;
+    for file in record.files.iter().filter(|file| has_hooks(file)) {
+        let removal = file.undone(SettingsFile::without_same_edits);
+        if named.contains(&file.settings.path) {
+            changes.extend(removal?);
+        } else {
+            // The hooks of an assistant that was uninstalled are gone. A file that cannot be read may have hooks.
+            others_remain |= !matches!(removal, Ok(None));
+        }
+    }
+    if !others_remain {
+        let own_settings = context.paths.config_file();
+        for file in record.files.iter().filter(|file| file.settings.path == own_settings) {
+            changes.extend(file.undone(SettingsFile::without_same_edits)?);
+        }
+    }
+    Ok(changes)
 }
 
 /// Whether a recorded file got hooks.
