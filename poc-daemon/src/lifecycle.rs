@@ -113,7 +113,7 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
         tracing::warn!("{UNCLEAN_END}");
     }
     let catalog = Catalog::load(&memory)?;
-    // The codes of an earlier process no longer work.
+    // The codes of an earlier process no longer work. If it was killed, it has not deleted the file.
     sign_in_file::delete(&memory.paths.sign_in_file());
     let state = Arc::new(DaemonState::new(memory, catalog));
     state.follows_unclean_end.store(follows_unclean_end, Ordering::Relaxed);
@@ -147,9 +147,11 @@ impl ServeOutcome {
     }
 }
 
-/// Saves what is pending, writes a checkpoint and closes the store, also after the failure of a task, which says nothing
-/// about the store. Returns that failure, or the one to write the checkpoint.
+/// Deletes the sign-in file, saves what is pending, writes a checkpoint and closes the store, also after the failure of
+/// a task, which says nothing about the store. Returns that failure, or the one to write the checkpoint.
 fn close(state: Arc<DaemonState>, outcome: ServeOutcome) -> Result<()> {
+    // The codes end with this process.
+    sign_in_file::delete(&state.memory.paths.sign_in_file());
     if let Err(error) = state.memory_now().flush() {
         tracing::warn!("the latest updates of weights, edges and samples were not saved: {error}");
     }
@@ -282,7 +284,7 @@ mod tests {
     use std::task::Poll;
 
     #[test]
-    fn the_last_checkpoint_is_written_although_a_task_has_failed() {
+    fn the_last_checkpoint_is_written_and_the_sign_in_file_deleted_although_a_task_has_failed() {
         let home = poc_graph::testing::folder();
         let mut config = Config::defaults().unwrap();
         config.embedder.kind = "hash".into();
@@ -293,12 +295,15 @@ mod tests {
         let store = &state.memory.store;
         store.transact(state.memory.cause("manual", "write"), |tx| tx.put_node(&node(1))).unwrap();
         assert!(store.unsaved() > 0);
+        let sign_in_file = state.memory.paths.sign_in_file();
+        std::fs::write(&sign_in_file, "").unwrap();
         let panics = std::future::poll_fn(|_| -> Poll<()> { panic!("a task fails in this test") });
         let failed = runtime.block_on(task(&state, "schedule", panics));
         assert!(state.is_stopping());
         let outcome = ServeOutcome::of(Ok(Vec::new()), vec![Ok(()), failed]);
         assert_eq!(close(state.clone(), outcome).unwrap_err().code, Code::Internal);
         assert_eq!(store.unsaved(), 0);
+        assert!(!sign_in_file.exists());
     }
 
     #[test]

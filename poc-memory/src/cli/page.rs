@@ -5,8 +5,9 @@ use super::daemon;
 use super::local::LocalCommand;
 use crate::dispatch;
 use crate::ops::{PageLink, Terminal};
+use poc_config::atomic_write::{Durability, write_private};
 use poc_config::files;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::json;
 use serde_json::json;
 use std::path::Path;
@@ -55,20 +56,17 @@ impl LocalCommand for Page {
     }
 }
 
-/// Opens a link that signs in in the user's browser. There may be none.
+/// Opens a sign-in link in the user's browser. There may be none.
 ///
 /// Other users of this machine can read the arguments of every process, and the first who opens the link is signed in.
 /// The browser therefore gets the path of a file that only this user can read and that leads to the link. The daemon
-/// deletes the file when the link no longer works, at the latest when it starts.
+/// deletes the file when the link no longer works.
 ///
 /// # Errors
-/// `unavailable` when the file cannot be written, and `conflict` when another call writes it. Then nothing is opened.
+/// `unavailable` when the file cannot be written; then nothing is opened.
 fn open(file: &Path, url: &str) -> Result<()> {
-    files::remove(file)?;
-    // A new file is readable by its owner only.
-    if !files::write_new(file, &document(url))? {
-        return Err(Error::conflict(format!("another command has just written `{}`", file.display())));
-    }
+    write_private(file, document(url).as_bytes(), Durability::Unsynced)
+        .map_err(|error| files::write_error(file, &error))?;
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(opener);
     command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
