@@ -9,7 +9,7 @@ import { minute, timeForm } from "./time.js";
 const FIELDS = { key: "key", title: "title", type: "type", state: "state", trust: "trust", author: "author", source: "source", expires: "expires" };
 
 /** The kinds of edges that somebody made; the others are derived from texts and use. */
-const STATED = ["link", "derived-from", "supersedes"];
+const STATED = ["link", "derived-from", "supersedes", "contradicts"];
 
 /** The note as of a time and as it is now; now is null if it was deleted. */
 export async function thenAndNow(id, at) {
