@@ -1,5 +1,6 @@
-"""Signing in with a token, signing out, and addresses that do not exist."""
+"""Signing in with a token or a file, signing out, and addresses that do not exist."""
 
+import os
 import re
 
 from conftest import ready
@@ -32,6 +33,22 @@ def test_a_token_signs_in_for_what_it_may_do(browser):
     page.fill("input[name=token]", (browser.world.home / "token-read").read_text())
     page.press("input[name=token]", "Enter")
     page.wait_for_selector(".badge:not([hidden]) >> text=read-only")
+
+
+def test_the_file_that_the_browser_opens_signs_in(browser):
+    page, world = signed_out(browser), browser.world
+    browser.watched[-1].expected += ("request to file:",)
+    opener = world.home / "bin/xdg-open"
+    opener.parent.mkdir()
+    opener.write_text("#!/bin/sh\n")
+    opener.chmod(0o755)
+    world.environment["PATH"] = f"{opener.parent}:{os.environ['PATH']}"
+    world.run("page")
+    file = world.home / "sign-in.html"
+    page.goto(file.as_uri())
+    page.wait_for_url(browser.path("/"))
+    ready(page)
+    assert not file.exists()
 
 
 def test_an_unknown_address_leads_back(reading):
