@@ -131,6 +131,7 @@ fn setup_registers_every_assistant_and_remove_restores_every_byte() {
         output.contains("ok       codex: hooks answer in ") && output.contains("trust the hooks"),
         "{output}"
     );
+    assert!(output.contains("daemon   is running; the hooks start it when it is not ("), "{output}");
     let state = user.json_at(".claude.json");
     assert_eq!(state["numStartups"], 7);
     let server = &state["mcpServers"]["poc-memory"];
@@ -155,6 +156,11 @@ fn setup_registers_every_assistant_and_remove_restores_every_byte() {
     let after = user.files();
     let again = user.ok(&["setup"]);
     assert!(again.starts_with("all settings files are up to date\n"), "{again}");
+    let without_hooks = user.ok(&["setup", "cursor"]);
+    assert!(
+        without_hooks.contains("daemon   is running; it does not start with your session ("),
+        "{without_hooks}"
+    );
     assert_eq!(user.files(), after);
 
     user.ok(&["setup", "remove", "--yes"]);

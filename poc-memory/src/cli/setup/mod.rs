@@ -122,7 +122,10 @@ impl LocalCommand for Setup {
         }
         output.written = true;
         if !self.no_daemon {
-            output.daemon = Some(run_daemon(context, &mut record, !output.files.is_empty())?);
+            let registers_hooks =
+                !self.no_hooks && output.assistants.iter().any(|assistant| assistant.has_hooks());
+            let changed = !output.files.is_empty();
+            output.daemon = Some(run_daemon(context, &mut record, changed, registers_hooks)?);
         }
         // A hook would start a daemon.
         let with_hooks = !self.no_hooks && !self.no_daemon;
@@ -211,7 +214,12 @@ fn confirm(context: &CommandContext, changes: &[FileChange]) -> Result<()> {
 
 /// Starts the daemon: as a service if there is a service manager, else as a process. With `changed`, a running daemon
 /// is restarted, so that it reads its settings.
-fn run_daemon(context: &CommandContext, record: &mut SetupRecord, changed: bool) -> Result<String> {
+fn run_daemon(
+    context: &CommandContext,
+    record: &mut SetupRecord,
+    changed: bool,
+    registers_hooks: bool,
+) -> Result<String> {
     match daemon::install(context) {
         Ok(installed) => {
             if installed.written {
@@ -226,7 +234,11 @@ fn run_daemon(context: &CommandContext, record: &mut SetupRecord, changed: bool)
                 true => daemon::restart(context)?,
                 false => daemon::start_and_wait(context)?,
             };
-            Ok(format!("is running; the hooks start it when it is not ({})", error.message))
+            let start = match registers_hooks {
+                true => "the hooks start it when it is not",
+                false => "it does not start with your session",
+            };
+            Ok(format!("is running; {start} ({})", error.message))
         }
         Err(error) => Err(error),
     }
