@@ -95,8 +95,8 @@ pub(crate) struct GetOutput {
     replayed: Option<Timestamp>,
     /// Spaced-repetition interval in days.
     replay_interval: u16,
-    /// Its edges, grouped by kind. Unless `all_edges` is set, only the strongest of each kind that the memory makes
-    /// itself from keywords, meaning, order and use.
+    /// Its edges, grouped by kind, the strongest first. Of each kind that the memory makes itself from keywords,
+    /// meaning, order and use, only the strongest edges are listed unless `all_edges` is set.
     edges: BTreeMap<EdgeKind, Vec<NeighborEdge>>,
     /// How many more edges it has, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
