@@ -20,7 +20,6 @@ const NAMES = {
   reverted: ["reverted", "Search answered confirmed questions worse after it, so its actions were undone"],
   "timed-out": ["timed out", "The model did not reply in time"],
   blocked: ["blocked", "None of its models can be called: a key is missing, or the provider is suspended"],
-  "no-model": ["needs a model", "Only a language model can do its work, and none is set up"],
   "on-demand": ["on demand", "It runs when somebody runs it"],
   "last-good": ["earlier version", "Its file has mistakes, so the last valid version is used"],
 };
@@ -56,7 +55,6 @@ export const REASONS = {
   "over-budget": "the budget is used up",
   unparseable: "no reply of the model could be read",
   elsewhere: "this daemon does not run it",
-  "no-language-model": "it needs a language model",
 };
 
 /** When a run started: its id begins with the time in milliseconds, as a UUID of version 7. */

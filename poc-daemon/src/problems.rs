@@ -60,11 +60,10 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
             }
         };
         let obstacle = entry.obstacle(&memory.config, &state.models, memory.now());
-        let status = entry.status(paused.as_ref(), obstacle.as_ref());
+        let status = entry.status(paused.as_ref(), obstacle.as_deref());
         *found.agents.entry(status.name().to_owned()).or_default() += 1;
-        // A suspended provider is listed as its own problem. An agent that needs a language model is none: a memory works
-        // without one.
-        let why = obstacle.filter(|_| status == AgentStatus::Blocked).map(|obstacle| obstacle.why);
+        // A suspended provider is listed as its own problem.
+        let why = obstacle.filter(|_| status == AgentStatus::Blocked);
         if let Some(why) = why.filter(|why| !suspended.contains(why)) {
             blocked.entry(why).or_default().push(format!("`{name}`"));
         }
@@ -159,17 +158,13 @@ fn unaffordable_call(memory: &Memory, definition: &Definition) -> Result<Option<
     Ok(why.map(|why| format!("agent `{name}` was skipped, because a budget is less than one call: {why}")))
 }
 
-/// The backlog of each agent in notes. Agents without one are omitted, and so are those that wait for a language model.
+/// The backlog of each agent in notes. Agents without one are omitted.
 pub(crate) fn backlog(state: &DaemonState) -> Result<BTreeMap<String, usize>> {
     let mut backlog = BTreeMap::new();
     for (name, entry) in &state.catalog.load().agents {
         let Some(definition) = entry.definition.as_deref().filter(|definition| definition.enabled) else {
             continue;
         };
-        let last = ledger::rows(&state.memory, Some(name), 1)?.pop();
-        if last.is_some_and(|run| run.reason == Some(StatusReason::NoLanguageModel)) {
-            continue;
-        }
         if let Some(count) =
             tenant_rotation::backlog_of_scan(&state.memory, definition)?.filter(|count| *count > 0)
         {

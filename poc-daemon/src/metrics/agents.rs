@@ -80,7 +80,7 @@ impl AgentMetrics {
         for (name, entry) in &catalog.agents {
             let (agent, state) = (AgentLabels { agent: name.clone() }, ledger::state(memory, name)?);
             let obstacle = entry.obstacle(&memory.config, models, now);
-            let status = entry.status(entry.paused(&state, now).as_ref(), obstacle.as_ref());
+            let status = entry.status(entry.paused(&state, now).as_ref(), obstacle.as_deref());
             let labels = StateLabels { agent: name.clone(), state: status.name() };
             self.states.get_or_create(&labels).set(1);
             self.failures.get_or_create(&agent).set(i64::from(state.failures()));

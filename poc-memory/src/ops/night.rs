@@ -94,9 +94,6 @@ pub(crate) struct AgentNight {
     /// Why its latest run found nothing to do, and what would help; absent if it found something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nothing: Option<String>,
-    /// Whether its latest run did nothing because the agent needs a language model.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    needs_language_model: bool,
     /// Number of slots that were not run, by reason, without those that found nothing to do.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     skipped: BTreeMap<String, usize>,
@@ -228,31 +225,16 @@ impl Op for Night {
         };
         let grown =
             output.growth.as_ref().map_or_else(String::new, |grown| format!(", {}", growth::line(grown)));
-        let ran: Vec<_> =
-            output.agents.iter().filter(|(_, agent)| !agent.only_needs_language_model()).collect();
         let mut text = format!(
             "since {}: {} ran, {}{undone}{grown}{cost}\n",
             minute(Some(output.since)),
-            plural(ran.len() as u64, "agent"),
+            plural(output.agents.len() as u64, "agent"),
             plural(actions().count() as u64, "change")
         );
         text.extend(output.budget.budget_warning.iter().map(|warning| format!("{warning}\n")));
-        for (name, agent) in ran {
+        for (name, agent) in &output.agents {
             text.push('\n');
             agent.write_to(&mut text, name);
-        }
-        let waiting_for_model: Vec<String> = output
-            .agents
-            .iter()
-            .filter(|(_, agent)| agent.needs_language_model)
-            .map(|(name, _)| format!("`{name}`"))
-            .collect();
-        if !waiting_for_model.is_empty() {
-            let names = waiting_for_model.join(", ");
-            let _ = writeln!(
-                text,
-                "\nwithout a language model, {names} did nothing: `poc-memory setup model` finds one"
-            );
         }
         if !output.consolidation.is_empty() {
             text.push_str("\nconsolidation\n");
@@ -297,17 +279,13 @@ impl ConsolidationRun {
 impl AgentNight {
     /// Adds a run. `created` has the keys of the notes that its actions created, by the index of the action.
     fn add(&mut self, run: &Run, created: &BTreeMap<usize, String>) {
-        let nothing_to_do = matches!(
-            run.reason,
-            Some(StatusReason::NotStale | StatusReason::TooFewResults | StatusReason::NoLanguageModel)
-        );
+        let nothing_to_do = matches!(run.reason, Some(StatusReason::NotStale | StatusReason::TooFewResults));
         if matches!(run.status, Status::Skipped | Status::Missed) && !nothing_to_do {
             let reason = run.reason.map_or_else(|| run.status.name(), StatusReason::name);
             *self.skipped.entry(reason.to_owned()).or_default() += 1;
             return;
         }
         self.nothing = run.message.clone().filter(|_| nothing_to_do);
-        self.needs_language_model = run.reason == Some(StatusReason::NoLanguageModel);
         self.runs.push(run.id);
         self.visited += run.visited.len();
         if let Some(tenant) = tenancy::name(&run.tenant) {
@@ -360,15 +338,6 @@ impl AgentNight {
         }
     }
 
-    /// Whether there is nothing to report but that the agent needs a language model.
-    fn only_needs_language_model(&self) -> bool {
-        self.needs_language_model
-            && self.visited + self.proposed + self.rejected + self.stale + self.refused == 0
-            && self.actions.is_empty()
-            && self.failures.is_empty()
-            && self.skipped.is_empty()
-    }
-
     /// Adds the section of the agent to the text. Writing to a string cannot fail.
     fn write_to(&self, text: &mut String, name: &str) {
         let mut parts = vec![format!(
@@ -403,8 +372,7 @@ impl AgentNight {
             let (status, at) = (status.name(), minute(Some(*at)));
             let _ = writeln!(text, "  {status} at {at}{}: {message} (run {run})", for_tenant(tenant));
         }
-        // The report names the agents that need a language model in one line.
-        if let Some(why) = self.nothing.as_ref().filter(|_| !self.needs_language_model) {
+        if let Some(why) = &self.nothing {
             let _ = writeln!(text, "  nothing to do: {why}");
         }
         for (reason, count) in &self.skipped {

@@ -9,7 +9,7 @@ use super::Definition;
 use super::consolidation::{self, ScheduledConsolidation};
 use super::ledger;
 use super::pause_reason::PauseReason;
-pub use entry::{AgentStatus, CatalogChange, CatalogEntry, EntryState, ModelObstacle};
+pub use entry::{AgentStatus, CatalogChange, CatalogEntry, EntryState};
 pub(super) use folder::{MAX_BYTES, template, text as read_text};
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;

@@ -52,9 +52,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{
-    AgentStatus, Catalog, CatalogChange, CatalogEntry, CatalogScan, EntryState, GRACE, ModelObstacle,
-};
+pub use catalog::{AgentStatus, Catalog, CatalogChange, CatalogEntry, CatalogScan, EntryState, GRACE};
 pub use definition::{Definition, DefinitionContext};
 pub use new_agent::{AgentDraft, PromptDraft};
 pub use poc_config::schedule;

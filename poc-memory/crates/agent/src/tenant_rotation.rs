@@ -50,11 +50,9 @@ fn last_turn(row: &Run) -> Option<LastTurn> {
         // A row without a run names no tenant.
         (_, Status::Skipped, Some(StatusReason::OverBudget)) if row.fingerprint.is_empty() => return None,
         // A run that has selected notes, but whose call does not fit into the budget, must not keep others waiting.
-        (
-            _,
-            Status::Skipped,
-            Some(StatusReason::OverBudget | StatusReason::ProviderDown | StatusReason::NoLanguageModel),
-        ) => !row.selected.is_empty(),
+        (_, Status::Skipped, Some(StatusReason::OverBudget | StatusReason::ProviderDown)) => {
+            !row.selected.is_empty()
+        }
         (_, Status::Skipped, _) => return None,
         _ => true,
     };

@@ -206,7 +206,7 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
     Ok(AgentRow {
         name: name.to_owned(),
         description: definition.map_or_else(String::new, |definition| definition.description.clone()),
-        state: entry.status(paused.as_ref(), obstacle.as_ref()),
+        state: entry.status(paused.as_ref(), obstacle.as_deref()),
         schedule: definition.map(|definition| definition.execution.schedule.to_string()),
         next,
         running: ledger::current_run(memory, name, &state)?.map(|run| run.started),
@@ -217,7 +217,7 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
         stale,
         usd_today: spent_today(memory, definition, &state).cost,
         usd_total: state.totals().cost,
-        error: first.or(obstacle.map(|obstacle| obstacle.why)),
+        error: first.or(obstacle),
         model,
         errors: entry.errors.clone(),
     })

@@ -49,9 +49,6 @@ impl Op for AgentResume {
             _ if agent.state == AgentStatus::Blocked => {
                 format!("but it is blocked: {}", agent.error.as_deref().unwrap_or_default())
             }
-            _ if agent.state == AgentStatus::NoModel => {
-                format!("but {}", agent.error.as_deref().unwrap_or_default())
-            }
             (Some(next), _) => format!("runs next at {}", minute(Some(next))),
             (None, Some(_)) if agent.state == AgentStatus::OnDemand => "runs when asked".to_owned(),
             (None, _) => format!("it is {}", agent.state.name()),

@@ -186,29 +186,6 @@ fn rejected_proposals_are_counted_as_proposed() {
 }
 
 #[test]
-fn agents_that_need_a_language_model_are_named_in_one_line() {
-    let memory = with_notes();
-    let skipped = run_agent(&memory, "facts", options());
-    assert_eq!(skipped.visited, []);
-    insta::assert_snapshot!(text_output(&memory, "night"), @r"
-    since 2026-11-20 10:00Z: 0 agents ran, 0 changes, +3 notes
-
-    without a language model, `facts` did nothing: `poc-memory setup model` finds one
-    ");
-    assert_eq!(json(&memory, "night")["agents"]["facts"]["needs_language_model"], true);
-    run_agent(&memory, "linker", options());
-    insta::assert_snapshot!(text_output(&memory, "night"), @r"
-    since 2026-11-20 11:00Z: 1 agent ran, 1 change, +3 notes
-
-    linker: 1 run visited 3 notes
-      link `insurance` to `quay-closed` at 0.4: both mention `inc-4711`
-
-    without a language model, `facts` did nothing: `poc-memory setup model` finds one
-    ");
-    assert_eq!(json(&memory, "night")["agents"]["linker"]["needs_language_model"], json!(null));
-}
-
-#[test]
 fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
     let memory = after_a_run();
     let run = json(&memory, "changes --limit 1")["changes"][0].clone();

@@ -39,8 +39,6 @@ pub enum AgentStatus {
     Paused,
     /// None of its models can be called: a key is missing, or the provider is suspended.
     Blocked,
-    /// None of its models can do its work: it needs a language model.
-    NoModel,
     /// It has no schedule.
     OnDemand,
 }
@@ -55,19 +53,9 @@ impl AgentStatus {
             AgentStatus::Disabled => "disabled",
             AgentStatus::Paused => "paused",
             AgentStatus::Blocked => "blocked",
-            AgentStatus::NoModel => "no-model",
             AgentStatus::OnDemand => "on-demand",
         }
     }
-}
-
-/// Why none of the models of an agent can reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelObstacle {
-    /// The status of the agent because of it: [`AgentStatus::Blocked`] or [`AgentStatus::NoModel`].
-    pub status: AgentStatus,
-    /// The reason in one line, with what would help.
-    pub why: String,
 }
 
 /// One agent file.
@@ -105,44 +93,33 @@ impl CatalogEntry {
         PauseReason::of(after, state, now)
     }
 
-    /// Why none of its models can reply: what each lacks, such as a key, that its provider is suspended, or that it
-    /// cannot do the work of the agent; `None` if one can. Manual runs try a suspended provider, so a suspension does not
-    /// block an agent without a schedule. Sends no request.
-    pub fn obstacle(&self, config: &Config, models: &ModelRegistry, now: Timestamp) -> Option<ModelObstacle> {
-        let definition = self.definition.as_deref()?;
-        let execution = &definition.execution;
-        let unable = |name| {
-            // Only a model that is no language model cannot do the work of an agent.
-            let model = config.is_heuristic(name).then(|| models.open(config, name).ok()).flatten()?;
-            model.inability(&execution.actions, definition.prompt.shows("DERIVED"))
-        };
+    /// Why none of its models can be called, in one line: what each lacks, such as a key, or that its provider is
+    /// suspended; `None` if one can. Manual runs try a suspended provider, so a suspension does not block an agent
+    /// without a schedule. Sends no request.
+    pub fn obstacle(&self, config: &Config, models: &ModelRegistry, now: Timestamp) -> Option<String> {
+        let execution = &self.definition.as_deref()?.execution;
         let why = |name| {
-            let missing = models.missing(config, name).or_else(|| {
+            models.missing(config, name).or_else(|| {
                 models.suspension_of(config, name, now).filter(|_| execution.schedule != Schedule::OnDemand)
-            });
-            let blocked = missing.map(|why| (AgentStatus::Blocked, why));
-            blocked.or_else(|| Some((AgentStatus::NoModel, unable(name)?)))
+            })
         };
-        let all = execution.models().map(why).collect::<Option<Vec<(AgentStatus, String)>>>()?;
-        let is_blocked = all.iter().any(|(status, _)| *status == AgentStatus::Blocked);
-        let status = if is_blocked { AgentStatus::Blocked } else { AgentStatus::NoModel };
-        let mut why: Vec<String> = all.into_iter().map(|(_, why)| why).collect();
+        let mut why = execution.models().map(why).collect::<Option<Vec<String>>>()?;
         // Models of one provider lack the same thing, so each message is listed once.
         why.dedup();
-        Some(ModelObstacle { status, why: why.join("; ") })
+        Some(why.join("; "))
     }
 
-    /// Status of the agent.
-    pub fn status(&self, paused: Option<&PauseReason>, obstacle: Option<&ModelObstacle>) -> AgentStatus {
-        match (self.file_status(), obstacle) {
-            (status @ (AgentStatus::Invalid | AgentStatus::Disabled), _) => status,
+    /// Status of the agent, with the reason why it is paused and the one why none of its models can be called.
+    pub fn status(&self, paused: Option<&PauseReason>, obstacle: Option<&str>) -> AgentStatus {
+        match self.file_status() {
+            status @ (AgentStatus::Invalid | AgentStatus::Disabled) => status,
             _ if paused.is_some() => AgentStatus::Paused,
-            (_, Some(obstacle)) => obstacle.status,
-            (status, None) => status,
+            _ if obstacle.is_some() => AgentStatus::Blocked,
+            status => status,
         }
     }
 
-    /// Status of the agent, unless it is paused or its models cannot reply.
+    /// Status of the agent, unless it is paused or none of its models can be called.
     fn file_status(&self) -> AgentStatus {
         match (self.state, &self.definition) {
             (EntryState::Invalid, _) | (_, None) => AgentStatus::Invalid,

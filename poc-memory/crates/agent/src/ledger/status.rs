@@ -57,7 +57,8 @@ pub enum StatusReason {
     Unparseable,
     // The settings of this daemon do not include the agent.
     Elsewhere,
-    // Its model cannot do its work.
+    // No run gets it any more, but stored rows may have it.
+    #[schemars(skip)]
     NoLanguageModel,
 }
 
@@ -111,8 +112,8 @@ impl StatusReason {
 }
 
 impl StatusReason {
-    /// All reasons.
-    pub const ALL: [StatusReason; 15] = [
+    /// All reasons that runs get.
+    pub const ALL: [StatusReason; 14] = [
         StatusReason::NotStale,
         StatusReason::TooFewResults,
         StatusReason::Overlap,
@@ -127,7 +128,6 @@ impl StatusReason {
         StatusReason::OverBudget,
         StatusReason::Unparseable,
         StatusReason::Elsewhere,
-        StatusReason::NoLanguageModel,
     ];
 
     /// The meaning as text.
@@ -159,9 +159,7 @@ impl StatusReason {
             StatusReason::OverBudget => "the budget of the day, of the run or of the tenant is used up",
             StatusReason::Unparseable => "no reply of the model was valid",
             StatusReason::Elsewhere => "`runs-agents` of this daemon does not include the agent",
-            StatusReason::NoLanguageModel => {
-                "the agent needs a language model; its notes wait until `execution.model` is one"
-            }
+            StatusReason::NoLanguageModel => "the agent had no language model",
         }
     }
 }

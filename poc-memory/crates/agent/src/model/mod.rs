@@ -191,12 +191,6 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Why the model has nothing to reply to an agent with these actions, whose prompt lists derived notes or not;
-    /// `None` when it has.
-    fn inability(&self, _actions: &[ActionKind], _shows_derived: bool) -> Option<String> {
-        None
-    }
-
     /// Whether it reads the prompt as a language model does.
     fn is_language_model(&self) -> bool {
         true

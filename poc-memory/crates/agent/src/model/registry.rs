@@ -5,7 +5,6 @@ use super::heuristic::Heuristic;
 use super::retry_after::RetryAfter;
 use super::semaphore::{Priority, PrioritySemaphore, SemaphorePermit};
 use super::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
-use crate::definition::ActionKind;
 use parking_lot::Mutex;
 use poc_config::schedule::local_minute;
 use poc_config::{Config, ProviderKind};
@@ -305,10 +304,6 @@ impl Model for GuardedModel {
 
     fn context(&self) -> Option<usize> {
         self.inner.context()
-    }
-
-    fn inability(&self, actions: &[ActionKind], shows_derived: bool) -> Option<String> {
-        self.inner.inability(actions, shows_derived)
     }
 
     fn is_language_model(&self) -> bool {

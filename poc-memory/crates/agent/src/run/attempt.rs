@@ -65,9 +65,6 @@ impl RunAttempt<'_> {
             row.is_over_tenant_budget = true;
             return Err(RunEnd::Skipped(StatusReason::OverBudget, Some(why)));
         }
-        if let Some(why) = self.inability() {
-            return Err(RunEnd::Skipped(StatusReason::NoLanguageModel, Some(why)));
-        }
         let context = self.context();
         let mut selection = match selection::select(memory, definition, self.scope, context)? {
             SelectionOutcome::Selected(selection) => selection,
@@ -106,16 +103,6 @@ impl RunAttempt<'_> {
     pub(super) fn context(&self) -> Option<usize> {
         let (name, model) = self.models.first()?;
         model.context().or_else(|| self.memory.config.models.get(*name)?.context)
-    }
-
-    /// Why none of the models can reply; `None` if one can. The notes do not count as visited then, so that a language
-    /// model that is configured later reads them.
-    pub(super) fn inability(&self) -> Option<String> {
-        let (actions, shows_derived) =
-            (&self.definition.execution.actions, self.definition.prompt.shows("DERIVED"));
-        let models = self.models.iter().map(|(_, model)| model.inability(actions, shows_derived));
-        let why: Vec<String> = models.collect::<Option<_>>()?;
-        why.into_iter().next()
     }
 
     /// Why no model is called; `None` unless the providers of all models are suspended. Manual runs call them anyway,

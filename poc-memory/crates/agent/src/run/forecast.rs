@@ -56,7 +56,6 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
     let BudgetStatus { runs, day, all_agents, tenant_runs, tenant_day, .. } = budget_status;
     let mut forecast = Forecast { runs, day, all_agents, tenant_runs, tenant_day, ..Forecast::default() };
     forecast.obstacles.extend(attempt.no_model());
-    forecast.obstacles.extend(attempt.inability().map(|why| (StatusReason::NoLanguageModel, why)));
     let refusal = budget_status.refuses_a_run().or_else(|| budget_status.used_up_by_tenant());
     forecast.obstacles.extend(refusal.map(|why| (StatusReason::OverBudget, why)));
     let context = attempt.context();

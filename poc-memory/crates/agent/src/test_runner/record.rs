@@ -2,7 +2,7 @@
 
 use super::fixture::Fixture;
 use super::sandbox::{Sandbox, TestOutcome};
-use crate::definition::{ActionKind, Definition};
+use crate::definition::Definition;
 use crate::ledger::Run;
 use crate::model::{CallFailure, Model, Reply, Request};
 use crate::run::{RunOptions, Trigger, models, run_among};
@@ -137,10 +137,6 @@ impl Model for Recorder<'_> {
 
     fn context(&self) -> Option<usize> {
         self.model.context()
-    }
-
-    fn inability(&self, actions: &[ActionKind], shows_derived: bool) -> Option<String> {
-        self.model.inability(actions, shows_derived)
     }
 
     fn is_language_model(&self) -> bool {

@@ -53,10 +53,6 @@ impl Model for Counting {
     fn context(&self) -> Option<usize> {
         Some(2048)
     }
-
-    fn inability(&self, actions: &[ActionKind], _: bool) -> Option<String> {
-        actions.is_empty().then(|| "nothing to do".to_owned())
-    }
 }
 
 /// Builds models that count their calls.
@@ -79,10 +75,7 @@ fn the_registry_builds_each_model_once_and_without_providers_only_the_heuristic_
     let models = ModelRegistry::new(Arc::new(CountingFactory));
     assert!(Arc::ptr_eq(&models.open(&config, "a").unwrap(), &models.open(&config, "a").unwrap()));
     let model = models.open(&config, "a").unwrap();
-    assert_eq!(
-        (model.context(), model.inability(&[], false)),
-        (Some(2048), Some("nothing to do".to_owned()))
-    );
+    assert_eq!(model.context(), Some(2048));
     let models = ModelRegistry::default();
     assert!(models.open(&config, "a").is_err() && models.missing(&config, "a").is_some());
     assert!(models.open(&config, "default").is_ok() && models.missing(&config, "default").is_none());
