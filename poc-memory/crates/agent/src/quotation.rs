@@ -4,18 +4,18 @@
 
 use poc_graph::Node;
 
-/// Stands for text that a quotation leaves out.
-const OMISSION: &str = " … ";
+/// Stands for text that a quotation leaves out, between two spaces.
+const OMISSION: char = '…';
 
 /// The body of a quotation of these parts of a text, in order.
-pub(crate) fn body<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
-    let parts: Vec<&str> = parts.into_iter().collect();
-    format!("“{}”", parts.join(OMISSION))
+pub(crate) fn body(parts: &[String]) -> String {
+    format!("“{}”", parts.join(&format!(" {OMISSION} ")))
 }
 
 /// Whether a body quotes a note: each part of the quotation is in the body of the note.
 pub(crate) fn is_of(body: &str, source: &Node) -> bool {
-    quoted(body).is_some_and(|text| text.split(OMISSION).all(|part| source.body.contains(part)))
+    // The text may have the mark as well, so that a part is not always what was quoted.
+    quoted(body).is_some_and(|text| text.split(OMISSION).all(|part| source.body.contains(part.trim())))
 }
 
 /// The text between the quotation marks.
@@ -35,10 +35,12 @@ mod tests {
     #[test]
     fn a_quotation_is_of_notes_that_have_all_its_parts() {
         let source = note("Hey! I moved to Lisbon. It rains. We like it here.");
-        let quotation = body(["I moved to Lisbon.", "We like it here."]);
+        let quotation = body(&["I moved to Lisbon.".to_owned(), "We like it here.".to_owned()]);
         assert_eq!(quotation, "“I moved to Lisbon. … We like it here.”");
         assert!(is_of(&quotation, &source));
         assert!(!is_of(&quotation, &note("I moved to Lisbon.")));
         assert!(!is_of(&source.body, &source));
+        let source = note("I was so tired …\nWe went home early.");
+        assert!(is_of(&body(&["I was so tired …".to_owned(), "We went home early.".to_owned()]), &source));
     }
 }

@@ -1,3 +1,4 @@
+mod quotes;
 mod rename_sample;
 mod scene;
 

@@ -1,8 +1,8 @@
 //! A selection of notes for the heuristic model.
 
 use crate::definition::{ActionKind, Targets};
-use crate::model::Model;
 use crate::model::heuristic::Heuristic;
+use crate::model::{Model, Request};
 use crate::selection::{Handle, HandlePair, LinkCandidate, PromptExtent, Selection};
 use crate::testing::request::TestRequest;
 use poc_config::Config;
@@ -21,6 +21,10 @@ pub(super) const ALL: [ActionKind; 4] =
 pub(super) struct Scene {
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<(usize, usize)>,
+    /// Notes that are not selected, because they were derived from selected ones, each with its source.
+    pub(super) derived: Vec<(usize, usize)>,
+    /// The nodes of each session.
+    pub(super) sessions: Vec<Vec<usize>>,
     /// From, to, cosine, shared names; `to` may be an unknown handle.
     pub(super) candidates: Vec<(usize, String, f64, Vec<String>)>,
     pub(super) pairs: Vec<(usize, usize, f64)>,
@@ -58,14 +62,18 @@ impl Scene {
             .edges
             .iter()
             .map(|(a, b)| Delta::from(testing::edge(*a as u64, *b as u64, EdgeKind::Link, 0.5)));
-        view.apply(1, &nodes.chain(activity).chain(edges).collect::<Vec<_>>());
+        let derived = self.derived.iter().map(|(note, source)| {
+            Delta::from(testing::edge(*note as u64, *source as u64, EdgeKind::DerivedFrom, 1.0))
+        });
+        view.apply(1, &nodes.chain(activity).chain(edges).chain(derived).collect::<Vec<_>>());
+        let is_derived = |at: usize| self.derived.iter().any(|(note, _)| *note == at + 1);
         let handles = self.nodes.iter().enumerate().map(|(at, node)| Handle {
             name: format!("N{}", at + 1),
             node: Arc::new(node.clone()),
             ix: view.find(node.id).unwrap(),
-            reach: Targets::Results,
+            reach: if is_derived(at) { Targets::Neighborhood } else { Targets::Results },
             shown: PromptExtent::Whole,
-            is_derived: false,
+            is_derived: is_derived(at),
             protected: false,
             weight: 1.0,
             candidates: self
@@ -86,12 +94,26 @@ impl Scene {
             similarity: *similarity,
         });
         let (partners, shown_beside_partners) = (HashMap::new(), HashSet::new());
-        let (view, pairs) = (Arc::new(view), pairs.collect());
-        let (sessions, read) = (HashMap::new(), Vec::new());
+        let in_session = |(session, numbers): (usize, &Vec<usize>)| {
+            let ix = |number: &usize| view.find(self.nodes[number - 1].id).unwrap();
+            numbers.iter().map(|number| (ix(number), session + 1)).collect::<Vec<_>>()
+        };
+        let sessions = self.sessions.iter().enumerate().flat_map(in_session).collect();
+        let (view, pairs, read) = (Arc::new(view), pairs.collect(), Vec::new());
         Selection { view, handles, pairs, partners, shown_beside_partners, sessions, read }
     }
 
     pub(super) fn answer(&self, actions: &[ActionKind]) -> Value {
+        self.reply(actions, |request| request)
+    }
+
+    /// The reply to an agent that extracts facts of at most `max_chars` characters.
+    pub(super) fn facts(&self, max_chars: usize) -> Value {
+        let may = [ActionKind::Insert, ActionKind::Supersede];
+        self.reply(&may, |request| Request { shows_derived: true, max_chars, ..request })
+    }
+
+    fn reply(&self, actions: &[ActionKind], adapt: impl for<'a> Fn(Request<'a>) -> Request<'a>) -> Value {
         let config = Config::defaults().unwrap();
         let scores = config.retrieve.scores.clone();
         let (settings, cosines) = (config.heuristic, config.cosines["hash"].clone());
@@ -99,7 +121,8 @@ impl Scene {
         (turn.selection, turn.actions, turn.now) = (self.selection(), actions.to_vec(), self.now);
         let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
         turn.text.apply(1, &nodes.collect::<Vec<_>>()).unwrap();
-        Heuristic { settings, cosines, scores }.call(&turn.request()).unwrap().structured.unwrap()
+        let model = Heuristic { settings, cosines, scores };
+        model.call(&adapt(turn.request())).unwrap().structured.unwrap()
     }
 
     pub(super) fn links(&self) -> Vec<String> {
@@ -120,6 +143,8 @@ pub(super) fn scene(texts: &[(&str, &str)]) -> Scene {
     Scene {
         nodes: nodes.collect(),
         edges: Vec::new(),
+        derived: Vec::new(),
+        sessions: Vec::new(),
         candidates: Vec::new(),
         pairs: Vec::new(),
         now: Timestamp(0),
