@@ -29,6 +29,7 @@ mod pause;
 mod prompt_injection;
 mod prompts;
 mod proposals;
+mod quoted_conversation;
 mod races;
 mod read_again;
 mod reference;

@@ -1,7 +1,7 @@
 //! Facts that an agent drew from earlier messages are shown beside a message that contradicts them.
 
 use super::world::{FnModel, World, draft, handle};
-use crate::ledger::{Status, StatusReason};
+use crate::ledger::Status;
 use crate::model::{Heuristic, Model, Request};
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::selection::Handle;
@@ -235,16 +235,44 @@ fn a_model_with_a_short_context_sees_fewer_known_facts() {
 }
 
 #[test]
-fn messages_wait_for_a_language_model_that_is_set_up_later() {
-    let world = World::new();
-    let definition = facts(&world);
-    let porto = message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
+fn only_the_heuristic_model_is_shown_its_quotations() {
+    let (mut world, definition) = with_a_fact();
+    world.draft(Draft {
+        node_type: Some("episodic".into()),
+        title: None,
+        author: Some("Ann".into()),
+        ..draft("douro", "Hey! Long time no see. I see the Douro from my new home again.")
+    });
     let heuristic = Heuristic::new(&world.memory.config).unwrap();
     let run = world.run(&definition, &heuristic);
-    assert_eq!((run.status, run.reason), (Status::Skipped, Some(StatusReason::NoLanguageModel)));
-    assert_eq!(run.visited, []);
-    let run = world.run(&definition, &FnModel(|_: &Request<'_>| json!({"notes": ""})));
-    assert_eq!(run.visited, [porto]);
+    assert_eq!(run.applied_actions().count(), 1, "{run:#?}");
+    world.clock.advance(Span::DAY);
+    message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
+
+    // The message with the quotation, and one that resembles it.
+    let shown = |world: &World| {
+        ["douro", "lisbon"].map(|key| {
+            let known = Mutex::new(Vec::new());
+            let model = FnModel(|request: &Request<'_>| {
+                let derived = request.selection.handles.iter().filter(|handle| handle.is_derived);
+                *known.lock() = derived.map(|handle| handle.node.text()).collect();
+                json!({"notes": ""})
+            });
+            let options = RunOptions { target: Some(key.into()), ..RunOptions::default() };
+            run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
+            known.into_inner()
+        })
+    };
+    let is_quotation = |text: &String| text.ends_with("“I see the Douro from my new home again.”");
+    for known in shown(&world) {
+        assert_eq!(known.len(), 2, "{known:?}");
+        assert_eq!(known.iter().filter(|text| is_quotation(text)).count(), 1, "{known:?}");
+    }
+    world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
+    for known in shown(&world) {
+        assert_eq!(known.len(), 1, "{known:?}");
+        assert!(known[0].starts_with("Ann has her home in Porto"), "{known:?}");
+    }
 }
 
 #[test]

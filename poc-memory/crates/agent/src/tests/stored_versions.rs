@@ -119,6 +119,23 @@ fn rows_of_versions_2_to_4_lack_the_fields_of_later_ones() {
 }
 
 #[test]
+fn a_reason_that_no_run_gets_any_more_is_read() {
+    let world = store_with_rows_of_version_1();
+    let mut row = ledger::rows(&world.memory, None, 1).unwrap().remove(0);
+    let mut stored_with = |reason| {
+        row.reason = Some(reason);
+        row.encode().unwrap()
+    };
+    let stored = stored_with(StatusReason::NoLanguageModel);
+    // A reason is stored as its index.
+    let other = stored_with(StatusReason::Elsewhere);
+    let bytes: Vec<(u8, u8)> = std::iter::zip(stored.clone(), other).filter(|(a, b)| a != b).collect();
+    assert_eq!(bytes, [(14, 13)]);
+    let read = Run::decode(&stored).unwrap();
+    assert_eq!(read.reason.map(StatusReason::name), Some("no-language-model"));
+}
+
+#[test]
 fn a_row_of_a_newer_version_is_reported_as_newer() {
     let error = Run::decode(&[6, 0, 0]).unwrap_err();
     assert_eq!(error.message, "a record of Runs has version 6, this release reads up to 5");

@@ -1,0 +1,132 @@
+//! A conversation of two people that `facts` reads without a language model: what they say is found by what they were
+//! asked.
+
+use super::world::{FnModel, World};
+use crate::ledger::{Run, Status, StatusReason};
+use crate::model::Request;
+use crate::run::{RunOptions, Trigger, run};
+use crate::selection::backlog;
+use crate::undo::undo;
+use crate::{Catalog, Definition};
+use poc_graph::{NodeId, Visibility};
+use poc_notes::import::{ImportOptions, ImportSource, import};
+use poc_notes::recall::{RecallOptions, recall};
+use serde_json::json;
+
+/// Three sessions.
+const MESSAGES: &str = include_str!("quoted_conversation/messages.jsonl");
+
+/// The words of the question are those of the message before the answer, except the name, which is in no text.
+const QUESTION: &str = "What did Ben do with the violin of his grandmother?";
+const ANSWER: &str = "violin-given";
+
+struct Conversation {
+    world: World,
+    definition: Definition,
+}
+
+impl Conversation {
+    fn new() -> Conversation {
+        let world = World::with_default_embedder();
+        let source = ImportSource::Text(MESSAGES.into());
+        let report = import(&world.memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
+        assert_eq!((report.inserted, report.failed.len()), (9, 0), "{report:?}");
+        let definition = (**Catalog::load(&world.memory).unwrap().get("facts").unwrap()).clone();
+        Conversation { world, definition }
+    }
+
+    /// A run with the configured model, which is the heuristic one.
+    fn read(&self) -> Run {
+        let ran = run(&self.world.memory, &self.definition, Trigger::Manual, &RunOptions::default()).unwrap();
+        self.world.memory.store.settle();
+        ran
+    }
+
+    /// The notes that the agent wrote: title and body.
+    fn quotations(&self) -> Vec<(String, String)> {
+        let (store, view) = (&self.world.memory.store, self.world.memory.store.view());
+        let own =
+            (0..view.slots()).filter(|&ix| view.is_live(ix) && view.provenance_name(ix) == "agent:facts");
+        let notes = own.map(|ix| store.node(view.id(ix).unwrap()).unwrap().unwrap());
+        let mut quotations: Vec<_> = notes.map(|note| (note.title, note.body)).collect();
+        quotations.sort();
+        quotations
+    }
+
+    /// The place of the answer among the hits of the question, from 1.
+    fn place(&self) -> Option<usize> {
+        let memory = &self.world.memory;
+        let (view, answer) = (memory.store.view(), memory.find(ANSWER).unwrap().id);
+        let visibility = Visibility::of_person(memory.now());
+        let hits = memory.retriever(&view).find(QUESTION, 10, visibility).unwrap().hits;
+        hits.iter().position(|hit| hit.id == answer).map(|at| at + 1)
+    }
+
+    fn recalled(&self) -> Vec<NodeId> {
+        let memory = &self.world.memory;
+        let (view, settings) = (memory.store.view(), &memory.config.recall);
+        let vector = memory.embedder.embed_one(QUESTION).unwrap();
+        let (hops, oversample) = (settings.hops, settings.oversample);
+        let options = RecallOptions { text: QUESTION, vector: &vector, k: 10, hops, oversample };
+        recall(memory, &view, &options, memory.now()).unwrap().hits.into_iter().map(|hit| hit.id).collect()
+    }
+}
+
+#[test]
+fn a_question_finds_the_message_that_answered_the_same_question_until_the_run_is_undone() {
+    let conversation = Conversation::new();
+    let world = &conversation.world;
+    world.memory.store.settle();
+    let (before, recalled) = (world.graph(), conversation.recalled());
+    assert_ne!(conversation.place(), Some(1));
+
+    let read = conversation.read();
+    assert_eq!((read.status, read.visited.len()), (Status::Ok, 9), "{read:#?}");
+    let quoted = [
+        (
+            "Ann, 10 April 2026, asked “Where are you going in the summer?”",
+            "“We will walk along the coast of Istria for ten days.”",
+        ),
+        (
+            "Ben, 2 March 2026, asked “What did you do with the old violin of your grandmother?”",
+            "“I gave it to the school in Ostrava.”",
+        ),
+        (
+            "Ben, 20 May 2026, asked “Did the office call you back about the night shifts?”",
+            "“I start on the first of June, without night shifts.”",
+        ),
+    ];
+    let quoted = quoted.map(|(title, body)| (title.to_owned(), body.to_owned()));
+    assert_eq!(conversation.quotations(), quoted);
+    assert_eq!(conversation.place(), Some(1));
+    assert_eq!(conversation.recalled(), recalled);
+
+    let again = conversation.read();
+    assert_eq!((again.status, again.reason), (Status::Skipped, Some(StatusReason::NotStale)));
+    assert_eq!(conversation.quotations(), quoted);
+
+    let report = undo(&world.memory, &read, &[]).unwrap();
+    assert!(report.items.iter().all(|item| item.refused.is_none()), "{report:#?}");
+    world.memory.store.settle();
+    assert_eq!(world.graph(), before);
+    assert_ne!(conversation.place(), Some(1));
+    // The messages were read, and a person did not want the quotations.
+    assert_eq!(conversation.read().reason, Some(StatusReason::NotStale));
+}
+
+#[test]
+fn a_language_model_that_is_set_up_later_reads_the_messages_without_their_quotations() {
+    let mut conversation = Conversation::new();
+    conversation.read();
+    let quoted = conversation.quotations();
+    conversation.world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
+    let Conversation { world, definition } = &conversation;
+    assert_eq!(backlog(&world.memory, definition).unwrap(), 9);
+    let model = FnModel(|request: &Request<'_>| {
+        assert!(request.selection.handles.iter().all(|handle| !handle.is_derived), "{}", request.prompt);
+        json!({"notes": ""})
+    });
+    assert_eq!(world.run(definition, &model).visited.len(), 9);
+    assert_eq!(world.run(definition, &model).reason, Some(StatusReason::NotStale));
+    assert_eq!(conversation.quotations(), quoted);
+}
