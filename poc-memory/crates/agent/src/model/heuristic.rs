@@ -6,8 +6,8 @@
 //!
 //! The permitted actions determine the task. With only `supersede`, it renames notes after the words of their
 //! titles. With `supersede` and `insert`, it splits long notes at their headings, without losing a line. With
-//! `insert` but not `supersede`, it collects sentences that several episodes share. With all three and a
-//! prompt that lists derived notes, it does nothing, because extracting facts needs a language model. It
+//! `insert` but not `supersede`, it collects sentences that several episodes share. With both and a prompt that
+//! lists derived notes, it quotes what speakers say in the first person, with the question that they answer. It
 //! changes no weights, because only use shows what is important, and it writes no text of its own. The same
 //! selection always gives the same reply.
 

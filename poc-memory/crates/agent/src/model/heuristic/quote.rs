@@ -19,7 +19,7 @@ const MIN_QUESTION_WORDS: usize = 4;
 /// Maximum characters of the questions. Earlier ones are left out.
 const MAX_QUESTION_CHARS: usize = 200;
 
-/// Words of a speaker about themselves, in lower case. English only; messages in other languages are not quoted.
+/// Words of a speaker about themselves, in lower case. They are English: few sentences in other languages have one.
 const FIRST_PERSON: [&str; 16] = [
     "i", "i'm", "i've", "i'd", "i'll", "my", "mine", "me", "myself", "we", "we're", "we've", "we'd", "we'll",
     "our", "ours",
