@@ -18,7 +18,7 @@ const MESSAGES: &str = include_str!("quoted_conversation/messages.jsonl");
 
 /// The words of the question are those of the message before the answer, except the name, which is in no text.
 const QUESTION: &str = "What did Ben do with the violin of his grandmother?";
-const ANSWER: &str = "violin-given";
+const ANSWER: &str = "chat-2";
 
 struct Conversation {
     world: World,
