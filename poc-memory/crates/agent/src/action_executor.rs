@@ -4,7 +4,7 @@ use super::permit::{PermittedAction, Refusal, RefusalReason};
 use super::selection::may_be_read;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, State, Trust, Visit, VisitOutcome, plural, provenance};
+use poc_graph::{EdgeKind, Node, NodeId, State, Trust, Visit, VisitOutcome, plural, provenance};
 use poc_notes::insert::{self, PreparedNote};
 use poc_notes::link::{self, Link, LinkOutcome};
 use poc_notes::{Draft, Memory, derivation, rename, succession, supersede, weight};
@@ -236,11 +236,13 @@ impl ActionExecutor<'_> {
             draft.body.as_deref().unwrap_or_default()
         );
         let words = WordProfile::of(&text);
+        let is_quotation = draft.key.as_deref().is_some_and(Node::is_quotation_key);
         for &source in sources {
             let derived = derivation::derived_notes(tx, source)?;
             let about = tx.node(source)?.map(|node| node.text()).unwrap_or_default();
             let about = WordProfile::of(&about);
-            if words.repeats(&about) {
+            // A quotation adds the question that its source answers, or leaves out the rest of its source.
+            if !is_quotation && words.repeats(&about) {
                 return Ok(Some(present("its source has nearly the same text")));
             }
             for other in &derived {

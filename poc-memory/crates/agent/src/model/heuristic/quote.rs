@@ -103,7 +103,7 @@ pub(super) fn find<'a>(nodes: &Nodes<'a>, max_chars: usize) -> (Vec<Quote<'a>>, 
                 .and_then(|session| before.get(session))
                 .filter(|before| before.speaker != speech.speaker)
                 .and_then(Speech::questions);
-            if !is_quoted && let Some(body) = speech.statement(question.is_some(), max_chars) {
+            if !is_quoted && let Some(body) = speech.statement(&message.node, question.is_some(), max_chars) {
                 let title = title(speech.speaker, &message.node, question.as_deref());
                 quotes.push(Quote { message, speaker: speech.speaker, title, body });
             }
@@ -147,11 +147,11 @@ impl Speech<'_> {
 
     /// The quotation of the sentences in the first person; `None` if there are none, or if it would be the whole speech
     /// and answers no question.
-    fn statement(&self, is_answer: bool, max_chars: usize) -> Option<String> {
+    fn statement(&self, message: &Node, is_answer: bool, max_chars: usize) -> Option<String> {
         if ASSISTANTS.contains(&self.speaker.to_lowercase().as_str()) {
             return None;
         }
-        let mut parts: Vec<&str> = Vec::new();
+        let mut parts: Vec<String> = Vec::new();
         let mut body = String::new();
         let mut is_whole = true;
         for sentence in &self.sentences {
@@ -159,8 +159,13 @@ impl Speech<'_> {
                 is_whole = false;
                 continue;
             }
-            parts.push(sentence);
-            let longer = quotation::body(parts.iter().copied());
+            // Without a mark of an omission where nothing is left out.
+            let joined = parts.last().map(|last| format!("{last} {sentence}"));
+            match (joined.filter(|joined| message.body.contains(joined.as_str())), parts.last_mut()) {
+                (Some(joined), Some(last)) => *last = joined,
+                _ => parts.push((*sentence).to_owned()),
+            }
+            let longer = quotation::body(&parts);
             if longer.chars().count() > max_chars {
                 is_whole = false;
                 break;
@@ -201,11 +206,20 @@ fn speeches(message: &Node) -> Vec<Speech<'_>> {
         if let Some(speech) = speeches.last_mut() {
             speech
                 .sentences
-                .extend(text.unicode_sentences().map(str::trim).filter(|sentence| !sentence.is_empty()));
+                .extend(text.unicode_sentences().map(without_remark).filter(|sentence| !sentence.is_empty()));
         }
     }
     speeches.retain(|speech| !speech.sentences.is_empty());
     speeches
+}
+
+/// A sentence without a remark in brackets at its end, such as `[shares a photo]`.
+fn without_remark(sentence: &str) -> &str {
+    let sentence = sentence.trim();
+    match sentence.rfind('[') {
+        Some(start) if sentence.ends_with(']') => sentence.get(..start).unwrap_or(sentence).trim_end(),
+        _ => sentence,
+    }
 }
 
 fn is_question(sentence: &str) -> bool {
