@@ -138,6 +138,26 @@ fn a_prompt_gets_notes_of_its_project_and_of_no_project_once() {
 }
 
 #[test]
+fn a_note_of_which_a_sentence_was_quoted_is_still_added_to_a_prompt() {
+    let mut world = World::new();
+    world.start_daemon();
+    let turn = |key: &str, body: &str| {
+        let line = ["insert", "--key", key, "--type", "episodic", "--body", body, "-k", JOURNAL];
+        world.json(&line);
+    };
+    let bolts = "User: Which bolts do we use for the gutter?\n\nClaude: M8, 40 mm, from Ulm.\n\nTODO: call Bob";
+    turn("claude-code/s0/u0", bolts);
+    turn("claude-code/s1/u0", "User: Where is the ladder?\n\nClaude: In the shed.");
+    let session = AssistantSession::new(&world, "s2", "journal");
+    let added = session.start(&world, "startup").unwrap();
+    assert!(added.contains("TODO: call Bob") && !added.contains("from Ulm"), "{added}");
+    let ask = || session.prompt(&world, "which bolts do we use for the gutter?");
+    let added = ask().unwrap_or_else(|| panic!("{}", logged(&world)));
+    assert!(added.contains("from Ulm"), "{added}");
+    assert_eq!(ask(), None);
+}
+
+#[test]
 fn the_scope_decides_whose_notes_are_added() {
     for (scope, expected) in [("project", ["gateway"].as_slice()), ("all", &["gateway", "shop"])] {
         let mut world = World::new();

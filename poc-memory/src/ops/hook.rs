@@ -155,7 +155,7 @@ impl Hook {
         let mut briefing = session_context::briefing(memory, scope)?;
         let is_empty = briefing.parts.is_empty();
         for (_, notes) in &mut briefing.parts {
-            notes.retain(|note| !session.has(note.node.id, note.node.version));
+            notes.retain(|note| !session.has(note));
         }
         let (context, shown) = render::briefing(&briefing, project.as_deref(), max, memory.rng.as_ref());
         let (Some(context), false) = (context, shown.is_empty()) else {
@@ -185,8 +185,8 @@ impl Hook {
         let project = self.project();
         let own_notes = sessions::keys(&self.session);
         let scope = SessionFilter { project: project.as_deref(), own_notes: &own_notes };
-        let is_known = |id, version| session.has(id, version);
-        let found = session_context::prompt_context(memory, scope, prompt, &is_known)?;
+        let is_known = |note: &ContextNote| session.has(note);
+        let mut found = session_context::prompt_context(memory, scope, prompt, &is_known)?;
         if found.notes.is_empty() {
             return Ok(HookOutput::silent(match (found.all_known, found.is_repeated) {
                 (true, _) => "nothing new since the last call of this session".to_owned(),
@@ -195,7 +195,7 @@ impl Hook {
             }));
         }
         let max = memory.config.hooks.prompt_chars;
-        let (context, shown) = render::notes(&found.notes, max, memory.rng.as_ref());
+        let (context, shown) = render::notes(&mut found.notes, max, memory.rng.as_ref());
         self.answer_with(ctx, session, context, shown)
     }
 
@@ -207,7 +207,7 @@ impl Hook {
         context: String,
         shown: Vec<&ContextNote>,
     ) -> Result<HookOutput> {
-        shown.iter().for_each(|note| session.add(note.node.id, note.node.version));
+        shown.iter().for_each(|note| session.add(note));
         session.save(ctx.memory, &self.session)?;
         let notes = shown.iter().map(|note| note.node.key.clone()).collect();
         Ok(HookOutput { context: Some(context), notes, why: String::new() })

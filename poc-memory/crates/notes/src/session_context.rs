@@ -33,4 +33,6 @@ pub struct ContextNote {
     pub node: Node,
     /// The part of its text to show.
     pub text: String,
+    /// Whether title and text together show the whole note.
+    pub is_whole: bool,
 }

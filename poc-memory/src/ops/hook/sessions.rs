@@ -1,5 +1,5 @@
-//! The state of a session between its hooks: which notes it was given. It is a small file per session,
-//! because a session may outlive the daemon.
+//! The state of a session between its hooks: which notes it was given, and which excerpts of others. It is a small file
+//! per session, because a session may outlive the daemon.
 
 use poc_config::atomic_write::{Durability, write_private};
 use poc_config::files;
@@ -9,8 +9,9 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
 use poc_notes::import::{TranscriptSource, session_key};
+use poc_notes::session_context::ContextNote;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -23,11 +24,23 @@ const MAX_ID_CHARS: usize = 100;
 /// The notes that one session was given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct HookSession {
-    /// The version of each note.
+    /// The version of each note that was shown in full.
     notes: BTreeMap<NodeId, u32>,
+    /// What was shown of other notes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    excerpts: BTreeMap<NodeId, ShownExcerpts>,
     /// Path of the transcript of the session.
     #[serde(default)]
     pub(super) transcript: Option<PathBuf>,
+}
+
+/// The excerpts of one note that a session was given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct ShownExcerpts {
+    /// The version of the note.
+    version: u32,
+    /// The hash of each text. The text itself would stay in the file after an erasure.
+    hashes: BTreeSet<String>,
 }
 
 impl HookSession {
@@ -37,13 +50,28 @@ impl HookSession {
         text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
-    /// Whether the session was given this version of a note.
-    pub(super) fn has(&self, id: NodeId, version: u32) -> bool {
-        self.notes.get(&id) == Some(&version)
+    /// Whether the session was given this version of a note in full, or the same excerpt of it.
+    pub(super) fn has(&self, note: &ContextNote) -> bool {
+        let (id, version) = (&note.node.id, note.node.version);
+        let is_shown = |shown: &ShownExcerpts| {
+            shown.version == version && !note.is_whole && shown.hashes.contains(&hash(&note.text))
+        };
+        self.notes.get(id) == Some(&version) || self.excerpts.get(id).is_some_and(is_shown)
     }
 
-    pub(super) fn add(&mut self, id: NodeId, version: u32) {
-        self.notes.insert(id, version);
+    /// Records that the session is given a note, or an excerpt of it.
+    pub(super) fn add(&mut self, note: &ContextNote) {
+        let (id, version) = (note.node.id, note.node.version);
+        if note.is_whole {
+            self.notes.insert(id, version);
+            self.excerpts.remove(&id);
+            return;
+        }
+        let shown = self.excerpts.entry(id).or_default();
+        if shown.version != version {
+            *shown = ShownExcerpts { version, hashes: BTreeSet::new() };
+        }
+        shown.hashes.insert(hash(&note.text));
     }
 
     /// Writes the file atomically. A session without an id has no file.
@@ -55,6 +83,11 @@ impl HookSession {
         write_private(&path, &text, Durability::Unsynced)
             .map_err(|error| Error::unavailable(format!("`{}` cannot be written: {error}", path.display())))
     }
+}
+
+/// The hash of an excerpt.
+fn hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 /// The file of a session; `None` without an id.
@@ -98,4 +131,41 @@ fn changed(path: &Path) -> Option<Timestamp> {
     let at = std::fs::metadata(path).ok()?.modified().ok()?;
     let millis = at.duration_since(UNIX_EPOCH).ok()?.as_millis();
     i64::try_from(millis).ok().map(Timestamp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::{Node, testing};
+
+    fn note(version: u32, text: &str, is_whole: bool) -> ContextNote {
+        ContextNote { node: Node { version, ..testing::node(1) }, text: text.into(), is_whole }
+    }
+
+    #[test]
+    fn an_excerpt_does_not_count_as_the_note() {
+        let mut session = HookSession::default();
+        session.add(&note(1, "TODO call Bob", false));
+        assert!(session.has(&note(1, "TODO call Bob", false)));
+        for other in
+            [note(1, "M8", false), note(1, "M8 TODO call Bob", true), note(2, "TODO call Bob", false)]
+        {
+            assert!(!session.has(&other), "{other:?}");
+        }
+        session.add(&note(1, "M8 TODO call Bob", true));
+        assert!(session.has(&note(1, "M8", false)) && session.has(&note(1, "M8 TODO call Bob", true)));
+        // Excerpts of an earlier version do not count.
+        session.add(&note(2, "M9", false));
+        session.add(&note(3, "M8", false));
+        assert!(!session.has(&note(3, "M9", false)) && !session.has(&note(2, "M9", false)));
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_is_read() {
+        let whole = note(1, "M8", true);
+        let text = format!("{{\"notes\":{{\"{}\":1}},\"transcript\":null}}", whole.node.id);
+        let session: HookSession = serde_json::from_str(&text).unwrap();
+        assert!(session.has(&whole));
+        assert_eq!(serde_json::to_string(&session).unwrap(), text);
+    }
 }

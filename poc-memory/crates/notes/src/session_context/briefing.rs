@@ -90,11 +90,11 @@ pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing>
         let mut notes = Vec::new();
         for ix in candidates.take(part, last, since) {
             let Some(node) = node_at(memory, &view, ix)? else { continue };
-            let text = match part {
+            let (text, is_whole) = match part {
                 BriefingPart::LastSession => end_of(&node),
                 _ => start_of(&node),
             };
-            notes.push(ContextNote { node, text });
+            notes.push(ContextNote { node, text, is_whole });
         }
         let kind = match part {
             BriefingPart::Open => Some(Statement::Open),
@@ -143,7 +143,7 @@ fn add_statement(notes: &mut Vec<ContextNote>, turn: &Node, text: &str) {
     let text = super::prompt_context::cut(text, MAX_CHARS);
     // A statement that is repeated is shown with its latest date.
     if notes.iter().all(|note| note.text != text) {
-        notes.push(ContextNote { node: turn.clone(), text });
+        notes.push(ContextNote { node: turn.clone(), text, is_whole: false });
     }
 }
 
@@ -231,12 +231,12 @@ fn latest(view: &View, mut notes: Vec<Ix>) -> Vec<Ix> {
     notes
 }
 
-/// The beginning of a note on one line, without its title.
-fn start_of(node: &Node) -> String {
+/// The beginning of a note on one line, without its title, and whether that is all of it.
+fn start_of(node: &Node) -> (String, bool) {
     let line = one_line(&node.body);
     let rest = line.trim_start_matches(['#', ' ']);
-    let rest = rest.strip_prefix(node.title.trim_end_matches('…')).unwrap_or(rest);
-    super::prompt_context::cut(rest.trim(), MAX_CHARS)
+    let rest = rest.strip_prefix(node.title.trim_end_matches('…')).unwrap_or(rest).trim();
+    (super::prompt_context::cut(rest, MAX_CHARS), rest.chars().count() <= MAX_CHARS)
 }
 
 /// The beginning of the key of a turn that all turns of its session and of its subagents share; empty for notes that
@@ -245,12 +245,12 @@ fn session_of(key: &str) -> &str {
     key.match_indices('/').nth(1).and_then(|(end, _)| key.get(..end)).unwrap_or_default()
 }
 
-/// The end of a note on one line.
-fn end_of(node: &Node) -> String {
+/// The end of a note on one line, and whether that is all of it.
+fn end_of(node: &Node) -> (String, bool) {
     let line = one_line(&node.body);
     let left_out = line.chars().count().saturating_sub(MAX_LAST_CHARS);
     match left_out {
-        0 => line,
-        _ => format!("… {}", line.chars().skip(left_out).collect::<String>()),
+        0 => (line, true),
+        _ => (format!("… {}", line.chars().skip(left_out).collect::<String>()), false),
     }
 }

@@ -25,14 +25,14 @@ pub struct PromptContext {
     pub verdict: Verdict,
     /// The notes, those of the project first; empty if the verdict is below the gate of the settings.
     pub notes: Vec<ContextNote>,
-    /// Whether notes passed the gate, but `is_known` is true for all of them.
+    /// Whether notes passed the gate, but `is_known` is true for what would be shown of each.
     pub all_known: bool,
     /// Whether the prompt repeats an earlier instruction whose turn passed the gate.
     pub is_repeated: bool,
 }
 
 /// Finds notes on a prompt with the gate of `query` and the settings `[hooks]`. Leaves out notes for which
-/// `is_known` returns true: the session already has this version.
+/// `is_known` returns true: the session already has what would be shown of them.
 ///
 /// # Errors
 /// As for [`query_gate::find`].
@@ -40,7 +40,7 @@ pub fn prompt_context(
     memory: &Memory,
     session: SessionFilter<'_>,
     prompt: &str,
-    is_known: &dyn Fn(NodeId, u32) -> bool,
+    is_known: &dyn Fn(&ContextNote) -> bool,
 ) -> Result<PromptContext> {
     let config = &memory.config.hooks;
     let view = memory.store.view();
@@ -80,13 +80,16 @@ pub fn prompt_context(
     }
     chosen.sort_by_key(|(id, _)| !is_own(*id));
     for (id, near) in chosen {
+        if context.notes.len() >= config.notes {
+            break;
+        }
         // The note may have been deleted after the view was taken.
         let Some(node) = memory.store.node(id)? else { continue };
-        if is_known(id, node.version) {
+        let note = text_or_passage(memory, node, near.map(|near| near.passage), config.note_chars);
+        if is_known(&note) {
             context.all_known = true;
-        } else if context.notes.len() < config.notes {
-            let text = text_or_passage(memory, &node, near.map(|near| near.passage), config.note_chars);
-            context.notes.push(ContextNote { node, text });
+        } else {
+            context.notes.push(note);
         }
     }
     context.all_known &= context.notes.is_empty();
@@ -154,20 +157,21 @@ fn searched_part(prompt: &str) -> String {
     format!("{start}\n{end}")
 }
 
-/// The text of a note. If it is longer than `max` characters, at most `max` characters of the passage with this number,
-/// or of the beginning if no passage was found.
-fn text_or_passage(memory: &Memory, node: &Node, number: Option<u16>, max: usize) -> String {
+/// A note with its text. If the text is longer than `max` characters, at most `max` characters of the passage with this
+/// number, or of the beginning if no passage was found.
+fn text_or_passage(memory: &Memory, node: Node, number: Option<u16>, max: usize) -> ContextNote {
     if node.body.chars().count() <= max {
-        return node.body.clone();
+        return ContextNote { text: node.body.clone(), node, is_whole: true };
     }
     // Passage 0 is the title.
     let passage = number
         .filter(|number| *number > 0)
-        .and_then(|number| passages::text(node, number, &memory.config.vectors));
-    match passage {
+        .and_then(|number| passages::text(&node, number, &memory.config.vectors));
+    let text = match passage {
         Some(passage) if !node.body.starts_with(passage) => format!("… {}", cut(passage, max)),
         _ => cut(&node.body, max),
-    }
+    };
+    ContextNote { node, text, is_whole: false }
 }
 
 /// The beginning of a text, at most `max` characters and an ellipsis.

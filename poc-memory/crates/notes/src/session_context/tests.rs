@@ -162,8 +162,7 @@ fn a_derived_note_belongs_to_the_project_that_its_sources_come_from() {
 fn the_gate_of_query_decides_whether_a_prompt_gets_notes() {
     let memory = memory(HookScope::Person);
     note(&memory, "gateway", "The gateway listens on port 7443.", &[OWN], |_| {});
-    let ask =
-        |prompt: &str, known: bool| prompt_context(&memory, session(&[]), prompt, &|_, _| known).unwrap();
+    let ask = |prompt: &str, known: bool| prompt_context(&memory, session(&[]), prompt, &|_| known).unwrap();
     let found = ask("which port does the gateway listen on?", false);
     assert_eq!((found.verdict, found.notes.len(), found.all_known), (Verdict::Strong, 1, false));
     let known = ask("which port does the gateway listen on?", true);
@@ -185,7 +184,7 @@ fn longer_notes_of_no_project_do_not_displace_the_note_of_the_project() {
     }
     let ask = || {
         let found =
-            prompt_context(&memory, session(&[]), "where is the pairing table kept?", &|_, _| false).unwrap();
+            prompt_context(&memory, session(&[]), "where is the pairing table kept?", &|_| false).unwrap();
         found.notes.into_iter().map(|note| note.node.key).collect::<Vec<_>>()
     };
     assert!(ask().iter().all(|key| key.starts_with("docs/")) && !ask().is_empty(), "{:?}", ask());
@@ -235,7 +234,7 @@ fn a_prompt_is_embedded_once_although_the_gate_is_asked_again_about_the_project(
         let embedder = Arc::new(CountingEmbedder { inner, calls: AtomicUsize::new(0) });
         let counted = Memory { embedder: embedder.clone(), ..Memory::clone(&memory) };
         for prompt in ["The gateway listens on port 7443.", "how do penguins sleep?"] {
-            prompt_context(&counted, session(&[]), prompt, &|_, _| false).unwrap();
+            prompt_context(&counted, session(&[]), prompt, &|_| false).unwrap();
             assert_eq!(embedder.calls.swap(0, Ordering::Relaxed), 1, "{gate:?}: {prompt}");
         }
     }
@@ -257,7 +256,7 @@ fn an_identifier_leads_to_its_note_where_the_gate_is_not_sure() {
         );
     }
     let keys = |prompt: &str| {
-        let found = prompt_context(&memory, session(&[]), prompt, &|_, _| false).unwrap();
+        let found = prompt_context(&memory, session(&[]), prompt, &|_| false).unwrap();
         found.notes.into_iter().map(|note| note.node.key).collect::<Vec<_>>()
     };
     let asked = "EQX-4021 is back since this morning, does somebody remember what happened the last time?";
@@ -276,7 +275,7 @@ fn a_repeated_instruction_gets_no_notes_but_a_question_does() {
         });
     }
     let found = |prompt| {
-        let found = prompt_context(&memory, session(&[]), prompt, &|_, _| false).unwrap();
+        let found = prompt_context(&memory, session(&[]), prompt, &|_| false).unwrap();
         (found.notes.len(), found.is_repeated)
     };
     assert_eq!(found("Run the tests "), (0, true));
@@ -291,7 +290,7 @@ fn the_found_passage_of_a_long_note_is_shown() {
     let filler = "Nothing of interest happens in this sentence. ".repeat(120);
     let body = format!("{filler}The gateway listens on port 7443. {filler}");
     note(&memory, "long", &body, &[OWN], |_| {});
-    let found = prompt_context(&memory, session(&[]), "gateway listens on port", &|_, _| false).unwrap();
+    let found = prompt_context(&memory, session(&[]), "gateway listens on port", &|_| false).unwrap();
     let text = &found.notes[0].text;
     assert!(text.starts_with("… ") && text.contains("7443") && text.chars().count() <= 1600, "{text}");
 }
@@ -327,6 +326,47 @@ fn notes() -> impl Strategy<Value = Vec<(usize, bool, bool, bool)>> {
     proptest::collection::vec((0usize..4, any::<bool>(), any::<bool>(), any::<bool>()), 1..12)
 }
 
+#[test]
+fn a_prompt_about_another_passage_of_a_long_note_gets_that_passage() {
+    let memory = memory(HookScope::Person);
+    let filler = "Nothing of interest happens in this sentence. ".repeat(120);
+    let body = format!("The gateway listens on port 7443. {filler}Lunch on Fridays is dumplings.");
+    note(&memory, "long", &body, &[OWN], |_| {});
+    let ask = |prompt: &str, known: &[ContextNote]| {
+        let is_known = |note: &ContextNote| known.contains(note);
+        prompt_context(&memory, session(&[]), prompt, &is_known).unwrap().notes
+    };
+    let long = |notes: Vec<ContextNote>| notes.into_iter().find(|note| note.node.key == "long");
+    let first = long(ask("the gateway listens on which port?", &[])).unwrap();
+    assert!(first.text.contains("7443") && !first.is_whole, "{}", first.text);
+    let shown = [first];
+    assert_eq!(long(ask("the gateway listens on which port?", &shown)), None);
+    let last = long(ask("lunch on Fridays is dumplings?", &shown)).unwrap();
+    assert!(last.text.contains("dumplings") && !last.is_whole, "{}", last.text);
+    note(&memory, "short", "The gateway was painted green.", &[OWN], |_| {});
+    let short = ask("the gateway was painted green?", &[]);
+    let short = short.into_iter().find(|note| note.node.key == "short").unwrap();
+    assert!(short.is_whole, "{}", short.text);
+}
+
+#[test]
+fn a_briefing_says_which_notes_it_shows_in_full() {
+    let memory = memory(HookScope::Person);
+    let said = "User: Which bolts?\n\nClaude: M8, 40 mm. TODO call Bob.";
+    note(&memory, "claude-code/s1/0", said, &[OWN], turn);
+    memory.clock.advance(poc_graph::time::Span::HOUR);
+    note(&memory, "claude-code/s2/0", "User: the log?\n\nClaude: It is text.", &[OWN], turn);
+    note(&memory, "long", &"Log first. ".repeat(60), &[OWN, "decision"], |_| {});
+    note(&memory, "wal", "Log first", &[OWN, "decision"], |_| {});
+    let parts = briefing(&memory, session(&[])).unwrap().parts;
+    let notes = parts.iter().flat_map(|(_, notes)| notes);
+    let mut shown: Vec<(&str, bool)> = notes.map(|note| (note.node.key.as_str(), note.is_whole)).collect();
+    shown.sort_unstable();
+    // Only a sentence of the first session is quoted.
+    let expected = [("claude-code/s1/0", false), ("claude-code/s2/0", true), ("long", false), ("wal", true)];
+    assert_eq!(shown, expected);
+}
+
 poc_laws::laws! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
@@ -354,7 +394,7 @@ poc_laws::laws! {
             }
         }
         let own = ["codex/bb/".to_owned()];
-        let found = prompt_context(&memory, session(&own), "which port has the gateway?", &|_, _| false).unwrap();
+        let found = prompt_context(&memory, session(&own), "which port has the gateway?", &|_| false).unwrap();
         let mut keys: Vec<String> = found.notes.iter().map(|note| note.node.key.clone()).collect();
         let membership = |key: &String| memory.find(key).unwrap().keywords.contains(&OWN.to_owned());
         prop_assert!(keys.is_sorted_by_key(|key| !membership(key)), "those of the project first: {keys:?}");
