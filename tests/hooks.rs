@@ -145,7 +145,8 @@ fn a_note_of_which_a_sentence_was_quoted_is_still_added_to_a_prompt() {
         let line = ["insert", "--key", key, "--type", "episodic", "--body", body, "-k", JOURNAL];
         world.json(&line);
     };
-    let bolts = "User: Which bolts do we use for the gutter?\n\nClaude: M8, 40 mm, from Ulm.\n\nTODO: call Bob";
+    let bolts =
+        "User: Which bolts do we use for the gutter?\n\nClaude: M8, 40 mm, from Ulm.\n\nTODO: call Bob";
     turn("claude-code/s0/u0", bolts);
     turn("claude-code/s1/u0", "User: Where is the ladder?\n\nClaude: In the shed.");
     let session = AssistantSession::new(&world, "s2", "journal");
