@@ -2,7 +2,8 @@
 //!
 //! The position of a transcript is a small file below the data directory. It is written after the notes are
 //! stored: a process that is killed in between repeats some turns, which are recognised by their ids. If the
-//! position is deleted or damaged, the whole transcript is read again, which stores nothing twice.
+//! position is deleted or damaged, the whole transcript is read again, which stores nothing twice, but stores turns
+//! again whose notes were deleted.
 
 use super::format::transcripts;
 use super::location::SourceLocation;
@@ -10,13 +11,16 @@ use super::options::ImportOptions;
 use super::run::{CAPTURE_OP, Import, PROVENANCE};
 use super::skipped::SkippedCounts;
 use super::source_file::SourceFile;
-use super::transcript::{Position, TranscriptSource};
+use super::transcript::{Position, Transcript, TranscriptSource};
+use super::turns::note_of_turn;
 use crate::Memory;
 use crate::secrets::SecretCounts;
 use parking_lot::Mutex;
 use poc_config::files;
 use poc_config::paths::create_private;
+use poc_graph::NodeId;
 use poc_graph::error::{Code, Error, Result};
+use std::collections::BTreeMap;
 use std::io::{Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -68,8 +72,8 @@ pub fn session_key(assistant: TranscriptSource, session: &str) -> String {
     format!("{}/{}/", assistant.name(), super::conversation::short(session))
 }
 
-/// Stores the turns of a transcript since the last call. If there is nothing new, it only reads the position
-/// and the size of the file.
+/// Stores the turns of a transcript since the last call. A turn whose note was deleted since stays deleted, also if it
+/// has grown. If there is nothing new, it only reads the position and the size of the file.
 ///
 /// # Errors
 /// `not_found` if the file does not exist, `unavailable` if it cannot be read, `invalid_argument` if it is not a
@@ -80,6 +84,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     let file = SourceFile::at(transcript, transcript.display().to_string())?;
     let position_file = position_file(memory, transcript);
     let position = read_position(&position_file);
+    let mut notes = position.as_ref().map(|position| position.notes.clone()).unwrap_or_default();
     let size = file.size()?;
     // A file that became shorter was replaced by another one.
     let position = position.filter(|position| position.read <= size);
@@ -103,7 +108,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     let whole = || {
         read_from(None)?.ok_or_else(|| Error::internal("a whole transcript refers to lines before its first"))
     };
-    let (read, position) = match &position {
+    let (mut read, position) = match &position {
         Some(from) => match read_from(Some(from))? {
             Some(read) => (read, Some(from)),
             None => (whole()?, None),
@@ -115,6 +120,9 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     let mut import = Import::new(memory, &provenance(), &import_options, &|_, _| {});
     import.cause = memory.cause(&provenance(), CAPTURE_OP);
     let next = read.position.clone();
+    remove_deleted(memory, &notes, &mut read)?;
+    let conversation = read.conversation.clone();
+    let turns: Vec<String> = read.turns.iter().map(|placed| placed.turn.id.clone()).collect();
     if let Some(previous) = position.and_then(|position| position.previous.as_deref()) {
         import.continue_session(&read.conversation, previous)?;
     }
@@ -122,7 +130,12 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     let report = import.finish()?;
     let conflict = report.failed.iter().any(|(_, error)| error.code == Code::Conflict);
     if let Some(next) = next.filter(|_| !conflict) {
-        write_position(&position_file, &next)?;
+        for turn in turns {
+            if let Some(note) = note_of_turn(memory, &conversation, &turn)? {
+                notes.insert(turn, note);
+            }
+        }
+        write_position(&position_file, &Position { notes, ..next })?;
     }
     Ok(CaptureReport {
         is_read: true,
@@ -133,6 +146,20 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
         secrets: report.secrets,
         failed: report.failed,
     })
+}
+
+/// Removes the turns whose notes were deleted after an earlier capture.
+fn remove_deleted(memory: &Memory, notes: &BTreeMap<String, NodeId>, read: &mut Transcript) -> Result<()> {
+    for placed in std::mem::take(&mut read.turns) {
+        let is_deleted = match notes.get(&placed.turn.id) {
+            Some(&note) => memory.store.node(note)?.is_none(),
+            None => false,
+        };
+        if !is_deleted {
+            read.turns.push(placed);
+        }
+    }
+    Ok(())
 }
 
 /// The file with the position of a transcript in the memory of a tenant.

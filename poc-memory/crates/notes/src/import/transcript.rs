@@ -5,9 +5,11 @@
 
 use super::conversation::{Conversation, Turn};
 use super::skipped::SkippedCounts;
+use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
 
 /// Maximum length of a line in bytes. Longer lines contain images and are skipped.
@@ -45,6 +47,10 @@ pub(super) struct Position {
     pub conversation: Conversation,
     /// The id of the turn before the last one.
     pub previous: Option<String>,
+    /// The note of each captured turn, by the id of the turn. A turn whose note was deleted is not stored again, although
+    /// the last turn is read again, and the whole transcript if the person went back.
+    #[serde(default)]
+    pub notes: BTreeMap<String, NodeId>,
 }
 
 /// The place of a line: the bytes before it, and its number from 1.
@@ -72,7 +78,7 @@ pub(super) struct Transcript {
     pub skipped: SkippedCounts,
     /// Lines that cannot be read, by number.
     pub failed: Vec<(u64, Error)>,
-    /// The position for the next read; `None` if there is no turn yet.
+    /// The position for the next read, without notes; `None` if there is no turn yet.
     pub position: Option<Position>,
 }
 
@@ -143,6 +149,7 @@ pub(super) fn read_from(
             Some(before) => Some(before.turn.id.clone()),
             None => from.and_then(|position| position.previous.clone()),
         },
+        notes: BTreeMap::new(),
     });
     turns.retain(|placed| !placed.turn.is_empty());
     Ok(Some(Transcript { conversation, turns, abandoned, skipped, failed, position }))

@@ -5,10 +5,10 @@ use super::run::{Import, SessionNote};
 use super::source_file::SourceFile;
 use super::transcript::Transcript;
 use super::{ParsedNote, SourceLocation};
-use crate::Draft;
+use crate::{Draft, Memory};
 use poc_graph::error::Result;
-use poc_graph::normal_key;
 use poc_graph::time::Timestamp;
+use poc_graph::{NodeId, normal_key};
 
 impl Import<'_> {
     /// Adds the turns of a transcript.
@@ -66,15 +66,23 @@ impl Import<'_> {
 
     /// Adds a turn that is already stored, so that the next turn is linked to it.
     pub(super) fn continue_session(&mut self, conversation: &Conversation, turn: &str) -> Result<()> {
-        let store = &self.memory.store;
-        let stored = match store.find_key(&normal_key(&conversation.whole_key(turn)))? {
-            Some(id) => Some(id),
-            None => store.find_key(&normal_key(&conversation.key(turn)))?,
-        };
-        if let Some(id) = stored {
+        if let Some(id) = note_of_turn(self.memory, conversation, turn)? {
             let before = SessionNote { id, location: SourceLocation::Line(0), created: Timestamp(0) };
             self.sessions.entry(conversation.session()).or_default().push(before);
         }
         Ok(())
+    }
+}
+
+/// The stored note of a turn.
+pub(super) fn note_of_turn(
+    memory: &Memory,
+    conversation: &Conversation,
+    turn: &str,
+) -> Result<Option<NodeId>> {
+    let store = &memory.store;
+    match store.find_key(&normal_key(&conversation.whole_key(turn)))? {
+        Some(id) => Ok(Some(id)),
+        None => store.find_key(&normal_key(&conversation.key(turn))),
     }
 }

@@ -1,5 +1,6 @@
 //! Transcripts in the form that the assistants write, from generated conversations.
 
+use crate::delete;
 use crate::import::{
     CaptureOptions, ImportOptions, ImportReport, ImportSource, SourceLocation, TranscriptSource,
     assistant_of, capture, import, session_key,
@@ -338,6 +339,63 @@ poc_laws::laws! {
         prop_assert_eq!([again.inserted, again.updated], [0, 0]);
         prop_assert_eq!(memory.store.view().seq, seq, "nothing was written");
     }
+}
+
+/// Deletes the note of a turn.
+fn delete_turn(memory: &TestMemory, key: &str) {
+    let id = memory.find(key).unwrap().id;
+    let cause = memory.cause("manual", "delete");
+    let now = cause.at;
+    memory.store.transact(cause, |tx| delete::apply(tx, id, now)).unwrap();
+}
+
+#[test]
+fn a_turn_that_was_deleted_stays_deleted_while_its_session_continues() {
+    for assistant in [TranscriptSource::ClaudeCode, TranscriptSource::Codex] {
+        let memory = TestMemory::new();
+        let mut talks = vec![talk("Which port?", "It is 5432."), talk("Which database?", "It is sled.")];
+        let capture_all = |talks: &[GeneratedTurn]| {
+            let (text, turns) = transcript(assistant, talks);
+            let report = capture(&memory, &file(&memory, &text), &CaptureOptions::default()).unwrap();
+            assert!(report.failed.is_empty(), "{:?}", report.failed);
+            turns.iter().map(|turn| key(assistant, turn)).collect::<Vec<_>>()
+        };
+        let keys = capture_all(&talks);
+        keys.iter().for_each(|key| delete_turn(&memory, key));
+        // The answer of the deleted turn grows, and the next turns follow.
+        talks[1].answers.push("With one tree.".into());
+        capture_all(&talks);
+        talks.push(talk("Which compression?", "It is LZ4."));
+        let keys = capture_all(&talks);
+        let is_stored = |key: &String| memory.find(key).is_ok();
+        assert_eq!(keys.iter().map(is_stored).collect::<Vec<_>>(), [false, false, true], "{assistant:?}");
+        // The person goes back, so the whole transcript is read.
+        talks[2].abandoned = true;
+        talks.push(talk("Which checksum?", "It is CRC-32C."));
+        let keys = capture_all(&talks);
+        let stored: Vec<bool> = keys.iter().map(is_stored).collect();
+        assert_eq!((&stored[..2], stored[3]), (&[false, false][..], true), "{assistant:?}");
+    }
+}
+
+#[test]
+fn a_turn_whose_deletion_was_undone_grows_again() {
+    let memory = TestMemory::new();
+    let assistant = TranscriptSource::ClaudeCode;
+    let mut talks = vec![talk("Which port?", "It is 5432.")];
+    let capture_all = |talks: &[GeneratedTurn]| {
+        let (text, turns) = transcript(assistant, talks);
+        capture(&memory, &file(&memory, &text), &CaptureOptions::default()).unwrap();
+        key(assistant, &turns[0])
+    };
+    let key = capture_all(&talks);
+    let node = memory.find(&key).unwrap();
+    delete_turn(&memory, &key);
+    memory.store.transact(memory.cause("manual", "undo"), |tx| tx.put_node(&node)).unwrap();
+    talks[0].answers.push("Or 5433.".into());
+    capture_all(&talks);
+    let grown = memory.find(&key).unwrap();
+    assert!(grown.id == node.id && grown.body.ends_with("Or 5433."), "{}", grown.body);
 }
 
 fn talk(prompt: &str, answer: &str) -> GeneratedTurn {
