@@ -2,6 +2,7 @@
 
 use super::edit::Edit;
 use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
 /// Sets a member. A table value becomes a `[section]`; other keys of an existing section are kept.
@@ -33,12 +34,34 @@ pub(super) fn set(text: &str, edit: &Edit) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Removes a member, and the tables that become empty.
+/// Removes a member, and the tables that become empty. Lines of comments stay: the memory writes none.
 pub(super) fn remove(text: &str, edit: &Edit) -> Result<String, String> {
     let Edit::Member { path, .. } = edit else { return Ok(text.to_owned()) };
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     remove_member(document.as_table_mut(), path);
-    Ok(document.to_string())
+    Ok(with_comments_of(text, &document.to_string()))
+}
+
+/// A text from which lines were removed, with the removed comments and the blank lines around them. `toml_edit` removes
+/// the comments above a section with it.
+fn with_comments_of(before: &str, after: &str) -> String {
+    let mut text = String::new();
+    // A removed blank line, and whether a removed comment is the last line of the text.
+    let (mut blank, mut is_comment) = ("", false);
+    for change in TextDiff::from_lines(before, after).iter_all_changes() {
+        let line = change.value();
+        let is_removed = change.tag() == ChangeTag::Delete;
+        if is_removed && !line.trim_start().starts_with('#') {
+            blank = if line.trim().is_empty() { line } else { "" };
+            continue;
+        }
+        if is_removed || is_comment {
+            text.push_str(blank);
+        }
+        text.push_str(line);
+        (blank, is_comment) = ("", is_removed);
+    }
+    text
 }
 
 /// Like [`remove`], but keeps a member with another value than that of the edit.
@@ -143,6 +166,21 @@ mod tests {
         assert_eq!(remove_same(&changed, &server()).unwrap(), text);
         let other_value = changed.replace("\"/m\"", "\"/other\"");
         assert_eq!(remove_same(&other_value, &server()).unwrap(), other_value);
+    }
+
+    #[test]
+    fn comments_of_the_user_above_and_within_a_removed_section_stay() {
+        for (before, after) in [
+            ("", "# added\n"),
+            ("model = \"x\"\n", "model = \"x\"\n\n# added\n"),
+            ("[tui]\ntheme = \"dark\"\n", "[tui]\ntheme = \"dark\"\n\n# added\n"),
+        ] {
+            let text = set(before, &server()).unwrap();
+            let text = text.replace("[mcp_servers.poc-memory]", "# added\n[mcp_servers.poc-memory]");
+            assert_eq!(remove(&text, &server()).unwrap(), after);
+        }
+        let text = set("", &server()).unwrap().replace("args", "# within\nargs");
+        assert_eq!(remove(&text, &server()).unwrap(), "# within\n");
     }
 
     #[test]
