@@ -163,7 +163,13 @@ fn setup_registers_every_assistant_and_remove_restores_every_byte() {
     );
     assert_eq!(user.files(), after);
 
-    user.ok(&["setup", "remove", "--yes"]);
+    // The daemon must not follow transcripts any more.
+    let pid =
+        || serde_json::from_str::<Value>(&user.ok(&["--json", "daemon", "status"])).unwrap()["pid"].clone();
+    let following = pid();
+    let removed = user.ok(&["setup", "remove", "--yes"]);
+    assert!(removed.contains("the daemon was restarted with the restored settings"), "{removed}");
+    assert_ne!(pid(), following);
     assert_eq!(user.files(), before);
     let own = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
     assert_eq!(own, OWN_SETTINGS);
@@ -180,10 +186,10 @@ fn remove_keeps_what_others_have_written_since() {
     // Claude Code counts its starts in the same file, and the user adds a key.
     let changed = user.read(".claude.json").replace("\"numStartups\": 7", "\"numStartups\": 8");
     user.write(".claude.json", &changed);
-    user.write(
-        ".codex/config.toml",
-        &format!("{}\n[tui]\ntheme = \"dark\"\n", user.read(".codex/config.toml")),
-    );
+    let codex = user
+        .read(".codex/config.toml")
+        .replace("[mcp_servers.poc-memory]", "# added\n[mcp_servers.poc-memory]");
+    user.write(".codex/config.toml", &format!("{codex}\n[tui]\ntheme = \"dark\"\n"));
     // A second `setup` in between must not record the first changes as the original content.
     let elsewhere = user.world.home().join("elsewhere").display().to_string();
     std::fs::create_dir(&elsewhere).unwrap();
@@ -194,7 +200,10 @@ fn remove_keeps_what_others_have_written_since() {
         state["numStartups"] = json!(8);
         state
     });
-    assert_eq!(user.read(".codex/config.toml"), format!("{CODEX_CONFIG}\n[tui]\ntheme = \"dark\"\n"));
+    assert_eq!(
+        user.read(".codex/config.toml"),
+        format!("{CODEX_CONFIG}\n# added\n\n[tui]\ntheme = \"dark\"\n")
+    );
     assert!(!user.home.join(".codex/hooks.json").exists(), "the file was new");
 }
 

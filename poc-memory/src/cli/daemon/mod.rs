@@ -13,5 +13,5 @@ pub use arguments::DaemonArguments;
 pub(super) use install::{DaemonInstall, DaemonUninstall, install, uninstall};
 pub(super) use log::DaemonLog;
 pub(super) use process::start;
-pub(super) use start::{DaemonRestart, DaemonStart, restart, start as start_and_wait};
+pub(super) use start::{DaemonRestart, DaemonStart, is_running, restart, start as start_and_wait};
 pub(super) use stop::DaemonStop;

@@ -107,7 +107,7 @@ pub(in crate::cli) fn restart(context: &CommandContext) -> Result<DaemonStartOut
 }
 
 /// Whether a daemon answers.
-pub(super) fn is_running(context: &CommandContext) -> bool {
+pub(in crate::cli) fn is_running(context: &CommandContext) -> bool {
     status(context).is_some()
 }
 

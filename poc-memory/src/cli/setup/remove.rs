@@ -12,7 +12,7 @@ use poc_graph::error::Result;
 use serde::Serialize;
 
 /// Undo what `setup` wrote: files that have not changed since are restored; from other files, only the settings of
-/// the memory are removed
+/// the memory are removed. A running daemon is restarted if it followed transcripts because of `setup`
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SetupRemove {
     /// Do not ask
@@ -32,6 +32,8 @@ pub(in crate::cli) struct SetupRemoveOutput {
     written: bool,
     /// Whether the daemon no longer starts with the session.
     service_removed: bool,
+    /// Whether the daemon was restarted, so that it reads the restored settings of the memory.
+    daemon_restarted: bool,
 }
 
 impl LocalCommand for SetupRemove {
@@ -42,7 +44,12 @@ impl LocalCommand for SetupRemove {
         let paths = &context.paths;
         let mut record = SetupRecord::load(paths)?;
         let mut changes = undo_changes(&record)?;
-        let mut output = SetupRemoveOutput { files: changes.clone(), written: false, service_removed: false };
+        let mut output = SetupRemoveOutput {
+            files: changes.clone(),
+            written: false,
+            service_removed: false,
+            daemon_restarted: false,
+        };
         if self.dry_run {
             return Ok(output);
         }
@@ -63,6 +70,12 @@ impl LocalCommand for SetupRemove {
         }
         record = SetupRecord::default();
         record.save(paths)?;
+        let own_settings = paths.config_file();
+        // The daemon reads `[transcripts]` only when it starts, and would capture sessions until then.
+        if changes.iter().any(|change| change.path == own_settings) && daemon::is_running(context) {
+            daemon::restart(context)?;
+            output.daemon_restarted = true;
+        }
         Ok(output)
     }
 
@@ -80,6 +93,9 @@ impl LocalCommand for SetupRemove {
         }
         if output.service_removed {
             text.push_str("the daemon no longer starts with your session\n");
+        }
+        if output.daemon_restarted {
+            text.push_str("the daemon was restarted with the restored settings\n");
         }
         text
     }
