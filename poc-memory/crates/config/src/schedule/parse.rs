@@ -83,8 +83,13 @@ impl Schedule {
                 at(time, &format!("{} * *", 1 + pick(agent, "day of month", DAYS_OF_MONTH)))
             }
             ["every", period, time @ ..] => match meant_by_every(period, time) {
-                Some(meant) => {
-                    Err(Error::config(format!("`{text}` is not a schedule")).hint(format!("write `{meant}`")))
+                Some(schedule) => {
+                    let meant = [&[schedule.as_str()][..], time].concat().join(" ");
+                    let hint = match Schedule::parse_with(&meant, agent, examples) {
+                        Ok(_) => format!("write `{meant}`"),
+                        Err(_) => format!("write the time in hours and minutes: `{schedule} at 03:30`"),
+                    };
+                    Err(Error::config(format!("`{text}` is not a schedule")).hint(hint))
                 }
                 None if time.is_empty() => every(text, period),
                 None => Err(unknown(text, examples)),
@@ -181,17 +186,16 @@ fn day_of_month(text: &str, day: &str) -> Result<String> {
         })
 }
 
-/// The schedule that `every WORD TIME` probably means, if the word is no duration.
+/// The schedule, without its time, that `every WORD TIME` probably means, if the word is no duration.
 fn meant_by_every(word: &str, time: &[&str]) -> Option<String> {
-    let schedule = match word {
-        "hour" => return time.is_empty().then(|| "hourly".to_owned()),
-        "day" => "daily".to_owned(),
-        "week" => "weekly".to_owned(),
-        "month" => "monthly".to_owned(),
-        day if DAYS.contains(&day) => format!("weekly on {day}"),
-        _ => return None,
-    };
-    Some([&[schedule.as_str()][..], time].concat().join(" "))
+    match word {
+        "hour" => time.is_empty().then(|| "hourly".to_owned()),
+        "day" => Some("daily".to_owned()),
+        "week" => Some("weekly".to_owned()),
+        "month" => Some("monthly".to_owned()),
+        day if DAYS.contains(&day) => Some(format!("weekly on {day}")),
+        _ => None,
+    }
 }
 
 fn every(text: &str, period: &str) -> Result<Schedule> {

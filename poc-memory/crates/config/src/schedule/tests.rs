@@ -85,6 +85,8 @@ fn invalid_schedules_are_reported() {
     insta::assert_snapshot!(error_of("every 0s"), @"the period of `every 0s` is too short; the shortest is `every 1s`");
     insta::assert_snapshot!(error_of("every soon"), @"`soon` is not a duration; write a period such as `every 6h`");
     insta::assert_snapshot!(error_of("every tuesday at 07:30"), @"`every tuesday at 07:30` is not a schedule; write `weekly on tuesday at 07:30`");
+    insta::assert_snapshot!(error_of("every day at nine"), @"`every day at nine` is not a schedule; write the time in hours and minutes: `daily at 03:30`");
+    insta::assert_snapshot!(error_of("every monday 9:00"), @"`every monday 9:00` is not a schedule; write the time in hours and minutes: `weekly on monday at 03:30`");
     insta::assert_snapshot!(error_of("every day"), @"`every day` is not a schedule; write `daily`");
     insta::assert_snapshot!(error_of("every hour"), @"`every hour` is not a schedule; write `hourly`");
     insta::assert_snapshot!(error_of("cron 0 3 * *"), @"`cron 0 3 * *` has 4 cron fields, not five; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
