@@ -2,6 +2,7 @@
 
 use super::binding::RemoteLocation;
 use crate::Memory;
+use crate::resolve::operand;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Result};
@@ -131,14 +132,19 @@ fn missing(memory: &Memory, location: &RemoteLocation, paths: &Paths) -> Result<
         }
         RemoteLocation::Folder(folder) if folder.is_dir() => {
             Error::not_found(format!("there is no store in `{}`", folder.display()))
-                .hint("`poc-memory profile remote bind --create` creates an empty one there")
+                .hint(format!("`{}` creates an empty one there", create_command(folder)))
         }
         RemoteLocation::Folder(folder) => {
             Error::not_found(format!("there is no folder `{}`", folder.display()))
-                .hint("is its disk mounted? `poc-memory profile remote bind --create` creates it")
+                .hint(format!("is its disk mounted? `{}` creates it", create_command(folder)))
         }
     };
     Ok(error.field("remote"))
+}
+
+/// The command that creates a store in a folder and binds it.
+fn create_command(folder: &Path) -> String {
+    format!("poc-memory profile remote bind --create {}", operand(&folder.display().to_string()))
 }
 
 fn of_remote(name: &str, error: Error) -> Error {

@@ -103,7 +103,7 @@ fn an_invalid_remote_is_refused_and_not_changed() {
     ");
     insta::assert_snapshot!(refused(RemoteLocation::Folder(folder.path().join("nowhere"))), @r"
     not_found: `remote`: there is no folder `HOME/nowhere`
-    is its disk mounted? `poc-memory profile remote bind --create` creates it
+    is its disk mounted? `poc-memory profile remote bind --create HOME/nowhere` creates it
     ");
     assert!(!folder.path().join("nowhere").exists());
     insta::assert_snapshot!(refused(RemoteLocation::Profile("default".into())), @r"
