@@ -200,7 +200,8 @@ fn an_erasure_at_a_terminal_is_confirmed() {
         (&"invalid_argument".into(), &"yes".into()),
         "{error}"
     );
-    assert!(error["hint"].as_str().unwrap().contains("`--yes`"), "{error}");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("`--yes`") && hint.contains("deletes the history of the whole memory"), "{error}");
     assert_eq!(world.run(&["get", "gate"]).status, 0);
     // The second time, the input ends.
     for typed in ["n\n", ""] {

@@ -33,7 +33,8 @@ pub(super) fn confirm_op(op: &OpDef, request: &Value, matches: &ArgMatches) -> R
     }
     if !std::io::stdin().is_terminal() {
         let message = format!("`--{}` was not confirmed: nothing was changed", flag.name);
-        return Err(Error::invalid(message).hint(NO_TERMINAL).field(YES));
+        let hint = format!("{NO_TERMINAL}. {}", flag.warning.trim_end_matches('.'));
+        return Err(Error::invalid(message).hint(hint).field(YES));
     }
     Ok(ask(&format!("{} Continue?", flag.warning)))
 }

@@ -6,7 +6,7 @@ use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, IrreversibleFlag, Op, Principal, Progress, Route, Terminal, ToolEffect, argument};
 use poc_config::HistoryRetention;
 use poc_graph::MessageId;
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::{PastTime, Timestamp};
 use poc_notes::erasure::{ErasedTexts, Erasure, ErasureTarget};
 use poc_notes::forget::{self, ForgetReport};
@@ -61,12 +61,19 @@ pub(crate) struct ForgetOutput {
     /// after an erasure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo_within: Option<HistoryRetention>,
-    /// With `erase`: what else was done.
+    /// With `erase`: what else was done. Absent if no message matched; nothing was changed then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erasure: Option<ErasureOutput>,
 }
 
-/// What was deleted, and the erasure that has begun, if one was requested.
+impl ForgetOutput {
+    /// Whether an erasure was requested and no message matched, so that nothing was changed.
+    fn is_nothing_to_erase(&self) -> bool {
+        self.undo_within.is_none() && self.erasure.is_none()
+    }
+}
+
+/// What was deleted, and the erasure that has begun, if one was requested and there is something to erase.
 type ForgetOutcome<'a> = (ForgetReport, Option<Erasure<'a>>);
 
 impl Forget {
@@ -103,10 +110,17 @@ impl Forget {
         self.check_age(ctx, before)?;
         let report_progress =
             |done, total| (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) });
-        if self.erase {
-            check_erasable(ctx, &ctx.memory.store.messages_before(before)?)?;
-        }
         let target = ErasureTarget::MessagesBefore { time: before, recent: self.recent };
+        if self.erase {
+            let ids = ctx.memory.store.messages_before(before)?;
+            // Without a message, the history would be deleted for nothing, unless an erasure was interrupted.
+            let is_repeated =
+                Erasure::is_repeated(ctx.memory, &target)? || Erasure::has_unfinished(ctx.memory)?;
+            if ids.is_empty() && !is_repeated {
+                return Ok((ForgetReport::default(), None));
+            }
+            check_erasable(ctx, &ids)?;
+        }
         let erasure = self.begin_erasure(ctx, target, cause.at)?;
         or_abandon(forget::before(ctx.memory, before, author, cause, &report_progress), erasure)
     }
@@ -206,6 +220,9 @@ impl Op for Forget {
     }
 
     fn show(output: &ForgetOutput, terminal: &Terminal) -> String {
+        if output.is_nothing_to_erase() {
+            return "nothing was erased: the memory has no such message\n".to_owned();
+        }
         let counts = [
             (output.messages, "message"),
             (output.nodes, "chunk"),
@@ -219,5 +236,9 @@ impl Op for Forget {
         let erased = output.erasure.as_ref().map(ErasureOutput::show).unwrap_or_default();
         let undo = output.undo_within.map(|window| undo_line(&output.changes, window, terminal));
         format!("forgot {}\n{}{erased}", counts.join(", "), undo.unwrap_or_default())
+    }
+
+    fn exit(output: &ForgetOutput) -> Exit {
+        if output.is_nothing_to_erase() { Exit::NothingToDo } else { Exit::Ok }
     }
 }

@@ -28,6 +28,35 @@ fn a_refused_erasure_is_not_unfinished() {
 }
 
 #[test]
+fn an_erasure_of_no_message_deletes_no_history() {
+    let memory = filled();
+    let forget = |request: Value| {
+        let ctx = Ctx {
+            memory: &memory,
+            host: &Nobody,
+            actor: Principal::Person,
+            may_write: true,
+            progress: &|_| {},
+        };
+        let op = find("forget").unwrap();
+        let answer = op.run(&ctx, request).unwrap();
+        let output = (op.decode)(&answer).unwrap();
+        (answer["messages"].clone(), answer.get("erasure").is_some(), output.exit())
+    };
+    let (first, last) = (memory.store.first_seq(), memory.store.last_seq());
+    let erase = json!({"before": "2d", "erase": true});
+    assert_eq!(forget(erase.clone()), (json!(0), false, Exit::NothingToDo));
+    assert_eq!((memory.store.first_seq(), memory.store.last_seq()), (first, last));
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap(), []);
+    assert_eq!(forget(json!({"before": "2d"})), (json!(0), false, Exit::Ok));
+    json(&memory, "write 'The watch saw a sail.'");
+    memory.clock.advance(Span::DAY);
+    memory.clock.advance(Span::DAY);
+    memory.clock.advance(Span::DAY);
+    assert_eq!(forget(erase), (json!(1), true, Exit::Ok));
+}
+
+#[test]
 fn an_erasure_is_unfinished_only_if_something_was_deleted_before_it_was_cancelled() {
     let memory = TestMemory::new();
     // More than one transaction deletes.
