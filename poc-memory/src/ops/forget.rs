@@ -221,7 +221,9 @@ impl Op for Forget {
 
     fn show(output: &ForgetOutput, terminal: &Terminal) -> String {
         if output.is_nothing_to_erase() {
-            return "nothing was erased: the memory has no such message\n".to_owned();
+            let text = "nothing was erased: the memory has no such message; bring messages back with `undo` to erase \
+                        those that were forgotten before\n";
+            return text.to_owned();
         }
         let counts = [
             (output.messages, "message"),

@@ -12,7 +12,9 @@ use poc_graph::error::Result;
 use serde::Serialize;
 
 /// Undo what `setup` wrote: files that have not changed since are restored; from other files, only the settings of
-/// the memory are removed. A running daemon is restarted if it followed transcripts because of `setup`
+/// the memory are removed
+///
+/// If the settings of the memory change, a running daemon is restarted, because it would follow transcripts until then.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SetupRemove {
     /// Do not ask
