@@ -213,3 +213,29 @@ fn warnings_are_reported_with_their_location() {
         assert_eq!(warnings(&world, bundled), "[]");
     }
 }
+
+#[test]
+fn an_agent_whose_pipeline_misspells_an_agent_is_warned_about() {
+    let world = World::new();
+    world.json(&["agent", "new", "crane"]);
+    let file = world.home().join("agents/crane.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let filtered = |name: &str| fs::write(&file, text.replace("not-visited:crane,", name)).unwrap();
+    filtered("not-visited:crne,");
+    let printed = warnings(&world, "crane");
+    let column = |printed: &str| serde_json::from_str::<Value>(printed).unwrap()[0]["column"].clone();
+    for part in ["the visits of `crne`", "did you mean `crane`?"] {
+        assert!(printed.contains(part), "no {part} in {printed}");
+    }
+    assert!(column(&printed).as_u64().unwrap() > 20, "{printed}");
+    filtered("not-visited:crawler,");
+    let printed = warnings(&world, "crane");
+    assert!(printed.contains("`not-visited:crane` keeps"), "{printed}");
+    filtered("not-visited:linker,");
+    assert_eq!(warnings(&world, "crane"), "[]");
+    // Programs that are no agents may store visits.
+    episodes(&world);
+    world.json(&["visit", "crawler", "one"]);
+    filtered("not-visited:crawler,");
+    assert_eq!(warnings(&world, "crane"), "[]");
+}

@@ -4,9 +4,10 @@ use crate::ops::text::diagnostic_text;
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument};
 use poc_agent::agent_files::{self, AgentEdits};
 use poc_agent::feedback_loop::feedback_loops;
-use poc_agent::{Catalog, Definition, test_runner};
+use poc_agent::{Catalog, Definition, consolidation, test_runner};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Exit, Result};
+use poc_graph::similar;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -81,14 +82,15 @@ impl Op for AgentCheck {
             };
             let parsed = agent_files::check(ctx.memory, &name, &edits)?;
             let loop_warning = feedback_loop_warnings(ctx, &catalog, parsed.as_ref().ok()).remove(&name);
-            let agent = checked(ctx, &name, parsed.as_ref().map_err(Vec::as_slice), loop_warning);
+            let parsed = parsed.as_ref().map_err(Vec::as_slice);
+            let agent = checked(ctx, &catalog, &name, parsed, loop_warning);
             return Ok(AgentCheckOutput { agents: vec![agent], problems: Vec::new() });
         }
         let agents = catalog.named(self.agent.as_deref())?;
         let feedback_loop_warnings = feedback_loop_warnings(ctx, &catalog, None);
         let agents = agents.map(|(name, entry)| {
             let parsed = entry.valid_definition().ok_or(entry.errors.as_slice());
-            checked(ctx, name, parsed, feedback_loop_warnings.get(name).cloned())
+            checked(ctx, &catalog, name, parsed, feedback_loop_warnings.get(name).cloned())
         });
         Ok(AgentCheckOutput { agents: agents.collect(), problems: catalog.problems.clone() })
     }
@@ -129,6 +131,7 @@ fn feedback_loop_warnings(
 /// Checks one agent. Its tests, models and warnings are checked only if its file is valid.
 fn checked(
     ctx: &Ctx<'_>,
+    catalog: &Catalog,
     name: &str,
     parsed: std::result::Result<&Definition, &[FileDiagnostic]>,
     loop_warning: Option<FileDiagnostic>,
@@ -141,9 +144,39 @@ fn checked(
                 let missing = FileDiagnostic::new(poc_models::missing(&ctx.memory.config, model)?);
                 Some(missing.at(definition.location(&format!("execution.{key}"), 0)))
             });
-            let warnings = definition.warnings().into_iter().chain(models).chain(loop_warning).collect();
+            let warnings = definition.warnings().into_iter().chain(models).chain(loop_warning);
+            let warnings = warnings.chain(unknown_agents(ctx, catalog, definition)).collect();
             (test_runner::check_tests(ctx.memory, definition), warnings)
         }
     };
     CheckedAgent { name: name.to_owned(), errors, warnings }
+}
+
+/// Warnings about filters of the pipeline by the visits of an agent that does not exist and under whose name nothing was
+/// visited: they keep every note or none.
+fn unknown_agents(ctx: &Ctx<'_>, catalog: &Catalog, definition: &Definition) -> Vec<FileDiagnostic> {
+    let own = definition.name.as_str();
+    let view = ctx.memory.store.view();
+    let is_known = |name: &str| {
+        name == own
+            || name == consolidation::NAME
+            || catalog.agents.contains_key(name)
+            || view.visits_of(name).is_some()
+    };
+    let query = &definition.query;
+    let unknown = query.pipeline.visiting_agents().filter(|name| !is_known(name));
+    let warning = |name: String| {
+        let known = std::iter::once(own).chain(catalog.agents.keys().map(String::as_str));
+        let hint = match similar::closest(&name, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("`not-visited:{own}` keeps the notes that this agent has not visited"),
+        };
+        let before = query.text.split_once(name.as_str()).map_or(0, |(before, _)| before.chars().count());
+        FileDiagnostic::new(format!(
+            "the pipeline filters by the visits of `{name}`, but there is no such agent"
+        ))
+        .hint(hint)
+        .at(definition.location("query.pipeline", before))
+    };
+    unknown.map(warning).collect()
 }
