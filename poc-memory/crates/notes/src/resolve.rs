@@ -125,6 +125,8 @@ pub fn expect(tx: &Transaction<'_>, id: NodeId) -> Result<Node> {
 pub fn unknown(name: &str, view: &View) -> Error {
     let hint = match similar_name(name, view) {
         Some(near) => format!("did you mean `{near}`?"),
+        // A search needs words.
+        None if !name.contains(char::is_alphanumeric) => "`poc-memory list` shows the notes".to_owned(),
         None => format!("`poc-memory search {}` looks for it", operand(name)),
     };
     Error::not_found(format!("there is no note `{name}`")).hint(hint)

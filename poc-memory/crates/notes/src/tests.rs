@@ -540,6 +540,10 @@ fn an_unknown_name_gets_a_suggestion() {
     not_found: there is no note `-x`
     `poc-memory search -- -x` looks for it
     ");
+    for wordless in ["", "?!"] {
+        let hint = memory.find(wordless).unwrap_err().hint;
+        assert_eq!(hint.as_deref(), Some("`poc-memory list` shows the notes"), "{wordless}");
+    }
     memory.note("people/anna-berger", "two");
     insta::assert_snapshot!(describe(memory.find("Ana Berger").unwrap_err()), @r"
     not_found: there is no note `Ana Berger`
