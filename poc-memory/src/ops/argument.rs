@@ -40,10 +40,15 @@ pub(super) struct TextArgument(String);
 impl TextArgument {
     const ARGUMENT: &str = "text";
 
-    /// The text as a question; an error if it is blank, or longer than `[search] max-question-chars`.
+    /// The text as a question; an error if it has no words, or is longer than `[search] max-question-chars`.
     pub(super) fn question(&self, config: &SearchConfig) -> poc_graph::error::Result<&str> {
-        if self.0.trim().is_empty() {
-            return Err(Error::invalid("the text is empty")
+        if !has_words(&self.0) {
+            let problem = if self.0.trim().is_empty() {
+                "the text is empty"
+            } else {
+                "the text has no letter or digit"
+            };
+            return Err(Error::invalid(problem)
                 .hint("give words or a sentence")
                 .field(TextArgument::ARGUMENT));
         }
@@ -124,6 +129,11 @@ impl clap::Args for OptionalTextArgument {
     fn augment_args_for_update(command: Command) -> Command {
         OptionalTextArgument::augment_args(command)
     }
+}
+
+/// Whether a text has a word. Without one, every note would be equally near to it.
+pub(super) fn has_words(text: &str) -> bool {
+    text.contains(char::is_alphanumeric)
 }
 
 /// Returns an error if the texts of a field have more than `[search] max-question-chars` characters together.

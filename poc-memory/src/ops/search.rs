@@ -231,7 +231,8 @@ impl Search {
         if !self.is_plain() {
             return Pipeline::from_parts(&texts, &self.pipeline, names).map_err(|error| names.locate(error));
         }
-        let stages = [plain_pipeline(self.has_words(), self.top_k, config)?];
+        let has_words = self.text.as_deref().is_some_and(argument::has_words);
+        let stages = [plain_pipeline(has_words, self.top_k, config)?];
         // With words alone, an invalid pipeline is the setting's fault, so report the setting.
         Pipeline::from_parts(&texts, &stages, names)
             .map_err(|error| names.check_plain(&config.pipeline).err().unwrap_or(error))

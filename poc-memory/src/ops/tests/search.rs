@@ -193,3 +193,18 @@ fn a_note_derived_from_a_derived_note_leads_to_the_first_one() {
     }
     assert_eq!(json(&memory, "retrieve 'lentil soup' --derived")["results"][0]["key"], "digest");
 }
+
+#[test]
+fn a_text_without_words_finds_nothing() {
+    let memory = filled();
+    insta::assert_snapshot!(text_output(&memory, "search '?!'"), @r"
+    invalid_argument: `text`: there is nothing to search for
+    give a text, or a pipeline such as `all | limit:20`
+    ");
+    for op in ["retrieve", "query", "explore"] {
+        let refused = text_output(&memory, &format!("{op} '?!'"));
+        assert!(refused.contains("`text`: the text has no letter or digit"), "{op}: {refused}");
+    }
+    // A stage may look for punctuation.
+    assert!(call(&memory, "search '?!' -p match").is_ok());
+}
