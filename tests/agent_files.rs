@@ -179,6 +179,28 @@ fn a_reload_reports_what_has_changed() {
 }
 
 #[test]
+fn an_agent_whose_file_was_deleted_does_not_run() {
+    let world = World::new();
+    episodes(&world);
+    world.json(&["agent", "new", "mine"]);
+    // The daemon does not notice that the file is deleted.
+    world.write(
+        "config.toml",
+        "[daemon]\nreload-quiet = \"1h\"\nreload-latest = \"1h\"\nreload-poll = \"1h\"\n",
+    );
+    world.start_daemon();
+    assert_eq!(world.json(&["agent", "run", "mine", "--dry-run"])["selected"], 2);
+    fs::remove_file(world.home().join("agents/mine.toml")).unwrap();
+    let refused = world.run(&["agent", "run", "mine", "--dry-run"]);
+    assert_ne!(refused.status, 0, "{}", refused.stdout);
+    assert!(refused.stderr.contains("the file of the agent `mine` was deleted"), "{}", refused.stderr);
+    // A bundled agent needs no file.
+    let bundled = world.run(&["agent", "run", "linker", "--dry-run"]);
+    assert!(!bundled.stderr.contains("deleted"), "{}", bundled.stderr);
+    world.stop_daemon();
+}
+
+#[test]
 fn warnings_are_reported_with_their_location() {
     let world = World::new();
     let agent = |name: &str, pipeline: &str, more: &str| {

@@ -64,6 +64,20 @@ impl Catalog {
         })
     }
 
+    /// Like [`Catalog::get`], but without an agent whose file was deleted since the catalog was read.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::get`], and `not_found` if the file was deleted.
+    pub fn get_undeleted(&self, memory: &Memory, name: &str) -> Result<&Arc<Definition>> {
+        let definition = self.get(name)?;
+        if folder::lacks_file(&memory.paths.agents(), definition) {
+            return Err(Error::not_found(format!("the file of the agent `{name}` was deleted"))
+                .hint("`poc-memory agent list` shows the agents")
+                .field("agent"));
+        }
+        Ok(definition)
+    }
+
     /// The agent with this name, or all agents, in order of their names.
     ///
     /// # Errors

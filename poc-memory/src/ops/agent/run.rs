@@ -92,7 +92,9 @@ impl Op for AgentRun {
         let catalog = ctx.host.catalog()?;
         let entry = catalog.entry(&self.agent)?;
         let outdated = entry.errors.first().map(FileDiagnostic::line);
-        let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load());
+        // A daemon notices a deleted file only after some seconds.
+        let definition = catalog.get_undeleted(ctx.memory, &self.agent)?;
+        let definition = definition.with(&self.set.0, &ctx.memory.names.load());
         // An earlier version of an invalid file may lack the parameter.
         let definition = definition.map_err(|error| match &outdated {
             Some(first) => {

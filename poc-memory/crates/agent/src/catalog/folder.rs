@@ -1,5 +1,6 @@
 //! Reading the folders of agents and prompts.
 
+use crate::Definition;
 use crate::embedded::{self, BundledFile};
 use poc_config::paths;
 use poc_graph::diagnostic::FileDiagnostic;
@@ -27,6 +28,21 @@ pub(super) enum Folder {
 pub(super) fn written_agents(folder: &Path) -> BTreeSet<String> {
     let list = std::fs::read_to_string(folder.join(embedded::WRITTEN_AGENTS)).unwrap_or_default();
     list.lines().map(|line| line.trim().to_owned()).collect()
+}
+
+/// Whether an agent is a bundled one that runs without a file in a folder.
+fn is_without_file(folder: &Path, definition: &Definition) -> bool {
+    let file = format!("{}.toml", definition.name);
+    let is_bundled =
+        embedded::agents().iter().any(|bundled| bundled.name == file && bundled.text == definition.source);
+    is_bundled && !written_agents(folder).contains(&file)
+}
+
+/// Whether the folder exists, but not the file of an agent that needs one.
+pub(super) fn lacks_file(folder: &Path, definition: &Definition) -> bool {
+    let file = folder.join(format!("{}.toml", definition.name));
+    // A file whose existence is unknown counts as present.
+    folder.is_dir() && file.try_exists().is_ok_and(|exists| !exists) && !is_without_file(folder, definition)
 }
 
 /// Reads every `*.toml` file of a folder. Hidden files are skipped: editors create them.
