@@ -26,6 +26,7 @@ pub(crate) struct Explore {
     #[arg(
         long = "keyword",
         short = 'k',
+        alias = "tag",
         value_name = "WORD",
         help = "Start only from notes with this keyword; repeat it for more"
     )]

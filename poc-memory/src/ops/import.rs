@@ -50,6 +50,7 @@ pub(crate) struct Import {
     #[arg(
         long = "keyword",
         short = 'k',
+        alias = "tag",
         value_name = "WORD",
         help = "A keyword added to every note; repeat it for more"
     )]

@@ -38,7 +38,13 @@ pub(crate) struct InsertRequest {
     )]
     title: Option<String>,
     /// Keywords
-    #[arg(long = "keyword", short = 'k', value_name = "WORD", help = "A keyword; repeat it for more")]
+    #[arg(
+        long = "keyword",
+        short = 'k',
+        alias = "tag",
+        value_name = "WORD",
+        help = "A keyword; repeat it for more"
+    )]
     #[serde(default)]
     keywords: Vec<String>,
     /// Unique name of the note; if omitted, derived from the title

@@ -30,6 +30,7 @@ pub(crate) struct WriteRequest {
     #[arg(
         long = "keyword",
         short = 'k',
+        alias = "tag",
         value_name = "WORD",
         help = "A keyword of each chunk; repeat it for more"
     )]

@@ -155,3 +155,16 @@ fn an_update_that_cannot_be_meant_is_refused() {
     json(&memory, "insert --key Btree --update --if-version 0 -b 'Another one.'");
     assert!(memory.store.find_key("Btree").unwrap().is_some());
 }
+
+#[test]
+fn keywords_are_also_options_named_tag() {
+    let memory = TestMemory::new();
+    json(&memory, "insert --key gutter -b 'It leaks.' --tag home --keyword roof");
+    assert_eq!(json(&memory, "get gutter")["keywords"], serde_json::json!(["home", "roof"]));
+    assert_eq!(json(&memory, "list --tag home")["notes"][0]["key"], "gutter");
+    for line in ["import notes.md --tag home", "explore roof --tag home", "write text --tag home"] {
+        let line = words(line);
+        let command = (find(line[0]).unwrap().augment)(clap::Command::new(line[0]));
+        assert!(command.try_get_matches_from(&line).is_ok(), "{line:?}");
+    }
+}
