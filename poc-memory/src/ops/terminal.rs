@@ -12,6 +12,9 @@ const MIN_COLUMNS: usize = 40;
 /// Maximum number of columns that a title leaves to the other cells of its row. A longer row is cut at its end instead.
 const MAX_BESIDE_TITLE: usize = 56;
 
+/// A wider cell does not widen its column: otherwise, one long key would make all rows long. Generated keys are shorter.
+const MAX_ALIGNED: usize = 80;
+
 /// Where text for a person is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terminal {
@@ -197,6 +200,14 @@ fn list_marker(text: &str) -> usize {
     if is_marker { marker.len() } else { 0 }
 }
 
+/// The widths of the columns of a table of notes. Cells that are wider than [`MAX_ALIGNED`] do not count.
+fn aligned_widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let aligned = |row: &Vec<String>| -> Vec<String> {
+        row.iter().map(|cell| if cell.width() > MAX_ALIGNED { String::new() } else { cell.clone() }).collect()
+    };
+    column_widths(&rows.iter().map(aligned).collect::<Vec<_>>())
+}
+
 /// How a part of a text is emphasised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emphasis {
@@ -293,7 +304,7 @@ impl StyledText {
         rows: &[Vec<String>],
         after: impl Fn(usize) -> Option<(Emphasis, String)>,
     ) {
-        let widths = column_widths(rows);
+        let widths = aligned_widths(rows);
         for (number, row) in rows.iter().enumerate() {
             let mut used = 0;
             for (place, cell) in row.iter().enumerate() {
@@ -305,8 +316,8 @@ impl StyledText {
                 }
                 let width = widths.get(place).copied().unwrap_or(0);
                 self.push_as(emphasis, cell.as_str());
-                self.push(" ".repeat(width - cell.width() + COLUMN_GAP));
-                used += width + COLUMN_GAP;
+                self.push(" ".repeat(width.saturating_sub(cell.width()) + COLUMN_GAP));
+                used += width.max(cell.width()) + COLUMN_GAP;
             }
             self.push("\n");
             if let Some((emphasis, lines)) = after(number) {
@@ -343,6 +354,16 @@ mod tests {
         assert_eq!(narrow(40).cut("A split writes two", 20), "A split writes two");
         assert_eq!(narrow(40).cut("語語語語語語語語語語語語", 20), "語語語語語語語語語…");
         assert_eq!(Terminal::default().cut(&"x".repeat(500), 400).len(), 500);
+    }
+
+    #[test]
+    fn a_very_long_cell_does_not_widen_its_column() {
+        let row = |key: &str| vec![key.to_owned(), "semantic".to_owned()];
+        let long = "x".repeat(MAX_ALIGNED + 1);
+        let mut text = StyledText::default();
+        let rows = [row("soup"), row(&long), row("lentils")];
+        text.push_table(&Terminal::default(), &[], &rows, |_| None);
+        assert_eq!(text.to_string(), format!("soup     semantic\n{long}  semantic\nlentils  semantic\n"));
     }
 
     #[test]

@@ -168,3 +168,16 @@ fn keywords_are_also_options_named_tag() {
         assert!(command.try_get_matches_from(&line).is_ok(), "{line:?}");
     }
 }
+
+#[test]
+fn a_very_long_key_does_not_lengthen_other_rows_of_a_list() {
+    let memory = TestMemory::new();
+    let long = "k".repeat(300);
+    for key in [long.as_str(), "soup", "lentils"] {
+        json(&memory, &format!("insert --key {key} -t 'On {key}' -b 'Text about {key}.'"));
+    }
+    let list = text_output(&memory, "list");
+    let (long_rows, short_rows): (Vec<&str>, Vec<&str>) = list.lines().partition(|line| line.contains(&long));
+    assert_eq!((long_rows.len(), short_rows.len()), (1, 2), "{list}");
+    assert!(short_rows.iter().all(|line| line.len() < 60), "{list}");
+}
