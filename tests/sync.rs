@@ -94,6 +94,12 @@ fn story(world: &World) {
     assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 0, 0]);
     assert_eq!(world.json(&["get", "lamps"])["origin"], "remote");
     assert_eq!(world.json(&["get", "ropes"])["origin"], "pushed");
+    // Texts name the command, and say nothing of the mark that a push sets.
+    for command in [["changes", "--all"], ["history", "ropes"]] {
+        let shown = world.run(&command).stdout;
+        assert!(shown.contains("profile remote sync"), "{command:?}: {shown}");
+        assert!(!shown.contains("remote_sync") && !shown.contains("origin"), "{command:?}: {shown}");
+    }
     // A search finds it at once.
     assert_eq!(world.json(&["search", "lamps"])["results"][0]["key"], "lamps");
 

@@ -4,7 +4,7 @@ use super::hit::truncated;
 use super::recall::Recall;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{COLUMN_GAP, column_widths, second};
-use super::{Access, Ctx, Op, Route, argument, growth};
+use super::{Access, Ctx, Op, Route, argument, command_of, growth};
 use poc_agent::agent_changes::agent_changes;
 use poc_agent::{ledger, undo};
 use poc_graph::error::Result;
@@ -236,9 +236,10 @@ impl Op for Changes {
             if count > SHOWN_NOTES {
                 nodes += &format!(" and {} more", count - SHOWN_NOTES);
             }
+            let command = command_of(&change.op);
             let what = match change.run {
-                Some(run) => format!("{} {}", change.op, run.short()),
-                None => change.op.clone(),
+                Some(run) => format!("{command} {}", run.short()),
+                None => command.to_owned(),
             };
             // The usual change creates notes.
             let did = match change.did.as_slice() {

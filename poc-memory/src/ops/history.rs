@@ -1,7 +1,7 @@
 //! `history`
 
 use super::text::{reason_line, second};
-use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, command_of};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, RunId};
@@ -13,6 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+/// The field that a sync with a remote sets in each note that it pushes. The text leaves it out.
+const ORIGIN: &str = "origin";
 
 /// List every change of a note: when, by whom, in which run, and what it changed. The history of a deleted
 /// note is under its id, and for a while also under its key.
@@ -128,7 +131,7 @@ impl Op for HistoryRequest {
         }
         for entry in &output.changes {
             text.push_str(&line(entry));
-            for change in &entry.fields {
+            for change in entry.fields.iter().filter(|change| change.field != ORIGIN) {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "    {}: {:?} → {:?}", change.field, change.before, change.after);
             }
@@ -161,7 +164,7 @@ pub(super) fn line(entry: &HistoryEntry) -> String {
     let run = entry.run.map(|run| format!(" in run {}", run.short())).unwrap_or_default();
     let HistoryEntry { seq, change, at, version, did, actor, op, undone, .. } = entry;
     let (at, undone) = (second(*at), if *undone { ", undone" } else { "" });
-    let change = change.unwrap_or(*seq);
+    let (change, op) = (change.unwrap_or(*seq), command_of(op));
     format!("  {at}  v{version}  {did} by {actor} ({op}, change {change}{run}{undone})\n")
 }
 

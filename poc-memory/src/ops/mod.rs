@@ -250,3 +250,8 @@ pub const OPS: &[OpDef] = &[
 pub fn find(name: &str) -> Option<&'static OpDef> {
     OPS.iter().find(|op| op.name == name)
 }
+
+/// The command that runs the op with this name; the name itself if it is not that of an op.
+fn command_of(name: &str) -> &str {
+    find(name).map_or(name, |op| op.command)
+}

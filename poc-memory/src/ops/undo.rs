@@ -5,7 +5,7 @@ use super::agent::undo::{self, RefusedItem};
 use super::import::Import;
 use super::undo_window::{undo_line, undo_window};
 use super::vault::{UndoneFiles, undone_files};
-use super::{Access, Ctx, Op, Principal, Route, Terminal, argument, changes};
+use super::{Access, Ctx, Op, Principal, Route, Terminal, argument, changes, command_of};
 use poc_agent::ledger;
 use poc_config::HistoryRetention;
 use poc_graph::RunId;
@@ -186,8 +186,9 @@ fn nothing_to_undo(ctx: &Ctx<'_>, skipped: &[SkippedChange]) -> Result<Error> {
     let mut others = latest_in_effect(ctx, MAX_SUGGESTIONS + skipped.len(), MAX_SCANNED, &may_be_suggested)?;
     others.retain(|other| !skipped.iter().any(|skipped| skipped.change == other.seq));
     others.truncate(MAX_SUGGESTIONS);
-    let other =
-        |RecentChange { seq, cause, .. }: &RecentChange| format!("{seq} ({} by {})", cause.op, cause.actor);
+    let other = |RecentChange { seq, cause, .. }: &RecentChange| {
+        format!("{seq} ({} by {})", command_of(&cause.op), cause.actor)
+    };
     let hint = match others.iter().map(other).collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => "`poc-memory changes` shows all changes with their numbers".to_owned(),
         others => format!("`poc-memory undo N` undoes another change: {others}"),
