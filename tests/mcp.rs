@@ -192,6 +192,14 @@ fn session(world: &World) {
         let expected = format!("there is no tool `{wrong}`; did you mean `{right}`?");
         assert_eq!(answer["error"]["message"], expected, "{answer}");
     }
+    for (method, code, message) in [
+        ("bogus", -32601, "there is no method `bogus`"),
+        ("tools/cal", -32601, "there is no method `tools/cal`; did you mean `tools/call`?"),
+        ("tools/call", -32602, "the parameters of `tools/call` do not follow the protocol"),
+    ] {
+        let answer = assistant.ask(method, json!({"name": 5}));
+        assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(code), &json!(message)));
+    }
     // A call may name the change that it waits for. Without a shared log, no later change can come.
     let mut search = json!({"name": "memory_search", "arguments": {"text": "journal"}});
     for (seq, code) in [(json!(1), None), (json!(1_000_000), Some("unavailable"))] {

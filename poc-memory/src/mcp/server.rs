@@ -13,15 +13,30 @@ use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
-    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Reference, RequestMetaObject, Role, ServerCapabilities,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference, RequestMetaObject, Role,
+    ServerCapabilities,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::oneshot::{self, error::RecvError};
+
+/// The methods of requests that the server answers.
+const METHODS: &[&str] = &[
+    "initialize",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+];
 
 /// Instructions for the model, with the names of the tools that it is offered.
 fn instructions(tools: &[OfferedTool]) -> String {
@@ -276,6 +291,23 @@ impl ServerHandler for Server {
             Ok(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
             Err(error) => Err(self.refused(&error, Some(&request.uri))),
         }
+    }
+
+    /// Called for unknown methods, and for known ones whose parameters the SDK cannot read.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method.as_str();
+        if METHODS.contains(&method) {
+            let message = format!("the parameters of `{method}` do not follow the protocol");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let hint = similar::closest(method, METHODS.iter().copied());
+        let hint = hint.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let message = format!("there is no method `{method}`{hint}");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 }
 
