@@ -122,6 +122,7 @@ impl UndoProgress {
         let mut summary = ChangeSummary::default();
         summary.add(memory, &txn.writes)?;
         let Commit { seq, value: refused } = memory.store.transact(cause.clone(), |tx| {
+            read_ahead(tx, txn)?;
             let writes = without_renewed(tx, txn)?;
             let refused = restore(memory, tx, &writes)?;
             if refused.is_none() {
@@ -145,6 +146,7 @@ impl UndoProgress {
             None => &*self.notes_of_call.insert(notes_of(memory, parts)?),
         };
         let Commit { seq, value: outcomes } = memory.store.transact(cause, |tx| {
+            read_ahead(tx, txn)?;
             let outcomes = units.undo(memory, tx, notes)?;
             if !outcomes.iter().any(|outcome| matches!(outcome, UnitOutcome::Left(_))) {
                 tx.set_undoes(txn.seq);
@@ -210,6 +212,12 @@ impl UndoProgress {
     }
 }
 
+/// Reads the records that a transaction wrote. Its undo compares each with what the transaction left, and then reads it
+/// again to replace it.
+fn read_ahead(tx: &mut Transaction<'_>, txn: &LoggedTransaction) -> Result<()> {
+    tx.read_ahead(txn.writes.iter().map(|write| (write.table, write.key.as_slice())))
+}
+
 /// Whether a transaction is undone in units: one of an import or a sync, or the undo of one.
 fn has_units(memory: &Memory, txn: &LoggedTransaction) -> Result<bool> {
     let (mut seq, mut cause) = (txn.seq, Cow::Borrowed(&txn.cause));
@@ -226,6 +234,10 @@ fn has_units(memory: &Memory, txn: &LoggedTransaction) -> Result<bool> {
 
 /// Whether files of vaults may differ from their notes because of the undo with this number.
 fn differs_from_files(memory: &Memory, undo: u64) -> Result<bool> {
+    // The undo of a large change takes long to read again.
+    if vault::bindings(memory)?.is_empty() {
+        return Ok(false);
+    }
     let Some(txn) = memory.store.transaction(undo)? else { return Ok(false) };
     let has_files = txn.writes.iter().any(|write| write.table == Table::Vaults);
     Ok(has_files || vault::deletes_notes_of_files(memory, &txn.writes)?)

@@ -49,6 +49,8 @@ struct RecordsBefore<'a> {
     view: &'a View,
     // The nodes that did not exist and that the transaction wrote.
     new_nodes: FxHashSet<NodeId>,
+    // The values of records that were read ahead, by the engine's key.
+    read_ahead: BTreeMap<EngineKey, Option<Vec<u8>>>,
 }
 
 impl<'a> Transaction<'a> {
@@ -60,7 +62,8 @@ impl<'a> Transaction<'a> {
         overlay: &'a Overlay,
         view: &'a View,
     ) -> Self {
-        let before = RecordsBefore { engine, overlay, view, new_nodes: FxHashSet::default() };
+        let (new_nodes, read_ahead) = (FxHashSet::default(), BTreeMap::new());
+        let before = RecordsBefore { engine, overlay, view, new_nodes, read_ahead };
         let (writes, write_indexes, own_nodes) = (Vec::new(), BTreeMap::new(), FxHashMap::default());
         Transaction { tenant, seq, before, writes, write_indexes, own_nodes, undoes: Vec::new() }
     }
@@ -147,7 +150,7 @@ impl<'a> Transaction<'a> {
             }
             Entry::Vacant(vacant) => vacant,
         };
-        let before = self.before.get(table, key, vacant.key().as_bytes())?;
+        let before = self.before.get(table, key, vacant.key())?;
         if before != value {
             vacant.insert(next);
             if table == Table::Nodes
@@ -163,6 +166,24 @@ impl<'a> Transaction<'a> {
     /// The encoded record with a key.
     pub fn get_raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.raw(table, key)
+    }
+
+    /// Reads records that will be read and written, each once and in the order in which they are stored: in another order,
+    /// many of their blocks would be read and decompressed several times. The values are kept in memory until the
+    /// transaction ends. Its results stay the same.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn read_ahead<'k>(&mut self, records: impl Iterator<Item = (Table, &'k [u8])>) -> Result<()> {
+        let tenant = self.tenant;
+        let with_key =
+            |(table, key): (Table, &'k [u8])| (EngineKey::from(table.engine_key(tenant, key)), (table, key));
+        let sorted: BTreeMap<EngineKey, (Table, &[u8])> = records.map(with_key).collect();
+        for (full, (table, key)) in sorted {
+            let value = self.before.get(table, key, &full)?;
+            self.before.read_ahead.insert(full, value);
+        }
+        Ok(())
     }
 
     /// The number of records that this transaction has changed so far. Its values before and after an action delimit
@@ -192,13 +213,16 @@ impl<'a> Transaction<'a> {
 
 impl RecordsBefore<'_> {
     /// The value of a key. `full` is the engine's key.
-    fn get(&self, table: Table, key: &[u8], full: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn get(&self, table: Table, key: &[u8], full: &EngineKey) -> Result<Option<Vec<u8>>> {
         if self.is_absent(table, key) {
             return Ok(None);
         }
-        match self.overlay.get(full) {
+        if let Some(known) = self.read_ahead.get(full) {
+            return Ok(known.clone());
+        }
+        match self.overlay.get(full.as_bytes()) {
             Some(value) => Ok(value.map(<[u8]>::to_vec)),
-            None => self.engine.get(full),
+            None => self.engine.get(full.as_bytes()),
         }
     }
 
@@ -221,7 +245,7 @@ impl Records for Transaction<'_> {
         if let Some(write) = self.write_indexes.get(&full).and_then(|&at| self.writes.get(at)) {
             return Ok(write.after.clone());
         }
-        self.before.get(table, key, full.as_bytes())
+        self.before.get(table, key, &full)
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {

@@ -1,6 +1,10 @@
 //! Tests of what transactions read and write.
 
 use super::*;
+use crate::engine::{Put, Visitor, Watermark};
+use crate::overlay::Overlay;
+use poc_graph::{Tenant, View};
+use std::borrow::Cow;
 
 #[test]
 fn a_preview_writes_nothing_and_sees_its_own_changes() {
@@ -309,4 +313,57 @@ fn a_node_without_an_activity_record_has_the_initial_activity() {
     // Undo deletes the record in the same way.
     store.transact(cause(), |tx| tx.put_raw(Table::Activity, id.as_bytes(), None)).unwrap();
     assert_eq!(contents(), initial);
+}
+
+/// A memory engine that records which keys were read.
+#[derive(Default)]
+struct ReadEngine {
+    records: InMemoryEngine,
+    read: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Engine for ReadEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.read.lock().push(key.to_vec());
+        self.records.get(key)
+    }
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        self.records.scan(prefix, each)
+    }
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
+        self.records.apply(changes, watermark)
+    }
+    fn watermark(&self) -> Result<Watermark> {
+        self.records.watermark()
+    }
+    fn size(&self) -> Result<u64> {
+        self.records.size()
+    }
+    fn flush(&self) -> Result<()> {
+        self.records.flush()
+    }
+}
+
+#[test]
+fn records_are_read_ahead_once_and_in_the_order_of_their_keys() {
+    let engine = ReadEngine::default();
+    let full = |key: u8| Table::Meta.engine_key(Tenant::default(), &[key]);
+    let stored: Vec<Put> = [1, 2].map(|key| (full(key), Some(vec![key]))).into();
+    engine.apply(stored.into(), Watermark::default()).unwrap();
+    let (overlay, view) = (Overlay::default(), View::new());
+    let mut tx = Transaction::new(&engine, Tenant::default(), 1, &overlay, &view);
+    let wanted = [[3], [1], [2], [1]];
+    tx.read_ahead(wanted.iter().map(|key| (Table::Meta, key.as_slice()))).unwrap();
+    assert_eq!(std::mem::take(&mut *engine.read.lock()), [full(1), full(2), full(3)]);
+
+    assert_eq!(tx.get_raw(Table::Meta, &[1]).unwrap(), Some(vec![1]));
+    tx.put_raw(Table::Meta, &[1], None).unwrap();
+    tx.put_raw(Table::Meta, &[2], Some(vec![2])).unwrap();
+    tx.put_raw(Table::Meta, &[3], Some(vec![9])).unwrap();
+    let now = [1, 2, 3].map(|key| tx.get_raw(Table::Meta, &[key]).unwrap());
+    assert_eq!(now, [None, Some(vec![2]), Some(vec![9])]);
+    assert!(engine.read.lock().is_empty(), "they are read only once");
+    let (writes, _) = tx.into_parts();
+    let images: Vec<_> = writes.into_iter().map(|write| (write.key, write.before, write.after)).collect();
+    assert_eq!(images, [(vec![1], Some(vec![1]), None), (vec![3], None, Some(vec![9]))]);
 }
