@@ -7,6 +7,7 @@ use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, Ix, Node, NodeId, View, Visibility, cancellation};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 
 /// The maximum number of differing words listed for each note.
@@ -168,28 +169,34 @@ impl Vocabulary {
     /// The words of a text in lower case.
     fn words(&mut self, text: &str) -> NoteWords {
         let tokens = text.split_whitespace().map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()));
-        let words = tokens.filter(|token| !token.is_empty()).map(str::to_lowercase);
+        let words = tokens.filter(|token| !token.is_empty()).map(lowercase);
         let mut seen = FxHashSet::default();
         let in_order: Vec<usize> =
-            words.map(|word| self.number(word)).filter(|number| seen.insert(*number)).collect();
+            words.map(|word| self.number(&word)).filter(|number| seen.insert(*number)).collect();
         let mut sorted = in_order.clone();
         sorted.sort_unstable();
         NoteWords { in_order, sorted }
     }
 
-    fn number(&mut self, word: String) -> usize {
-        if let Some(number) = self.numbers.get(&word) {
+    fn number(&mut self, word: &str) -> usize {
+        if let Some(number) = self.numbers.get(word) {
             return *number;
         }
         let number = self.words.len();
-        self.words.push(word.clone());
-        self.numbers.insert(word, number);
+        self.words.push(word.to_owned());
+        self.numbers.insert(word.to_owned(), number);
         number
     }
 
     fn text(&self, number: usize) -> String {
         self.words.get(number).cloned().unwrap_or_default()
     }
+}
+
+/// A word in lower case. Most words are, and need no copy.
+fn lowercase(word: &str) -> Cow<'_, str> {
+    let is_lowercase = word.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_lowercase { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) }
 }
 
 impl NoteWords {
