@@ -180,7 +180,7 @@ fn a_reload_reports_what_has_changed() {
 
 #[test]
 fn an_agent_whose_file_was_deleted_does_not_run() {
-    let world = World::new();
+    let mut world = World::new();
     episodes(&world);
     world.json(&["agent", "new", "mine"]);
     // The daemon does not notice that the file is deleted.
