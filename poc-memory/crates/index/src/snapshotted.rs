@@ -114,7 +114,8 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
     }
 
     /// Applies a transaction. `prepare` is called for each live note, and its result is passed to `put`. `remove` is
-    /// called for each note that was deleted or is no longer live. Only `put` and `remove` run under the lock.
+    /// called for each note that was deleted or is no longer live; if there are several in a row, the last one comes
+    /// first. Only `put` and `remove` run under the lock.
     pub(super) fn apply<'a, R>(
         &self,
         seq: u64,
@@ -123,7 +124,7 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         put: impl Fn(&mut C, NodeId, R),
         remove: impl Fn(&mut C, NodeId),
     ) {
-        let changes: Vec<(NodeId, Option<R>)> = deltas
+        let mut changes: Vec<(NodeId, Option<R>)> = deltas
             .iter()
             .filter_map(|delta| match delta {
                 Delta::Node(node) => Some((node.id, node.state.is_live().then(|| prepare(node)))),
@@ -131,6 +132,13 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
                 _ => None,
             })
             .collect();
+        // The notes of an import are usually the last ones in sorted lists, such as those of words. Removing them from the
+        // end, as an undo of the import does, moves no others.
+        for similar in changes.chunk_by_mut(|(_, one), (_, other)| one.is_none() == other.is_none()) {
+            if similar.first().is_some_and(|(_, change)| change.is_none()) {
+                similar.reverse();
+            }
+        }
         let mut state = self.state.write();
         for (count, (id, change)) in changes.into_iter().enumerate() {
             if count > 0 && count % NOTES_PER_LOCK == 0 {
@@ -164,5 +172,24 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         atomic_file::write(file, self.fingerprint, applied, &[&bytes])?;
         self.saved.store(changes, Ordering::Release);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing::node;
+    use std::sync::Arc;
+
+    #[test]
+    fn notes_that_are_removed_in_a_row_are_removed_from_the_last_to_the_first() {
+        let index: SnapshottedIndex<Vec<NodeId>> =
+            SnapshottedIndex::closed(Path::new("unused"), Fingerprint::of("test"));
+        let removed = |number| Delta::NodeDeleted(node(number).id);
+        let deltas = [removed(1), removed(2), Delta::Node(Arc::new(node(3))), removed(4), removed(5)];
+        let push = |seen: &mut Vec<NodeId>, id| seen.push(id);
+        index.apply(1, &deltas, |_| (), |seen, id, ()| push(seen, id), push);
+        index.release();
+        assert_eq!(*index.read(), [2, 1, 3, 5, 4].map(|number| node(number).id));
     }
 }
