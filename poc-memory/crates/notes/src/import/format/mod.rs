@@ -24,9 +24,9 @@ pub(super) mod transcripts;
 
 pub(super) use json::malformed;
 
-use super::ParsedNote;
 use super::run::Import;
 use super::source_file::{Sample, SourceFile};
+use super::{ParsedNote, references};
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 
@@ -98,9 +98,13 @@ pub(super) fn vault_note(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
     }
 }
 
-/// The format of a file by its content.
+/// The format of a file by its content. A file whose name says that it is Markdown is never read as the data of another
+/// program, because a note may quote a line of such data.
 pub(super) fn recognize(sample: &Sample) -> Option<&'static dyn Format> {
-    FORMATS.iter().copied().find(|format| format.recognizes(sample))
+    let is_markdown = references::is_markdown(&sample.extension);
+    let is_possible =
+        |format: &&'static dyn Format| !is_markdown || format.folder_role() == FolderRole::Markdown;
+    FORMATS.iter().copied().filter(is_possible).find(|format| format.recognizes(sample))
 }
 
 /// The feature of the build that is needed to read files with this extension, if this build lacks it.

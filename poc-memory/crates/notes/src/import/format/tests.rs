@@ -890,6 +890,29 @@ fn a_format_can_be_forced() {
 }
 
 #[test]
+fn a_markdown_file_that_quotes_the_data_of_a_program_is_a_note() {
+    let entity = json!({"type": "entity", "name": "Ann", "entityType": "person", "observations": ["tea"]});
+    let relation = json!({"type": "relation", "from": "Ann", "to": "Bob", "relationType": "knows"});
+    let memory_of_mem0 = json!({"memory": "Ann prefers tea.", "user_id": "ann", "hash": "1"});
+    for (name, quoted) in
+        [("entity.md", &entity), ("relation.MD", &relation), ("mem0.markdown", &memory_of_mem0)]
+    {
+        for text in [format!("# How to\n\n{quoted}\n"), format!("{quoted}\n")] {
+            let memory = TestMemory::new();
+            let path = put(&memory, name, &text);
+            twice(&memory, &path, "markdown");
+            let key = Path::new(name).file_stem().unwrap().to_str().unwrap();
+            assert_eq!(notes(&memory).iter().map(|note| note.key.as_str()).collect::<Vec<_>>(), [key]);
+        }
+    }
+    let memory = TestMemory::new();
+    let path = put(&memory, "memory.md", format!("{entity}\n"));
+    let options = ImportOptions { format: Some("mcp-memory".into()), ..ImportOptions::default() };
+    assert_eq!(take_with(&memory, &path, &options).inserted, 1, "a format can be forced");
+    assert_eq!(notes(&memory)[0].title, "Ann");
+}
+
+#[test]
 fn only_regular_files_of_the_folder_are_read() {
     let memory = TestMemory::new();
     put(&memory, "a.md", "A note.\n");
