@@ -9,6 +9,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Node, NodeId, former_title_of, is_title_of, project_name};
 use poc_store::{Cause, Transaction};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// A validated and embedded note with its edges, before it is stored.
@@ -141,8 +142,18 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedNote> {
 /// Those of the embedder and the indexes. Each result has the error of its own draft.
 pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<PreparedNote>>> {
     let now = memory.now();
-    let mut prepared: Vec<Result<PreparedNote>> =
-        drafts.into_iter().map(|draft| plan(memory, draft, now)).collect();
+    let mut prepared: Vec<Result<PreparedNote>> = Vec::with_capacity(drafts.len());
+    let mut changed: FxHashSet<NodeId> = FxHashSet::default();
+    for draft in drafts {
+        let note = plan(memory, draft, &changed, now);
+        if let Ok(PreparedNote { content: Content::New(planned), .. }) = &note
+            && planned.replaces.is_some()
+            && planned.text_changes
+        {
+            changed.insert(planned.node.id);
+        }
+        prepared.push(note);
+    }
     let mut unembedded: Vec<&mut PlannedNote> = prepared
         .iter_mut()
         .flatten()
@@ -155,7 +166,9 @@ pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<Pre
     Ok(prepared)
 }
 
-fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
+/// Plans one of several notes. `changed` are the notes that get another text before this one is stored: whether one of
+/// them still has the text of this note is only known then.
+fn plan(memory: &Memory, draft: Draft, changed: &FxHashSet<NodeId>, now: Timestamp) -> Result<PreparedNote> {
     let draft = draft.checked(&memory.config, now)?;
     let planned = insert_plan::plan(memory, &draft, now)?;
     let (node, supersedes) = (&planned.node, draft.supersedes);
@@ -164,7 +177,7 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
     let same = same_content(|hash| memory.store.find_hash(hash), &planned, ignores_labels)?;
     let content = match (planned.replaces, same) {
         (Some(version), _) if version == node.version && !planned.names_change => Content::Known(node.id),
-        (None, Some(id)) if supersedes != Some(id) => Content::Known(id),
+        (None, Some(id)) if supersedes != Some(id) && !changed.contains(&id) => Content::Known(id),
         _ => Content::New(Box::new(planned)),
     };
     let (provenance, config) = (draft.provenance, memory.config.clone());

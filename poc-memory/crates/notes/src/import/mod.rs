@@ -54,6 +54,7 @@ pub(crate) use wikilinks::{folded, last_part, without_heading};
 use super::batch::Chunk;
 use super::draft::known_type;
 use super::interchange::Note;
+use super::markdown_frame::MarkdownFrame;
 use super::{Draft, Memory, secrets};
 use foreign::ForeignNote;
 use poc_graph::error::{Code, Error, Result};
@@ -137,6 +138,7 @@ impl<'a> Import<'a> {
             cause: memory.cause(provenance, IMPORT_OP),
             report: ImportReport::default(),
             chunk: Chunk::of(memory.config.import.chunk),
+            key_claims: Vec::new(),
             done: 0,
             total: None,
             progress,
@@ -153,7 +155,8 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Adds a note of `bytes` bytes, or its error. Stores the pending chunk when it is full.
+    /// Adds a note of `bytes` bytes, or its error. Stores the pending chunk when it is full. A file with the key of the
+    /// note of another file waits for the end of the source.
     pub(super) fn add_note(
         &mut self,
         location: SourceLocation,
@@ -162,8 +165,24 @@ impl<'a> Import<'a> {
     ) -> Result<()> {
         cancellation::check()?;
         self.done += 1;
-        self.chunk.add_bytes(bytes);
         let note = note.map(|note| self.without_faults(&location, note));
+        match note {
+            Ok(note) if self.claims_key(&note)? => {
+                self.key_claims.push((location, bytes, note));
+                Ok(())
+            }
+            note => self.add_in_order(location, bytes, note),
+        }
+    }
+
+    /// Like [`Import::add_note`], for a note that does not wait.
+    fn add_in_order(
+        &mut self,
+        location: SourceLocation,
+        bytes: usize,
+        note: Result<ParsedNote>,
+    ) -> Result<()> {
+        self.chunk.add_bytes(bytes);
         match note.and_then(|note| self.check_key(&location, note)) {
             Ok(Some(note)) => self.chunk.push((location, note)),
             Ok(None) => self.report.duplicates += 1,
@@ -185,6 +204,9 @@ impl<'a> Import<'a> {
 
     /// Stores the pending chunk, then creates the edges between the notes.
     fn store_rest(&mut self) -> Result<()> {
+        for (location, bytes, note) in std::mem::take(&mut self.key_claims) {
+            self.add_in_order(location, bytes, Ok(note))?;
+        }
         let chunk = self.chunk.take();
         if !chunk.is_empty() {
             self.store(chunk)?;
@@ -236,6 +258,21 @@ impl<'a> Import<'a> {
         }
         self.locations.insert(key, KeyUse { location: location.clone(), key: given, content });
         Ok(Some(read))
+    }
+
+    /// Whether a file has the key of a note that an earlier import made from another file of the folder, which still
+    /// exists. That file keeps its note as long as it has the key, whatever the order of the names of both files.
+    fn claims_key(&self, read: &ParsedNote) -> Result<bool> {
+        let ParsedNote::Foreign(foreign) = read else { return Ok(false) };
+        let (Some(key), Some(frame)) = (&foreign.draft.key, &foreign.frame) else { return Ok(false) };
+        if self.files.is_empty() {
+            return Ok(false);
+        }
+        let store = &self.memory.store;
+        let Some(id) = store.find_key(&normal_key(key))? else { return Ok(false) };
+        let mut frames = MarkdownFrame::all(store, id)?;
+        frames.retain(|other| other.provenance == frame.provenance && self.files.contains(&other.path));
+        Ok(!frames.is_empty() && frames.iter().all(|other| other.path != frame.path))
     }
 
     /// Whether a note of this import has already used a key.

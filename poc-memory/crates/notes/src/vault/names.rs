@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 const MOVING: &str = "vault-moving/";
 
 /// The name that each note should get from its file, by path: the key in the front matter, the path, or the
-/// path with the extension. Each name belongs to one text; the first file with it counts.
+/// path with the extension. Each name belongs to one text; the first file with it counts. A file that loses its path to
+/// the key of another file gets a warning.
 pub(super) fn desired_names(
     files: &Digests,
     groups: &[FileGroup],
@@ -32,7 +33,7 @@ pub(super) fn desired_names(
     for (path, digest) in files {
         let group = group_of.get(path.as_str()).copied().unwrap_or(usize::MAX);
         let candidates = [digest.own_key.as_ref(), Some(&digest.path_key), Some(path)];
-        let mut chosen = None;
+        let (mut chosen, mut taken) = (None, None);
         for name in candidates.into_iter().flatten() {
             match owners.get(name) {
                 Some((owner, first)) if *owner != group => {
@@ -40,6 +41,8 @@ pub(super) fn desired_names(
                         let error = Error::conflict(format!("the key `{name}` already belongs to `{first}`"));
                         let error = error.hint("give each file a key of its own").field("key");
                         warnings.push(FileError { file: path.clone(), error });
+                    } else if files.get(*first).is_some_and(|file| file.own_key.as_ref() == Some(name)) {
+                        taken = Some((name, *first));
                     }
                 }
                 _ => {
@@ -51,6 +54,13 @@ pub(super) fn desired_names(
         let mut name = chosen.unwrap_or_else(|| path.clone());
         while owners.get(&name).is_some_and(|(owner, _)| *owner != group) {
             name.push('-');
+        }
+        if let Some((key, first)) = taken {
+            let error = Error::conflict(format!(
+                "the front matter of `{first}` has the key `{key}`, so the note of this file has the key `{name}`"
+            ));
+            let error = error.hint(format!("give `{first}` another key"));
+            warnings.push(FileError { file: path.clone(), error });
         }
         owners.insert(name.clone(), (group, path));
         names.insert(path.clone(), name);

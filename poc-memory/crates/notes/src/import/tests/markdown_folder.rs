@@ -593,3 +593,67 @@ fn equal_files_whose_keys_are_those_of_one_note_are_duplicates() {
         failures(&report)
     );
 }
+
+#[test]
+fn a_file_with_the_key_of_the_note_of_another_file_is_refused() {
+    let memory = TestMemory::new();
+    let folder = memory.folder().join("kitchen");
+    let import = || take(&memory, ImportSource::Path(folder.clone()));
+    put(&folder, "soup.md", "Lentils with carrots.\n");
+    import();
+    put(&folder, "keyclash.md", "---\nkey: soup\n---\nA soup from a tin.\n");
+    put(&folder, "z-copy.md", "Lentils with carrots.\n");
+    for _ in 0..2 {
+        let report = import();
+        assert_eq!(counts(&report), [0, 0, 2, 0], "{}", failures(&report));
+        let failed = failures(&report);
+        let expected = "`keyclash.md`: the key `soup` was already used at `soup.md`";
+        assert!(failed.starts_with(expected), "{failed}");
+        assert_eq!(find(&memory, "soup").body, "Lentils with carrots.");
+        assert_eq!(find(&memory, "z-copy").key, "soup", "the text of a duplicate is that of the named note");
+    }
+    // Once no other file has the note, the key is free, as after a move.
+    fs::remove_file(folder.join("soup.md")).unwrap();
+    fs::remove_file(folder.join("z-copy.md")).unwrap();
+    let report = import();
+    assert_eq!((counts(&report), failures(&report)), ([0, 1, 0, 0], String::new()));
+    assert_eq!(find(&memory, "soup").body, "A soup from a tin.");
+}
+
+#[test]
+fn a_new_file_whose_name_is_the_key_of_another_file_is_refused() {
+    let memory = TestMemory::new();
+    let folder = memory.folder().join("kitchen");
+    let import = || take(&memory, ImportSource::Path(folder.clone()));
+    put(&folder, "z.md", "---\nkey: a\n---\nLentils with carrots.\n");
+    import();
+    put(&folder, "a.md", "A soup from a tin.\n");
+    let report = import();
+    assert_eq!(counts(&report), [0, 0, 1, 0]);
+    assert!(failures(&report).starts_with("`a.md`: the key `a` was already used at `z.md`"));
+    assert_eq!(find(&memory, "a").body, "Lentils with carrots.");
+    // If the other file gives up the key at the same time, the file gets the note.
+    put(&folder, "z.md", "---\nkey: b\n---\nLentils with leeks.\n");
+    let report = import();
+    assert_eq!((counts(&report), failures(&report)), ([1, 1, 0, 0], String::new()));
+    assert_eq!(
+        (find(&memory, "a").body, find(&memory, "b").body),
+        ("A soup from a tin.".to_owned(), "Lentils with leeks.".to_owned())
+    );
+}
+
+#[test]
+fn a_copy_of_the_former_text_of_an_edited_file_is_a_note_of_its_own() {
+    let memory = TestMemory::new();
+    let folder = memory.folder().join("kitchen");
+    put(&folder, "soup.md", "Lentils with carrots.\n");
+    take(&memory, ImportSource::Path(folder.clone()));
+    put(&folder, "soup.md", "A soup from a tin.\n");
+    put(&folder, "z-copy.md", "Lentils with carrots.\n");
+    let report = take(&memory, ImportSource::Path(folder));
+    assert_eq!((counts(&report), failures(&report)), ([1, 1, 0, 0], String::new()));
+    assert_eq!(
+        (find(&memory, "soup").body, find(&memory, "z-copy").body),
+        ("A soup from a tin.".to_owned(), "Lentils with carrots.".to_owned())
+    );
+}

@@ -572,3 +572,19 @@ fn aliases_of_a_file_are_names_of_its_note_until_they_are_removed() {
     assert!(world.memory.find("The copy").is_err());
     assert_eq!(world.note("rm-7").id, world.note("plans/r").id);
 }
+
+#[test]
+fn a_file_that_loses_its_name_to_the_key_of_another_file_gets_a_warning() {
+    let world = World::new(&[("soup.md", "Lentils with carrots.\n")]);
+    assert_eq!(problems(&world.sync()), "");
+    world.put("keyclash.md", "---\nkey: soup\n---\nA soup from a tin.\n");
+    assert_eq!(
+        problems(&world.sync()),
+        "soup.md: the front matter of `keyclash.md` has the key `soup`, so the note of this file has the key \
+         `soup.md`; give `keyclash.md` another key\n"
+    );
+    assert_eq!(world.note("soup.md").body, "Lentils with carrots.");
+    world.put("keyclash.md", "---\nkey: tin\n---\nA soup from a tin.\n");
+    assert_eq!(problems(&world.sync()), "");
+    assert_eq!(world.note("soup").body, "Lentils with carrots.");
+}
