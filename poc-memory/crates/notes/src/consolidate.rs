@@ -126,6 +126,18 @@ pub fn consolidate(
     Ok(work.outcome)
 }
 
+/// Whether a note is past `expires`. Searches treat it as expired even before a consolidation gives it that state.
+pub(super) fn is_past_date(node: &Node, now: Timestamp) -> bool {
+    node.expires.is_some_and(|at| at <= now)
+}
+
+/// Gives a note that is past `expires` the state `expired`.
+pub(super) fn expire(tx: &mut Transaction<'_>, node: Node, now: Timestamp) -> Result<()> {
+    let (id, version) = (node.id, node.version.saturating_add(1));
+    tx.put_node(&Node { state: State::Expired, modified: now, version, ..node })?;
+    derivation::source_changed(tx, id, now)
+}
+
 /// The changes that a consolidation will make.
 struct ConsolidationPlan {
     /// Live notes past their `expires`.
@@ -260,17 +272,14 @@ struct Consolidation<'a> {
 impl Consolidation<'_> {
     fn expire(&mut self, nodes: &[NodeId], now: Timestamp) -> Result<()> {
         self.in_transactions(ConsolidationPhase::Notes, nodes, |tx, id, report| {
-            let Some(mut node) = tx.node(*id)? else { return Ok(()) };
-            if !node.state.is_live() || node.expires.is_none_or(|at| at > now) {
+            let Some(node) = tx.node(*id)? else { return Ok(()) };
+            if !node.state.is_live() || !is_past_date(&node, now) {
                 return Ok(());
             }
-            node.state = State::Expired;
-            node.version = node.version.saturating_add(1);
-            node.modified = now;
-            tx.put_node(&node)?;
+            let keywords = node.keywords.clone();
+            expire(tx, node, now)?;
             report.pruned_nodes += 1;
-            derivation::source_changed(tx, *id, now)?;
-            count_unused(tx, &node.keywords, report)
+            count_unused(tx, &keywords, report)
         })
     }
 

@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::insert_plan::{self, PlannedNote};
 use super::samples::InsertSamples;
-use super::{Memory, automatic_edges, derivation, key, rename, resolve, supersede};
+use super::{Memory, automatic_edges, consolidate, derivation, key, rename, resolve, supersede};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -175,6 +175,8 @@ fn plan(memory: &Memory, draft: Draft, changed: &FxHashSet<NodeId>, now: Timesta
     let (is_update, expects_version) = (draft.update, draft.if_version.is_some());
     let ignores_labels = draft.ignores_labels && planned.replaces.is_none();
     let same = same_content(|hash| memory.store.find_hash(hash), &planned, ignores_labels)?;
+    let same_node = same.map(|id| memory.store.node(id)).transpose()?.flatten();
+    let same = same.filter(|_| same_node.is_none_or(|node| !consolidate::is_past_date(&node, now)));
     let content = match (planned.replaces, same) {
         (Some(version), _) if version == node.version && !planned.names_change => Content::Known(node.id),
         (None, Some(id)) if supersedes != Some(id) && !changed.contains(&id) => Content::Known(id),
@@ -223,7 +225,7 @@ fn same_content(
 }
 
 /// Stores a prepared note. All checks happen before the first write, so that a failure leaves the transaction
-/// unchanged.
+/// unchanged. A note with the same text that is past `expires` gets the state `expired`, because no search finds it.
 pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) -> Result<InsertReport> {
     // The samples of a single insert are stored at once.
     apply_with(tx, prepared, now, &mut InsertSamples::default())
@@ -241,14 +243,18 @@ pub(super) fn apply_with(
         Content::New(planned) => planned,
     };
     let mut node = planned.node.clone();
+    let mut past = None;
     if let Some(same) = same_content(|hash| tx.find_hash(hash), planned, prepared.ignores_labels)?
         && (same != node.id || planned.replaces.is_none())
         && Some(same) != prepared.supersedes
     {
-        return match planned.replaces {
-            None => apply_duplicate(tx, same, prepared, now),
-            Some(_) => Err(same_text(&node, &resolve::expect(tx, same)?)),
-        };
+        past = tx.node(same)?.filter(|same| consolidate::is_past_date(same, now));
+        if past.is_none() {
+            return match planned.replaces {
+                None => apply_duplicate(tx, same, prepared, now),
+                Some(_) => Err(same_text(&node, &resolve::expect(tx, same)?)),
+            };
+        }
     }
     let retired = prepared.supersedes.map(|old| supersede::check(tx, old)).transpose()?;
     match planned.replaces {
@@ -256,6 +262,9 @@ pub(super) fn apply_with(
         None => node.key = free_key(tx, &node, planned.is_key_derived, prepared.is_update, retired.as_ref())?,
     }
 
+    if let Some(past) = past {
+        consolidate::expire(tx, past, now)?;
+    }
     if let Some(mut old) = retired.clone() {
         if old.key == node.key {
             old.key = key::of_retired(tx, &old.key)?;

@@ -417,6 +417,29 @@ fn a_duplicate_supersedes_with_the_existing_note() {
 }
 
 #[test]
+fn a_text_past_its_date_is_stored_again() {
+    let memory = TestMemory::new();
+    let date = memory.now().plus(Span::DAY);
+    let first = memory.insert(Draft { expires: Some(date), ..draft(JOURNAL) }).unwrap();
+    let other = memory.note("other", "The journal is slow");
+    assert!(memory.insert(draft(JOURNAL)).unwrap().duplicate);
+    memory.clock.advance(Span::DAY);
+    let again = memory.insert(draft(JOURNAL)).unwrap();
+    assert_eq!((again.duplicate, again.id == first.id), (false, false));
+    assert_eq!(node(&memory, first.id).state, State::Expired);
+    let repeated = memory.insert(draft(JOURNAL)).unwrap();
+    assert_eq!((repeated.id, repeated.duplicate), (again.id, true));
+    // A note can also be changed to a text that is past its date.
+    let text = "The key is here";
+    let last = memory.insert(Draft { expires: Some(date.plus(Span::DAY)), ..draft(text) }).unwrap();
+    memory.clock.advance(Span::DAY);
+    let update = Draft { key: Some("other".into()), update: true, ..draft(text) };
+    assert!(memory.insert(update).unwrap().updated);
+    assert_eq!(node(&memory, last.id).state, State::Expired);
+    assert_eq!(node(&memory, other).body, text);
+}
+
+#[test]
 fn a_note_is_recognised_with_the_label_of_a_project_that_it_does_not_have() {
     let memory = TestMemory::new();
     let stored = |words: &[&str], key: Option<&str>, ignores_labels: bool| Draft {
