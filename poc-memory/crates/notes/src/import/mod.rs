@@ -14,6 +14,7 @@ mod format;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod imported_notes;
+mod kept_keywords;
 mod link_candidates;
 mod location;
 mod note_link;

@@ -4,7 +4,7 @@ use super::copies::name_after_file;
 use super::restore::{self, Restore};
 use super::run::{Import, PendingEdges, SessionNote};
 use super::stored::{StoreOutcome, StoredNote};
-use super::{ParsedNote, SourceLocation, outdated, source};
+use super::{ParsedNote, SourceLocation, kept_keywords, outdated, source};
 use crate::automatic_edges::EdgeCounts;
 use crate::batch::separate_note_errors;
 use crate::insert::{self, PreparedNote};
@@ -43,6 +43,8 @@ struct ChunkEntry {
     /// The session that it belongs to, and when it was written, if that is known.
     turn: Option<(String, Option<Timestamp>)>,
     frame: Option<MarkdownFrame>,
+    /// The keywords that the note keeps although its source does not contain them.
+    kept_keywords: Vec<String>,
 }
 
 /// The notes of a chunk by what happens to them.
@@ -76,7 +78,7 @@ impl Import<'_> {
                     self.replace_copy(tx, entry, note, now)?;
                     let stored = separate_note_errors(store_one(tx, note, now, &mut samples))?;
                     if let (Ok(stored), Some(frame)) = (&stored, &entry.frame) {
-                        self.put_frame(tx, stored.id, frame)?;
+                        self.put_frame(tx, stored.id, frame, &entry.kept_keywords)?;
                         name_after_file(tx, stored, entry.key.as_deref(), frame)?;
                     }
                     Ok(stored)
@@ -109,6 +111,7 @@ impl Import<'_> {
                         is_exported: true,
                         turn: None,
                         frame: None,
+                        kept_keywords: Vec::new(),
                     });
                     sorted.exported.push(*note);
                 }
@@ -128,14 +131,18 @@ impl Import<'_> {
                     if foreign.frame.is_some() {
                         self.keep_names_of_copies(&mut foreign.draft)?;
                     }
-                    if outdated::is_outdated(self.memory, &foreign.draft)? {
-                        let error = Error::conflict("the note has changed since it was imported, but its source has not")
-                            .hint("the note stays as it is; change the source, or delete the note, to import it again");
-                        self.report.warnings.push((location.clone(), error));
-                        let Draft { key, other_names, provenance, trust, .. } = foreign.draft;
-                        foreign.draft =
-                            Draft { key, other_names, update: true, ..Draft::new(provenance, trust) };
-                        foreign.frame = None;
+                    let mut kept = Vec::new();
+                    if let Some(stored) = self.updated_note(&foreign.draft)? {
+                        let removed = self.removed_keywords(&stored, &foreign)?;
+                        if outdated::is_outdated(self.memory, &stored, &foreign.draft, &removed)? {
+                            self.report.warnings.push((location.clone(), unchanged_source()));
+                            let Draft { key, other_names, provenance, trust, .. } = foreign.draft;
+                            foreign.draft =
+                                Draft { key, other_names, update: true, ..Draft::new(provenance, trust) };
+                            foreign.frame = None;
+                        } else {
+                            kept = kept_keywords::keep(&mut foreign.draft, &stored, &removed);
+                        }
                     }
                     for field in &foreign.ignored {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;
@@ -147,12 +154,21 @@ impl Import<'_> {
                         is_exported: false,
                         turn: foreign.session.map(|session| (session, foreign.draft.created)),
                         frame: foreign.frame,
+                        kept_keywords: kept,
                     });
                     sorted.drafts.push(foreign.draft);
                 }
             }
         }
         Ok(sorted)
+    }
+
+    /// The stored note that a draft updates.
+    fn updated_note(&self, draft: &Draft) -> Result<Option<Node>> {
+        let Some(key) = draft.key.as_deref().filter(|_| draft.update) else { return Ok(None) };
+        let store = &self.memory.store;
+        let id = store.find_key(&normal_key(key))?;
+        Ok(id.map(|id| store.node(id)).transpose()?.flatten())
     }
 
     /// The treatment of a draft that is past `expires`; `None` if it is not.
@@ -219,12 +235,21 @@ impl Import<'_> {
     }
 
     /// Stores the frame of a note, and deletes frames of files that no longer exist in the same folder.
-    fn put_frame(&self, tx: &mut Transaction<'_>, id: NodeId, frame: &MarkdownFrame) -> Result<()> {
+    fn put_frame(
+        &self,
+        tx: &mut Transaction<'_>,
+        id: NodeId,
+        frame: &MarkdownFrame,
+        kept_keywords: &[String],
+    ) -> Result<()> {
         for old in MarkdownFrame::all(tx, id)?.iter().filter(|old| self.is_gone(old)) {
             old.delete(tx, id)?;
         }
         let Some(node) = tx.node(id)? else { return Ok(()) };
-        MarkdownFrame { imported: Properties::of(&node), ..frame.clone() }.put(tx, id)
+        let mut imported = Properties::of(&node);
+        // An export writes these into the file, which does not contain them.
+        imported.keywords.retain(|word| !kept_keywords.contains(word));
+        MarkdownFrame { imported, ..frame.clone() }.put(tx, id)
     }
 
     /// Whether the file of a frame belonged to the folder that is read, and no longer exists there.
@@ -267,6 +292,12 @@ impl Import<'_> {
         let view = self.memory.store.view();
         view.find_key(&normal_key(key)).and_then(|ix| view.id(ix)) == Some(id)
     }
+}
+
+/// The warning that a note keeps a change that was made in the memory.
+fn unchanged_source() -> Error {
+    Error::conflict("the note has changed since it was imported, but its source has not")
+        .hint("the note stays as it is; change the source, or delete the note, to import it again")
 }
 
 /// Sets `expires` of a node that is past it; its text stays.

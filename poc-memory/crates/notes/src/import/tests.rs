@@ -1,6 +1,7 @@
 //! Tests of imports.
 
 mod json_lines;
+mod kept_keywords;
 mod markdown_folder;
 mod round_trip;
 mod run;
