@@ -97,8 +97,12 @@ impl VaultSync<'_> {
                     self.report.added += u64::from(stored.is_new);
                     self.report.updated += u64::from(stored.is_updated);
                     self.report.merged += stored.merged;
-                    if ready.replaces_edit && stored.is_updated {
-                        self.report.warnings.extend(stored.records.first().map(replaced_edit));
+                    if let Some((path, record)) = stored.records.first()
+                        && ready.replaces_edit
+                        && stored.is_updated
+                    {
+                        let warning = self.replaced_text(path, record)?;
+                        self.report.warnings.push(warning);
                     }
                     self.records.extend(stored.records);
                     for (path, file) in ready.read {
@@ -112,6 +116,23 @@ impl VaultSync<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The warning that a file has replaced a text that did not come from it: its note was changed in the memory, or
+    /// another note has replaced it, such as the overview of its parts.
+    fn replaced_text(&self, path: &str, record: &VaultFile) -> Result<FileError> {
+        let former_path = self.plan.moved.get(path).map_or(path, String::as_str);
+        let is_successor = self.start.get(former_path).is_some_and(|before| before.node != record.node);
+        let node = self.memory.store.node(record.node)?;
+        let key = node.map_or_else(|| record.name.clone(), |node| node.key);
+        let error = Error::conflict(match is_successor {
+            true => format!(
+                "the text of the file has replaced that of `{key}`, which had replaced the note of the file"
+            ),
+            false => "the text of the file has replaced a text that was changed in the memory".to_owned(),
+        });
+        let hint = format!("`poc-memory history {}` shows the former text", quoted(&key));
+        Ok(FileError { file: path.to_owned(), error: error.hint(hint) })
     }
 
     /// Reads and embeds groups. Those that have an error or are being changed are reported and left out.
@@ -414,13 +435,6 @@ struct StoredGroup {
     /// Number of replaced notes.
     merged: u64,
     records: Vec<(String, VaultFile)>,
-}
-
-/// The warning that a file has replaced a text that its note got in the memory.
-fn replaced_edit((path, record): &(String, VaultFile)) -> FileError {
-    let error = Error::conflict("the text of the file has replaced a text that was changed in the memory");
-    let hint = format!("`poc-memory history {}` shows the former text", quoted(&record.name));
-    FileError { file: path.clone(), error: error.hint(hint) }
 }
 
 /// Replaces one note by another, which gets the names of the files.

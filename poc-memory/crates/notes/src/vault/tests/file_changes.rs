@@ -588,3 +588,19 @@ fn a_file_that_loses_its_name_to_the_key_of_another_file_gets_a_warning() {
     assert_eq!(problems(&world.sync()), "");
     assert_eq!(world.note("soup").body, "Lentils with carrots.");
 }
+
+#[test]
+fn a_file_that_changes_the_note_that_replaced_its_own_names_that_note() {
+    let world = World::new(&[("a.md", "The first.\n")]);
+    world.sync();
+    let supersedes = Some(world.note("a").id);
+    world.memory.insert(Draft { key: Some("better".into()), supersedes, ..draft("A better text.") }).unwrap();
+    assert_eq!(problems(&world.sync()), "");
+    world.put("a.md", "Edited.\n");
+    assert_eq!(
+        problems(&world.sync()),
+        "a.md: the text of the file has replaced that of `better`, which had replaced the note of the file; \
+         `poc-memory history better` shows the former text\n"
+    );
+    assert_eq!(world.note("better").body, "Edited.");
+}
