@@ -7,7 +7,7 @@ use poc_graph::error::{Code, Result};
 use poc_graph::escape_line;
 use poc_graph::json;
 use poc_notes::resolve::quoted;
-use poc_notes::vault::{FolderState, VaultStatus};
+use poc_notes::vault::{FileError, FolderState, VaultStatus};
 use serde_json::{Map, Value};
 
 const CHECK: &str = "vaults";
@@ -32,6 +32,15 @@ fn read(vault: &VaultStatus) -> CheckResult {
     let (files, folder) = (plural(vault.files, "file"), escape_line(&vault.folder));
     let message = format!("`{}`: {files}, {} (`{folder}`)", vault.name, lag(vault));
     let result = |state| CheckResult::new(CHECK, state, message.clone());
+    // The conflicts among the warnings are about changes that a sync has made, and not about the files.
+    let warning = vault.warnings.iter().find(|warning| warning.error.code != Code::Conflict);
+    let listed = |problem: &FileError| {
+        result(CheckState::Warning).hint(format!(
+            "`{}`: {}; `poc-memory vault status {name}` lists all",
+            escape_line(&problem.file),
+            problem.error.line()
+        ))
+    };
     match (vault.state, vault.behind, vault.refused.first()) {
         (FolderState::Missing, ..) => result(CheckState::Warning)
             .hint(format!("mount or restore the folder, or unbind it: `poc-memory vault remove {name}`")),
@@ -45,11 +54,7 @@ fn read(vault: &VaultStatus) -> CheckResult {
             "notes were deleted, and their files are still there: delete the files, or run `poc-memory vault sync \
              {name}`, which makes the notes again"
         )),
-        (_, _, Some(problem)) => result(CheckState::Warning).hint(format!(
-            "`{}`: {}; `poc-memory vault status {name}` lists all",
-            escape_line(&problem.file),
-            problem.error.line()
-        )),
-        _ => result(CheckState::Ok),
+        (_, _, Some(problem)) => listed(problem),
+        _ => warning.map_or_else(|| result(CheckState::Ok), listed),
     }
 }

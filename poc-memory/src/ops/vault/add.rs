@@ -43,6 +43,7 @@ impl Op for VaultAdd {
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
     const CREATES_PROFILE: bool = true;
+    const NAMES_COMMANDS: bool = true;
     type Output = VaultAddOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultAddOutput> {

@@ -82,5 +82,8 @@ pub(crate) fn lag(vault: &VaultStatus) -> String {
     if !vault.refused.is_empty() {
         parts.push(format!("{} refused", vault.refused.len()));
     }
+    if !vault.warnings.is_empty() {
+        parts.push(plural(vault.warnings.len() as u64, "warning"));
+    }
     parts.join(", ")
 }

@@ -4,6 +4,7 @@ use crate::ops::text::plural;
 use crate::ops::{Ctx, Progress};
 use poc_graph::error::{Error, Result};
 use poc_graph::escape_line;
+use poc_notes::resolve::quoted;
 use poc_notes::vault::{
     self, AmbiguousLink, FileError, RenamedFile, SyncOptions, UnresolvedVaultLink, VaultBinding, VaultReport,
 };
@@ -118,7 +119,9 @@ impl VaultSyncOutcome {
         for file in self.written.iter().take(SHOWN_FILES) {
             let _ = writeln!(text, "written    {}", escape_line(file));
         }
-        text += &problems_text(&self.refused, &self.warnings, &self.ambiguous, &self.unresolved);
+        // The same command again would fail or do something else.
+        let all = format!("`poc-memory vault status {} --json`", quoted(&self.vault));
+        text += &problems_text(&self.refused, &self.warnings, &self.ambiguous, &self.unresolved, &all);
         for (count, what) in [
             (self.empty, "empty files"),
             (self.expired, "expired files"),
@@ -139,12 +142,13 @@ impl VaultSyncOutcome {
     }
 }
 
-/// The files and links that have problems, as lines for a person.
+/// The files and links that have problems, as lines for a person. `all` is what lists those that are left out.
 pub(super) fn problems_text(
     refused: &[FileError],
     warnings: &[FileError],
     ambiguous: &[AmbiguousLink],
     unresolved: &[UnresolvedVaultLink],
+    all: &str,
 ) -> String {
     let mut text = String::new();
     for (what, problems) in [("refused", refused), ("warning", warnings)] {
@@ -163,7 +167,7 @@ pub(super) fn problems_text(
     let lists = [refused.len(), warnings.len(), ambiguous.len(), unresolved.len()];
     let left_out: usize = lists.iter().map(|listed| listed.saturating_sub(SHOWN_FILES)).sum();
     if left_out > 0 {
-        let _ = writeln!(text, "… and {left_out} more: `--json` shows them all");
+        let _ = writeln!(text, "… and {left_out} more: {all} shows them all");
     }
     text
 }
@@ -207,5 +211,26 @@ pub(super) fn selected_bindings(ctx: &Ctx<'_>, name: Option<&str>) -> Result<Vec
     match name {
         Some(name) => Ok(vec![vault::named(ctx.memory, name)?]),
         None => vault::bindings(ctx.memory),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_files_that_are_not_shown_are_listed_by_another_command() {
+        let link = |number: usize| json!({"file": format!("{number}.md"), "link": "missing"});
+        let unresolved: Vec<_> = (0..12).map(link).collect();
+        let outcome = json!({
+            "vault": "my notes", "files": 12, "added": 12, "updated": 0, "renamed": [], "retired": 0, "revived": 0,
+            "merged": 0, "links_added": 0, "links_removed": 0, "refused": [], "warnings": [], "ambiguous": [],
+            "unresolved": unresolved, "empty": 0, "expired": 0, "outside": 0, "busy": 0,
+        });
+        let outcome: VaultSyncOutcome = serde_json::from_value(outcome).unwrap();
+        let text = outcome.text();
+        let last = "… and 2 more: `poc-memory vault status 'my notes' --json` shows them all\n";
+        assert!(text.ends_with(last), "{text}");
     }
 }

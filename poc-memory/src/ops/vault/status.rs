@@ -69,7 +69,13 @@ impl Op for VaultStatusRequest {
                 let _ =
                     writeln!(text, "write-back the next sync writes links that were made since the last one");
             }
-            text += &problems_text(&vault.refused, &[], &vault.ambiguous, &vault.unresolved);
+            text += &problems_text(
+                &vault.refused,
+                &vault.warnings,
+                &vault.ambiguous,
+                &vault.unresolved,
+                "`--json`",
+            );
         }
         text
     }

@@ -37,6 +37,7 @@ impl Op for VaultWriteBack {
     const NAME: &'static str = "vault write-back";
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
+    const NAMES_COMMANDS: bool = true;
     type Output = VaultWriteBackOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultWriteBackOutput> {

@@ -59,7 +59,7 @@ pub(super) fn desired_names(
             let error = Error::conflict(format!(
                 "the front matter of `{first}` has the key `{key}`, so the note of this file has the key `{name}`"
             ));
-            let error = error.hint(format!("give `{first}` another key"));
+            let error = error.hint(format!("give `{first}` another key")).field("key");
             warnings.push(FileError { file: path.clone(), error });
         }
         owners.insert(name.clone(), (group, path));

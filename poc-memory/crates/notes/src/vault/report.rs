@@ -63,13 +63,17 @@ impl VaultReport {
             || !self.renamed.is_empty()
     }
 
-    /// The part of the report that is stored. `at` is the time when the sync ended, `seq` the last transaction that it
-    /// has seen.
-    pub(super) fn summary(&self, at: Timestamp, seq: u64) -> SyncSummary {
+    /// The part of the report that is stored. `kept` are the warnings of earlier syncs that still apply, `at` is the time
+    /// when the sync ended, `seq` the last transaction that it has seen.
+    pub(super) fn summary(&self, kept: Vec<FileError>, at: Timestamp, seq: u64) -> SyncSummary {
+        let mut warnings = self.warnings.clone();
+        warnings.extend(kept.into_iter().filter(|warning| !self.warnings.contains(warning)));
+        warnings.sort_by(|one, other| one.file.cmp(&other.file));
         SyncSummary {
             at,
             files: self.files,
             refused: self.refused.clone(),
+            warnings,
             ambiguous: self.ambiguous.clone(),
             unresolved: self.unresolved.clone(),
             seq,
@@ -121,6 +125,10 @@ pub(super) struct SyncSummary {
     pub(super) at: Timestamp,
     pub(super) files: u64,
     pub(super) refused: Vec<FileError>,
+    /// The warnings of this sync, and those of earlier ones for files that have not changed since.
+    // Earlier releases did not store it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) warnings: Vec<FileError>,
     pub(super) ambiguous: Vec<AmbiguousLink>,
     pub(super) unresolved: Vec<UnresolvedVaultLink>,
     /// The last transaction that the sync has seen.

@@ -50,6 +50,10 @@ pub struct VaultStatus {
     pub synchronised: Option<Timestamp>,
     /// Files that the last sync could not read.
     pub refused: Vec<FileError>,
+    /// Properties that were left out because of their value or occur several times, keys that another note already has,
+    /// and texts that were changed in the memory and that a file has replaced. Only of files that have not changed since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<FileError>,
     /// Links that are ambiguous because several notes have the name.
     pub ambiguous: Vec<AmbiguousLink>,
     /// Links to notes that do not exist.
@@ -121,6 +125,7 @@ fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
         edited: edited(memory, &files, &undone)?,
         synchronised: last.map(|last| last.at),
         refused: last.map(|last| last.refused.clone()).unwrap_or_default(),
+        warnings: last.map(|last| last.warnings.clone()).unwrap_or_default(),
         ambiguous: last.map(|last| last.ambiguous.clone()).unwrap_or_default(),
         unresolved: last.map(|last| last.unresolved.clone()).unwrap_or_default(),
     })

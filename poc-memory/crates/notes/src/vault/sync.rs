@@ -11,7 +11,7 @@ use super::scan_record::{self, ScanRecord, file_time};
 use crate::resolve::quoted;
 use crate::{Memory, regular_file};
 use parking_lot::Mutex;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, State, cancellation};
 use poc_store::{Cause, Transaction};
@@ -140,6 +140,8 @@ pub fn sync(
         sync.report.ambiguous = last.ambiguous.clone();
     }
     sync.report.files = sync.files_with_note();
+    let last_warnings = record.last.as_ref().map(|last| last.warnings.as_slice()).unwrap_or_default();
+    let kept_warnings = sync.kept_warnings(last_warnings, is_changed);
     let VaultSync { vault, records, report, written, .. } = sync;
     // Files that were not stored are read again by the next sync.
     let refused: HashSet<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
@@ -151,7 +153,7 @@ pub fn sync(
     record.set_files(settled, found, began);
     record.set_synced(&records);
     record.is_unfinished = false;
-    record.last = Some(report.summary(memory.now(), memory.store.published_seq()));
+    record.last = Some(report.summary(kept_warnings, memory.now(), memory.store.published_seq()));
     record.write(memory, &vault)?;
     Ok(report)
 }
@@ -386,6 +388,27 @@ impl<'a> VaultSync<'a> {
             report,
             progress,
         }
+    }
+
+    /// The warnings of the last sync that still apply, because their files and notes have not changed. `is_renamed` says
+    /// whether this sync has assigned the keys again, and warned of those that clash.
+    fn kept_warnings(&self, last: &[FileError], is_renamed: bool) -> Vec<FileError> {
+        let moved: HashMap<&str, &str> =
+            self.plan.moved.iter().map(|(to, from)| (from.as_str(), to.as_str())).collect();
+        let kept = last.iter().filter_map(|warning| {
+            let from = warning.file.as_str();
+            let path = moved.get(from).copied().unwrap_or(from);
+            let (before, now) = (self.start.get(from)?, self.records.get(path)?);
+            let has_same_file = self.files.get(path)?.bytes == before.digest.bytes && before.node == now.node;
+            let field = warning.error.at.as_ref().and_then(|at| at.field.as_deref());
+            // Conflicts are about the name and the text of the note, all others about the content of the file.
+            let is_conflict = warning.error.code == Code::Conflict;
+            let is_about_key = is_conflict && field == Some("key");
+            let has_same_name = !is_conflict || from == path && before.name == now.name;
+            let stays = has_same_file && has_same_name && !(is_about_key && is_renamed);
+            stays.then(|| FileError { file: path.to_owned(), error: warning.error.clone() })
+        });
+        kept.collect()
     }
 
     /// Number of files that have a note.

@@ -580,7 +580,7 @@ fn a_file_that_loses_its_name_to_the_key_of_another_file_gets_a_warning() {
     world.put("keyclash.md", "---\nkey: soup\n---\nA soup from a tin.\n");
     assert_eq!(
         problems(&world.sync()),
-        "soup.md: the front matter of `keyclash.md` has the key `soup`, so the note of this file has the key \
+        "soup.md: `key`: the front matter of `keyclash.md` has the key `soup`, so the note of this file has the key \
          `soup.md`; give `keyclash.md` another key\n"
     );
     assert_eq!(world.note("soup.md").body, "Lentils with carrots.");

@@ -168,3 +168,41 @@ fn the_status_says_what_happened_to_the_files_since_the_last_sync() {
     world.put("d.md", "The fourth, edited.\n");
     assert_eq!(counts(), (1, [0, 1, 0, 0]));
 }
+
+#[test]
+fn the_status_lists_warnings_until_their_files_change() {
+    let world = World::new(&[("a.md", "---\ntype: meeting\n---\nThe first.\n"), ("b.md", "The second.\n")]);
+    let listed = || {
+        let line = |warning: &FileError| format!("{}: {}", warning.file, warning.error.line());
+        status(&world.memory).unwrap().remove(0).warnings.iter().map(line).collect::<Vec<_>>()
+    };
+    assert_eq!(world.sync().warnings.len(), 1);
+    let first = listed();
+    assert!(first.len() == 1 && first[0].starts_with("a.md: "), "{first:?}");
+    // Later syncs do not read the file again.
+    assert_eq!(world.sync().warnings, []);
+    world.put("b.md", "The second, edited.\n");
+    assert_eq!(world.sync().warnings, []);
+    assert_eq!(listed(), first);
+    world.mv("a.md", "c.md");
+    world.sync();
+    assert_eq!(listed(), [first[0].replace("a.md", "c.md")]);
+    world.put("c.md", "---\ntype: daily\n---\nThe first.\n");
+    world.sync();
+    assert_eq!(listed(), [] as [String; 0]);
+}
+
+#[test]
+fn the_status_lists_a_key_that_two_files_have_until_one_of_them_gives_it_up() {
+    let world = World::new(&[("a.md", "---\nkey: one\n---\nThe first.\n"), ("b.md", "The second.\n")]);
+    world.put("c.md", "---\nkey: one\n---\nThe third.\n");
+    let listed = || status(&world.memory).unwrap().remove(0).warnings.len();
+    world.sync();
+    world.put("b.md", "The second, edited.\n");
+    world.sync();
+    world.sync();
+    assert_eq!(listed(), 1);
+    world.put("a.md", "---\nkey: two\n---\nThe first.\n");
+    world.sync();
+    assert_eq!(listed(), 0);
+}
