@@ -16,6 +16,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct PreparedNote {
     content: Content,
+    /// Whether it has the text of a note that another note of the batch changes.
+    follows_change: bool,
     supersedes: Option<NodeId>,
     ignores_labels: bool,
     /// Whether it updates the note that has its key, if there is one.
@@ -53,6 +55,22 @@ impl PreparedNote {
             Content::New(planned) => {
                 planned.text.as_ref().map(|text| text.vectors.as_slice()).unwrap_or_default()
             }
+        }
+    }
+
+    /// Whether it has the text of a note that another note of its batch changes. If it is stored after that one, it is
+    /// not taken for a duplicate of a text that no note has any more.
+    pub(super) fn follows_change(&self) -> bool {
+        self.follows_change
+    }
+
+    /// The note whose text it changes.
+    fn changed_note(&self) -> Option<NodeId> {
+        match &self.content {
+            Content::New(planned) if planned.replaces.is_some() && planned.text_changes => {
+                Some(planned.node.id)
+            }
+            _ => None,
         }
     }
 
@@ -142,18 +160,18 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedNote> {
 /// Those of the embedder and the indexes. Each result has the error of its own draft.
 pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<PreparedNote>>> {
     let now = memory.now();
-    let mut prepared: Vec<Result<PreparedNote>> = Vec::with_capacity(drafts.len());
-    let mut changed: FxHashSet<NodeId> = FxHashSet::default();
-    for draft in drafts {
-        let note = plan(memory, draft, &changed, now);
-        if let Ok(PreparedNote { content: Content::New(planned), .. }) = &note
-            && planned.replaces.is_some()
-            && planned.text_changes
-        {
-            changed.insert(planned.node.id);
-        }
-        prepared.push(note);
-    }
+    let plans: Vec<Result<(PreparedNote, Option<NodeId>)>> =
+        drafts.into_iter().map(|draft| plan(memory, draft, now)).collect();
+    let changed: FxHashSet<NodeId> =
+        plans.iter().flatten().filter_map(|(note, _)| note.changed_note()).collect();
+    let with_content = |(note, same): (PreparedNote, Option<NodeId>)| match same {
+        // Whether that note still has the text is known only when this one is stored.
+        Some(same) if changed.contains(&same) => PreparedNote { follows_change: true, ..note },
+        Some(same) => PreparedNote { content: Content::Known(same), ..note },
+        None => note,
+    };
+    let mut prepared: Vec<Result<PreparedNote>> =
+        plans.into_iter().map(|plan| plan.map(with_content)).collect();
     let mut unembedded: Vec<&mut PlannedNote> = prepared
         .iter_mut()
         .flatten()
@@ -166,9 +184,8 @@ pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<Pre
     Ok(prepared)
 }
 
-/// Plans one of several notes. `changed` are the notes that get another text before this one is stored: whether one of
-/// them still has the text of this note is only known then.
-fn plan(memory: &Memory, draft: Draft, changed: &FxHashSet<NodeId>, now: Timestamp) -> Result<PreparedNote> {
+/// Plans a note. Also returns the stored note with the same text, if there is one.
+fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<(PreparedNote, Option<NodeId>)> {
     let draft = draft.checked(&memory.config, now)?;
     let planned = insert_plan::plan(memory, &draft, now)?;
     let (node, supersedes) = (&planned.node, draft.supersedes);
@@ -177,13 +194,23 @@ fn plan(memory: &Memory, draft: Draft, changed: &FxHashSet<NodeId>, now: Timesta
     let same = same_content(|hash| memory.store.find_hash(hash), &planned, ignores_labels)?;
     let same_node = same.map(|id| memory.store.node(id)).transpose()?.flatten();
     let same = same.filter(|_| same_node.is_none_or(|node| !consolidate::is_past_date(&node, now)));
-    let content = match (planned.replaces, same) {
-        (Some(version), _) if version == node.version && !planned.names_change => Content::Known(node.id),
-        (None, Some(id)) if supersedes != Some(id) && !changed.contains(&id) => Content::Known(id),
+    let same = same.filter(|same| planned.replaces.is_none() && supersedes != Some(*same));
+    let content = match planned.replaces {
+        Some(version) if version == node.version && !planned.names_change => Content::Known(node.id),
         _ => Content::New(Box::new(planned)),
     };
     let (provenance, config) = (draft.provenance, memory.config.clone());
-    Ok(PreparedNote { content, supersedes, ignores_labels, is_update, expects_version, provenance, config })
+    let note = PreparedNote {
+        content,
+        follows_change: false,
+        supersedes,
+        ignores_labels,
+        is_update,
+        expects_version,
+        provenance,
+        config,
+    };
+    Ok((note, same))
 }
 
 /// The note with the same content, also with the title that an earlier release gave it. With `ignores_labels`,

@@ -24,6 +24,13 @@ enum ReadyNote {
     Insert(PreparedNote),
 }
 
+impl ReadyNote {
+    /// Whether it is stored after the others of its chunk: see [`PreparedNote::follows_change`].
+    fn follows_change(&self) -> bool {
+        matches!(self, ReadyNote::Insert(prepared) if prepared.follows_change())
+    }
+}
+
 /// The treatment of a note that is past `expires`.
 enum ExpiredNote {
     /// Skip it, because the node does not exist or already has this date.
@@ -72,22 +79,23 @@ impl Import<'_> {
         let stored = self.memory.store.transact(cause, |tx| {
             let mut samples = InsertSamples::default();
             expiring.iter().try_for_each(|&(id, expires)| set_expiry(tx, id, expires, now))?;
-            let stored = ready
-                .iter()
-                .map(|(entry, note)| {
-                    self.replace_copy(tx, entry, note, now)?;
-                    let stored = separate_note_errors(store_one(tx, note, now, &mut samples))?;
-                    if let (Ok(stored), Some(frame)) = (&stored, &entry.frame) {
-                        self.put_frame(tx, stored.id, frame, &entry.kept_keywords)?;
-                        name_after_file(tx, stored, entry.key.as_deref(), frame)?;
-                    }
-                    Ok(stored)
-                })
-                .collect::<Result<Vec<_>>>()?;
+            let (last, first): (Vec<_>, Vec<_>) =
+                ready.iter().enumerate().partition(|(_, (_, note))| note.follows_change());
+            let mut stored = Vec::with_capacity(ready.len());
+            for (place, (entry, note)) in first.into_iter().chain(last) {
+                self.replace_copy(tx, entry, note, now)?;
+                let outcome = separate_note_errors(store_one(tx, note, now, &mut samples))?;
+                if let (Ok(stored), Some(frame)) = (&outcome, &entry.frame) {
+                    self.put_frame(tx, stored.id, frame, &entry.kept_keywords)?;
+                    name_after_file(tx, stored, entry.key.as_deref(), frame)?;
+                }
+                stored.push((place, outcome));
+            }
+            stored.sort_by_key(|(place, _)| *place);
             samples.store(tx, self.memory.embedder.name())?;
             Ok(stored)
         })?;
-        for ((entry, _), stored) in ready.into_iter().zip(stored.value) {
+        for ((entry, _), (_, stored)) in ready.into_iter().zip(stored.value) {
             match stored {
                 Ok(stored) => self.record(entry, &stored, now),
                 Err(error) => self.report.failed.push((entry.location, error)),
