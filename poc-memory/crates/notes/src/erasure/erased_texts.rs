@@ -38,7 +38,7 @@ pub struct ErasedTexts {
 enum Matches {
     /// As whole words.
     Words,
-    /// Anywhere. In encoded data, the length of a text before it may look like a letter, as may the `n` of `\n`.
+    /// Anywhere. In encoded data, the length of a text before it may look like a letter.
     Anywhere,
 }
 
@@ -151,8 +151,7 @@ impl ErasedTexts {
     pub(super) fn are_in_file(&self, bytes: &[u8]) -> bool {
         match (serde_json::from_slice::<Value>(bytes), std::str::from_utf8(bytes)) {
             (Ok(value), _) => self.are_in_json(&value),
-            // With a backslash, it may be JSON that was cut off.
-            (Err(_), Ok(text)) if !text.contains('\\') => self.are_in(text),
+            (Err(_), Ok(text)) => self.are_in(text),
             _ => self.are_in_bytes(bytes),
         }
     }
@@ -221,7 +220,9 @@ fn is_continuation(byte: u8) -> bool {
 fn has_as_words(text: &str, known: &[u8]) -> bool {
     let is_inside_word = |at: usize| {
         let (before, after) = text.split_at_checked(at).unwrap_or_default();
-        before.chars().next_back().is_some_and(is_word_char) && after.chars().next().is_some_and(is_word_char)
+        before.chars().next_back().is_some_and(is_word_char)
+            && after.chars().next().is_some_and(is_word_char)
+            && !ends_with_escape(before)
     };
     let mut from = 0;
     while let Some(at) = text.as_bytes().get(from..).and_then(|rest| memmem::find(rest, known)) {
@@ -232,6 +233,12 @@ fn has_as_words(text: &str, known: &[u8]) -> bool {
         from = start + 1;
     }
     false
+}
+
+/// Whether a text ends with an escape such as `\n` or `\u00e9`, which is not part of the word after it. The reply of a
+/// model is JSON, also in a file that is JSON itself, and a file may have JSON that was cut off.
+fn ends_with_escape(text: &str) -> bool {
+    matches!(text.as_bytes(), [.., b'\\', _] | [.., b'\\', b'u', _, _, _, _])
 }
 
 /// Whether a character belongs to a word with the letters and digits next to it. Later alphabets than Latin, Greek and
@@ -278,8 +285,11 @@ mod tests {
             |text: &str| texts.are_in_file(serde_json::json!({ "prompt": text }).to_string().as_bytes());
         assert!(in_json("Fine.\nok") && !in_json("Fine.\ntoken"));
         assert!(texts.are_in_file(b"Fine. ok\n") && !texts.are_in_file(b"Fine. token\n"));
+        let in_reply = |text: &str| in_json(&serde_json::json!({ "body": text }).to_string());
+        assert!(in_reply("Fine.\nok") && in_reply("\u{1}ok") && !in_reply("Fine.\ntoken"));
         // JSON that was cut off, and the length of a text before it.
         assert!(texts.are_in_file(b"{\"prompt\": \"Fine.\\nok"));
+        assert!(!texts.are_in_file(b"{\"prompt\": \"Fine.\\ntoken"));
         assert!(texts.are_in_bytes(b"Aok"));
     }
 
