@@ -23,7 +23,8 @@ pub(super) fn is_before(cause: &Cause, other: &Cause) -> bool {
 pub(crate) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u64>> {
     let Some(began) = cause.began else { return Ok(vec![seq]) };
     let (store, id) = (&memory.store, (memory.store.tenant(), began, cause.actor.clone()));
-    let (first, last) = (store.first_seq(), store.last_seq());
+    // A transaction that is not published yet may be replaced by another one if the disk fails, and is not cached.
+    let (first, published, last) = (store.first_seq(), store.published_seq(), store.last_seq());
     let known = memory.call_parts.lock().0.get(&id).cloned();
     let mut call = match known.filter(|call| call.parts.contains(&seq)) {
         Some(mut call) => {
@@ -41,14 +42,15 @@ pub(crate) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
     }
     let mut parts = call.parts.clone();
     parts.reverse();
-    // A transaction that is not published yet may be replaced by another one if the disk fails.
-    call.read_up_to = call.read_up_to.max(store.published_seq().min(last));
-    call.parts.retain(|part| *part <= call.read_up_to);
-    let mut cache = memory.call_parts.lock();
-    while cache.0.len() >= MAX_CACHED_CALLS {
-        cache.0.pop_first();
+    if seq <= published {
+        call.read_up_to = call.read_up_to.max(published);
+        call.parts.retain(|part| *part <= call.read_up_to);
+        let mut cache = memory.call_parts.lock();
+        while cache.0.len() >= MAX_CACHED_CALLS {
+            cache.0.pop_first();
+        }
+        cache.0.insert(id, call);
     }
-    cache.0.insert(id, call);
     Ok(parts)
 }
 
