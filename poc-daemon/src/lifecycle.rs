@@ -227,7 +227,7 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<ServeOutcome
         outcome = work => outcome,
         () = too_late => {
             tracing::warn!("running work has not ended within {grace} and is interrupted");
-            ServeOutcome { connections: Vec::new(), result: Ok(()) }
+            ServeOutcome { connections: Vec::new(), result: state.check_tasks() }
         }
     };
     signals.abort();
@@ -249,8 +249,9 @@ fn task<T: Send + 'static>(
     Box::pin(async move {
         tokio::spawn(run).await.map_err(|error| {
             tracing::error!("the task `{name}` failed: {error}");
-            state.stop();
-            Error::internal(format!("the task `{name}` of the daemon failed"))
+            let failure = Error::internal(format!("the task `{name}` of the daemon failed"));
+            state.stop_after_failure(failure.clone());
+            failure
         })
     })
 }
@@ -300,6 +301,7 @@ mod tests {
         let panics = std::future::poll_fn(|_| -> Poll<()> { panic!("a task fails in this test") });
         let failed = runtime.block_on(task(&state, "schedule", panics));
         assert!(state.is_stopping());
+        assert_eq!(state.check_tasks().unwrap_err().message, "the task `schedule` of the daemon failed");
         let outcome = ServeOutcome::of(Ok(Vec::new()), vec![Ok(()), failed]);
         assert_eq!(close(state.clone(), outcome).unwrap_err().code, Code::Internal);
         assert_eq!(store.unsaved(), 0);

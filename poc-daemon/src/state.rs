@@ -75,6 +75,8 @@ pub(crate) struct DaemonState {
     stopping: watch::Sender<bool>,
     /// Whether the program starts again after it has stopped.
     restarting: AtomicBool,
+    /// The first failure of a task, which stops the daemon.
+    task_failure: OnceLock<Error>,
     abandoning: watch::Sender<bool>,
 }
 
@@ -117,6 +119,7 @@ impl DaemonState {
             follows_unclean_end: AtomicBool::default(),
             stopping: watch::Sender::new(false),
             restarting: AtomicBool::default(),
+            task_failure: OnceLock::new(),
             abandoning: watch::Sender::new(false),
             memory,
         }
@@ -151,6 +154,21 @@ impl DaemonState {
             self.restarting.store(false, Ordering::Relaxed);
             *stopping = true;
         });
+    }
+
+    /// Like [`DaemonState::stop`], because a task has failed.
+    pub(crate) fn stop_after_failure(&self, failure: Error) {
+        // The first failure is the cause of the others.
+        let _ = self.task_failure.set(failure);
+        self.stop();
+    }
+
+    /// Fails if a task has failed.
+    ///
+    /// # Errors
+    /// The first failure of a task.
+    pub(crate) fn check_tasks(&self) -> Result<()> {
+        self.task_failure.get().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
     /// Like [`DaemonState::stop`], but the program starts again, unless it is asked to stop before or in the meantime.
