@@ -267,6 +267,26 @@ fn removed_keywords_and_a_removed_expiry_do_not_come_back() {
 }
 
 #[test]
+fn a_changed_property_replaces_those_of_the_same_field() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    let text = "---\nsource: book\nurl: web\nauthor: Ann\nspeaker: Bob\ndate: 2030-01-01\n---\nGreen.\n";
+    write(&vault, &[("tea.md".to_owned(), text.to_owned())].into());
+    take(&memory, &vault);
+    let changed = Draft { update: true, key: Some("tea".into()), ..draft("Green.") };
+    let (source, clear) = (Some("film".to_owned()), vec![ClearableField::Author]);
+    memory.insert(Draft { source, clear, ..changed }).unwrap();
+    let out = memory.folder().join("out");
+    export::vault(&memory, &out, &|_, _| {}).unwrap();
+    let expected = "---\nsource: film\nauthor: ''\ndate: 2030-01-01\n---\nGreen.\n";
+    assert_eq!(files(&out)["tea.md"], expected);
+    let copy = TestMemory::new();
+    take(&copy, &out);
+    let tea = copy.find("tea").unwrap();
+    assert_eq!((tea.source.as_deref(), tea.author), (Some("film"), None));
+}
+
+#[test]
 fn added_aliases_keep_the_order_of_the_properties() {
     let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
