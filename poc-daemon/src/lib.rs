@@ -9,6 +9,7 @@ mod console;
 mod debounce;
 mod file_events;
 mod host;
+mod leftovers;
 mod lifecycle;
 mod logging;
 mod metrics;

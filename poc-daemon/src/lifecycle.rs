@@ -6,9 +6,9 @@ use crate::serve::{rest, socket};
 use crate::signals::Signals;
 use crate::state::{DaemonState, UNCLEAN_END};
 use crate::{
-    checkpoint, compaction, logging, notifications, opening, pools, recall_updates, reload, schedule,
-    service_manager, shared_log_maintenance, sign_in_file, store_log_check, structure_refresh, transcripts,
-    vaults, vector_update, verification,
+    checkpoint, compaction, leftovers, logging, notifications, opening, pools, recall_updates, reload,
+    schedule, service_manager, shared_log_maintenance, sign_in_file, store_log_check, structure_refresh,
+    transcripts, vaults, vector_update, verification,
 };
 use poc_agent::Catalog;
 use poc_config::paths::Paths;
@@ -115,6 +115,7 @@ fn start(arguments: &DaemonArguments) -> Result<bool> {
     let catalog = Catalog::load(&memory)?;
     // The codes of an earlier process no longer work. If it was killed, it has not deleted the file.
     sign_in_file::delete(&memory.paths.sign_in_file());
+    leftovers::delete(&memory.paths, memory.now());
     let state = Arc::new(DaemonState::new(memory, catalog));
     state.follows_unclean_end.store(follows_unclean_end, Ordering::Relaxed);
     let served = runtime.block_on(serve(state.clone(), signals));

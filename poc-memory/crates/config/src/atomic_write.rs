@@ -1,14 +1,22 @@
 //! Atomic writes: a file is written under a temporary name in its folder and renamed when it is complete. A reader, or
 //! the next start after an interruption, finds the old file or the new one, never a part of one.
 //!
-//! A killed process may leave a temporary file behind: its name begins with `.poc-memory-` and ends with `~`. Only its
-//! owner can read it.
+//! A killed process may leave a temporary file behind. Only its owner can read it, [`is_temporary`] recognises its name,
+//! and [`delete_leftovers`] deletes it.
 
+use poc_graph::time::Timestamp;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 use tempfile::{Builder, NamedTempFile};
+
+/// The start of the name of a temporary file.
+const PREFIX: &str = ".poc-memory-";
+/// The end of the name of a temporary file.
+const SUFFIX: &str = "~";
 
 /// What is left of a write after a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +52,32 @@ pub fn write_private(path: &Path, bytes: &[u8], durability: Durability) -> io::R
 /// # Errors
 /// Those of the operating system.
 pub fn temporary(path: &Path) -> io::Result<NamedTempFile> {
-    Builder::new().prefix(".poc-memory-").suffix("~").tempfile_in(folder_of(path))
+    Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(folder_of(path))
+}
+
+/// Whether the name of a file is that of a temporary one.
+pub fn is_temporary(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX))
+}
+
+/// Deletes the temporary files in a folder that were last written before a time, so that their processes must have been
+/// killed. Subfolders are not searched, and a missing folder has none.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn delete_leftovers(folder: &Path, before: Timestamp) -> io::Result<()> {
+    let before = UNIX_EPOCH + Duration::from_millis(before.0.try_into().unwrap_or_default());
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if is_temporary(&entry.file_name()) && entry.metadata()?.modified()? < before {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes bytes to a temporary file in the same folder as `path`, and syncs it.
@@ -142,6 +175,24 @@ mod tests {
         std::fs::create_dir(folder.path().join("sub")).unwrap();
         assert!(write_private(&folder.path().join("sub"), b"", Durability::Durable).is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "no temporary file is left");
+    }
+
+    #[test]
+    fn only_old_temporary_files_are_deleted() {
+        let folder = poc_graph::testing::folder();
+        let file = folder.path().join("a");
+        let age = |path: &Path, seconds: u64| {
+            let at = UNIX_EPOCH + Duration::from_secs(seconds);
+            File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
+        };
+        std::fs::write(&file, "").unwrap();
+        let (old, young) = (temporary(&file).unwrap(), temporary(&file).unwrap());
+        age(&file, 10);
+        age(old.path(), 10);
+        age(young.path(), 20);
+        delete_leftovers(folder.path(), Timestamp(20_000)).unwrap();
+        assert!(file.exists() && !old.path().exists() && young.path().exists());
+        delete_leftovers(&folder.path().join("missing"), Timestamp(20_000)).unwrap();
     }
 
     /// Replaces a file that has the text `expected`. Returns whether it did.

@@ -1,5 +1,6 @@
 //! The files and directories of a profile.
 
+use super::atomic_write::is_temporary;
 use super::files;
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
@@ -316,13 +317,15 @@ impl Paths {
     }
 
     /// Whether a memory has a file or folder of this name in one of its top folders. Extensions are not compared: a
-    /// former log and a file that is being written have others.
+    /// former log has another one.
     pub fn has_name(&self, name: &OsStr) -> bool {
         let files =
             [self.config_file(), self.agents(), self.prompts(), self.schema(), self.store(), self.runs()];
         let stem = |name: &OsStr| name.to_string_lossy().split('.').next().map(str::to_owned);
         let is_named = |path: &PathBuf| path.file_name().and_then(stem) == stem(name);
-        name == OsStr::new(PROFILES) || self.machine_files().iter().chain(&files).any(is_named)
+        name == OsStr::new(PROFILES)
+            || is_temporary(name)
+            || self.machine_files().iter().chain(&files).any(is_named)
     }
 
     /// Creates missing directories, accessible only to their owner. The directories of agents and prompts are not

@@ -5,7 +5,7 @@ use super::generation::{self, BackupGeneration};
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, backup_destinations, folder_lock, generations, retention, unusable};
 use crate::folder_entries::first_other;
-use poc_config::atomic_write::sync_folder;
+use poc_config::atomic_write::{is_temporary, sync_folder};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -274,7 +274,8 @@ impl GenerationWriter<'_> {
         for (part, source) in parts(paths) {
             let listing = files::list(&source)?;
             self.report.left_out.extend(listing.others);
-            for file in listing.files {
+            let is_complete = |file: &PathBuf| !file.file_name().is_some_and(is_temporary);
+            for file in listing.files.into_iter().filter(is_complete) {
                 let below = file.strip_prefix(&source).unwrap_or(Path::new(""));
                 match part_path(part, below) {
                     Some(path) => self.add_file(&file, path)?,

@@ -194,6 +194,16 @@ fn a_new_backup_inside_another_one_is_refused() {
 }
 
 #[test]
+fn a_file_that_is_being_written_is_no_part_of_a_backup() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    fs::write(profile.paths().agents().join(".poc-memory-Ab1~"), "half").unwrap();
+    let made = profile.back_up(100, 9).unwrap();
+    let agents = profile.folder().join(&made.name).join("agents");
+    assert!(agents.join("one.toml").exists() && !agents.join(".poc-memory-Ab1~").exists());
+}
+
+#[test]
 fn a_folder_with_other_files_and_no_backup_is_refused() {
     let profile = Profile::new();
     profile.put(1..3);

@@ -49,7 +49,7 @@ fn a_folder_with_other_files_is_no_destination() {
     for own in ["agents", "profiles", "setup.copies", ".snapshots", "lost+found", "restore.partial"] {
         fs::create_dir_all(at.join(own)).unwrap();
     }
-    for own in ["config.toml", "daemon.log.1", "hooks.log.1"] {
+    for own in ["config.toml", "daemon.log.1", "hooks.log.1", ".poc-memory-Ab1~"] {
         fs::write(at.join(own), "").unwrap();
     }
     require_folder_of_memory(&at).unwrap();
