@@ -129,10 +129,10 @@ impl MarkdownFrame {
 
     /// Deletes it.
     pub fn delete(&self, tx: &mut Transaction<'_>, id: NodeId) -> Result<()> {
-        tx.delete::<MarkdownFrame>(&key(id, &self.path))
+        MarkdownFrame::delete_of_file(tx, id, &self.path)
     }
 
-    /// Deletes that of a file, if the note has one.
+    /// Deletes the frame of a note in a file, if there is one.
     pub fn delete_of_file(tx: &mut Transaction<'_>, id: NodeId, path: &str) -> Result<()> {
         tx.delete::<MarkdownFrame>(&key(id, path))
     }

@@ -65,13 +65,12 @@ impl VaultSync<'_> {
 
     /// Deletes the stored records of files that do not exist any more.
     pub(super) fn delete_records(&self, paths: &[&String]) -> Result<()> {
-        if paths.is_empty() {
-            return Ok(());
-        }
-        self.transact(|tx, _| paths.iter().try_for_each(|path| put_file(tx, &self.vault, path, None)))
+        paths.chunks(CHUNK_NOTES).try_for_each(|chunk| {
+            self.transact(|tx, _| chunk.iter().try_for_each(|path| put_file(tx, &self.vault, path, None)))
+        })
     }
 
-    /// Retires the notes whose files were deleted, in a transaction of its own that can be undone.
+    /// Retires the notes whose files were deleted, in transactions of their own that can be undone.
     pub(super) fn retire(&mut self) -> Result<()> {
         let mut files_of: HashMap<NodeId, Vec<(String, VaultFile)>> = HashMap::new();
         for (path, record) in self.records.iter().filter(|(_, record)| record.deleted_at.is_none()) {
@@ -450,7 +449,7 @@ fn text_chars(view: &View, id: NodeId) -> usize {
     view.find(id).map_or(0, |ix| view.body_len(ix) as usize)
 }
 
-/// The root of a change in a union-find structure. Halves the way to it, so that long ways are gone once.
+/// The root of a change in a union-find structure. Halves the path to it, so that a long path is followed only once.
 fn root_of(parents: &mut [usize], mut place: usize) -> usize {
     while let Some(&parent) = parents.get(place)
         && parent != place
@@ -503,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_for_a_root_shortens_the_way_for_later_ones() {
+    fn a_search_for_a_root_shortens_the_path_for_later_ones() {
         // Each change has the previous one as its parent.
         let mut parents: Vec<usize> = (0..1000).map(|place: usize| place.saturating_sub(1)).collect();
         assert_eq!(depth(&parents, 999), 999);
