@@ -17,6 +17,7 @@ mod links;
 mod moves;
 mod named_notes;
 mod names;
+mod note_chunks;
 mod other_names;
 mod plan;
 mod report;

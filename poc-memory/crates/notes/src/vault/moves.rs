@@ -3,6 +3,7 @@
 use super::binding::{VaultFile, put_file};
 use super::digest::FileDigest;
 use super::names::{self, NameChange, NameOwners};
+use super::note_chunks::{CHUNK_NOTES, chunks_of, text_chars};
 use super::plan::FileGroup;
 use super::report::{FileError, RenamedFile};
 use super::store_notes::LostPaths;
@@ -12,16 +13,9 @@ use crate::derivation;
 use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, NodeId, State, View};
+use poc_graph::{Node, NodeId, State};
 use poc_store::Transaction;
 use std::collections::{BTreeMap, HashMap, HashSet};
-
-/// Number of notes of one transaction. It is small in tests, so that their syncs have several transactions.
-const CHUNK_NOTES: usize = if cfg!(test) { 8 } else { 1000 };
-
-/// Number of characters of the texts of these notes. The log has each text twice, before and after the change, and
-/// limits the length of a transaction.
-const CHUNK_CHARS: usize = if cfg!(test) { 10_000 } else { 4 << 20 };
 
 /// The result of the second step of an exchange of names.
 #[derive(Default)]
@@ -421,32 +415,6 @@ impl VaultSync<'_> {
         let lost = names.filter(|name| !kept.contains(name)).cloned().collect();
         NameChange { lost, ..change }
     }
-}
-
-/// Joins groups of notes, or of changes of one note each, to chunks of about [`CHUNK_NOTES`] notes and [`CHUNK_CHARS`]
-/// characters. Each group comes with the number of its characters, and is not divided.
-fn chunks_of<T>(groups: impl IntoIterator<Item = (Vec<T>, usize)>) -> Vec<Vec<T>> {
-    let mut chunks: Vec<Vec<T>> = Vec::new();
-    let mut chars = 0;
-    for (group, more) in groups {
-        let fits = chars + more <= CHUNK_CHARS;
-        match chunks.last_mut().filter(|chunk| fits && chunk.len() + group.len() <= CHUNK_NOTES) {
-            Some(chunk) => {
-                chunk.extend(group);
-                chars += more;
-            }
-            None => {
-                chunks.push(group);
-                chars = more;
-            }
-        }
-    }
-    chunks
-}
-
-/// The number of characters of the text of a note; 0 if it does not exist.
-fn text_chars(view: &View, id: NodeId) -> usize {
-    view.find(id).map_or(0, |ix| view.body_len(ix) as usize)
 }
 
 /// The root of a change in a union-find structure. Halves the path to it, so that a long path is followed only once.

@@ -2,6 +2,7 @@
 
 use super::binding::VaultFiles;
 use super::digest::FileDigest;
+use super::note_chunks::{chunks_of, text_chars};
 use super::sync::VaultSync;
 use crate::import::references::without_extension;
 use crate::key;
@@ -49,9 +50,10 @@ impl VaultSync<'_> {
         let mut wrong: Vec<NodeId> = had.keys().chain(have.keys()).copied().filter(is_wrong).collect();
         wrong.sort_unstable();
         wrong.dedup();
-        for chunk in wrong.chunks(self.memory.config.import.chunk.max(1)) {
+        let wrong = wrong.into_iter().map(|id| (vec![id], text_chars(&view, id)));
+        for chunk in chunks_of(wrong) {
             self.transact(|tx, _| {
-                for id in chunk {
+                for id in &chunk {
                     let Some(mut node) = tx.node(*id)? else { continue };
                     let keys: Vec<&str> = node.names().collect();
                     let next = next_other_names(

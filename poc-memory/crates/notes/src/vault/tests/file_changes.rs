@@ -217,6 +217,24 @@ fn many_long_files_are_moved_and_deleted_in_several_transactions() {
     assert_eq!(deleted, ([1, 0, 0, 4, 0, 0], Some(2)));
 }
 
+/// In tests, a transaction has texts of 10,000 characters.
+#[test]
+fn many_long_files_get_their_other_names_in_several_transactions() {
+    let front = |number: u64| format!("---\naliases: [Name {number}]\n---\n");
+    let files: Vec<(String, String)> = (0..4)
+        .map(|number| (format!("{number}.md"), format!("{}{number} {}", front(number), "word ".repeat(800))))
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let world = World::new(&files);
+    world.sync();
+    assert_eq!(world.note("3").other_names, ["Name 3"]);
+    let transactions = (1..=world.memory.store.published_seq())
+        .filter_map(|seq| world.memory.store.transaction(seq).unwrap());
+    let notes = transactions.map(|txn| txn.writes.iter().filter(|write| write.table == Table::Nodes).count());
+    let notes: Vec<usize> = notes.filter(|count| *count > 0).collect();
+    assert_eq!(notes, [4, 2, 2], "the texts, then the names");
+}
+
 #[test]
 fn a_deleted_file_retires_its_note_and_no_other() {
     let world = World::new(&[("journal.md", JOURNAL), ("split.md", SPLIT)]);
