@@ -9,8 +9,8 @@ pub(super) const CHUNK_NOTES: usize = if cfg!(test) { 8 } else { 1000 };
 /// limits the length of a transaction.
 const CHUNK_CHARS: usize = if cfg!(test) { 10_000 } else { 4 << 20 };
 
-/// Joins groups of notes, or of changes of one note each, into chunks of about [`CHUNK_NOTES`] notes and [`CHUNK_CHARS`]
-/// characters. Each group comes with the number of its characters, and is not divided.
+/// Joins groups of notes, or of changes of one note each, into chunks of about [`CHUNK_NOTES`] notes and
+/// [`CHUNK_CHARS`] characters. Each group comes with the number of its characters, and is not divided.
 pub(super) fn chunks_of<T>(groups: impl IntoIterator<Item = (Vec<T>, usize)>) -> Vec<Vec<T>> {
     let mut chunks: Vec<Vec<T>> = Vec::new();
     let mut chars = 0;
