@@ -1,8 +1,8 @@
 //! Atomic writes: a file is written under a temporary name in its folder and renamed when it is complete. A reader, or
 //! the next start after an interruption, finds the old file or the new one, never a part of one.
 //!
-//! A killed process may leave a temporary file behind. Only its owner can read it, [`is_temporary`] recognises its name,
-//! and [`delete_leftovers`] deletes it.
+//! A killed process may leave a temporary file behind. Only its owner can read it, [`is_temporary`] recognises its
+//! name, and [`delete_leftovers`] deletes it.
 
 use poc_graph::time::Timestamp;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -18,7 +18,7 @@ const PREFIX: &str = ".poc-memory-";
 /// The end of the name of a temporary file.
 const SUFFIX: &str = "~";
 
-/// What is left of a write after a power failure.
+/// Which file is there after a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// The old file, the new one, or a damaged one. The write does not wait for the disk.

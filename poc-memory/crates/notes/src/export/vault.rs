@@ -98,8 +98,9 @@ fn file_of_frame(note: &Node, frame: &MarkdownFrame, links: &[Vec<String>]) -> R
     for (name, change) in changes {
         let value = match change {
             Change::Set(value) => {
-                // An import joins the keywords under all names, and reads the last one of other properties, so the other
-                // names would bring the former value back. `date` and `timestamp` may be the time of something else.
+                // An import joins the keywords under all names, and reads the last one of other properties, so the
+                // other names would bring the former value back. `date` and `timestamp` may be the time of something
+                // else.
                 let others = names_of_field(name).iter().filter(|other| **other != name);
                 for other in others.filter(|other| !matches!(**other, "date" | "timestamp")) {
                     front.shift_remove(*other);

@@ -6,7 +6,6 @@ use super::names::{self, NameChange, NameOwners};
 use super::note_chunks::{CHUNK_NOTES, chunks_of, text_chars};
 use super::plan::FileGroup;
 use super::report::{FileError, RenamedFile};
-use super::store_notes::LostPaths;
 use super::sync::VaultSync;
 use crate::batch::separate_note_errors;
 use crate::derivation;
@@ -32,6 +31,9 @@ struct AssignedNames {
     /// The first file of each note whose names could not be assigned.
     refused: Vec<FileError>,
 }
+
+/// The recorded paths of files that no longer exist, by note.
+pub(super) type LostPaths<'a> = HashMap<NodeId, Vec<&'a String>>;
 
 /// The files that no longer exist.
 struct LostFiles<'a> {

@@ -2,7 +2,7 @@
 
 use super::binding::{VaultFile, WriteBackState, put_file};
 use super::digest::{self, FileDigest, FileProperties, ReadFile};
-use super::moves;
+use super::moves::{self, LostPaths};
 use super::plan::FileGroup;
 use super::report::FileError;
 use super::sync::VaultSync;
@@ -15,10 +15,6 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Node, NodeId, NodeType};
 use poc_store::Transaction;
-use std::collections::HashMap;
-
-/// The recorded paths of files that no longer exist, by note.
-pub(super) type LostPaths<'a> = HashMap<NodeId, Vec<&'a String>>;
 
 /// A group of files that is ready to be stored.
 struct ReadyGroup {
