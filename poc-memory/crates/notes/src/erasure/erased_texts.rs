@@ -163,7 +163,9 @@ impl ErasedTexts {
 
     fn are_in_json(&self, value: &Value) -> bool {
         match value {
-            Value::String(text) => self.are_in(text),
+            Value::String(text) => {
+                self.are_in(text) || json_within(text).is_some_and(|value| self.are_in_json(&value))
+            }
             Value::Array(items) => items.iter().any(|item| self.are_in_json(item)),
             Value::Object(fields) => {
                 fields.iter().any(|(name, value)| self.are_in(name) || self.are_in_json(value))
@@ -235,6 +237,12 @@ fn has_as_words(text: &str, known: &[u8]) -> bool {
     false
 }
 
+/// The JSON that a text is or that begins in it, such as the reply of a model, if it may have escapes.
+fn json_within(text: &str) -> Option<Value> {
+    let start = text.find(['{', '[']).filter(|_| text.contains('\\'))?;
+    serde_json::Deserializer::from_str(text.get(start..)?).into_iter::<Value>().next()?.ok()
+}
+
 /// Whether a text ends with an escape such as `\n` or `\u00e9`, which is not part of the word after it. The reply of a
 /// model is JSON, also in a file that is JSON itself, and a file may have JSON that was cut off.
 fn ends_with_escape(text: &str) -> bool {
@@ -291,6 +299,17 @@ mod tests {
         assert!(texts.are_in_file(b"{\"prompt\": \"Fine.\\nok"));
         assert!(!texts.are_in_file(b"{\"prompt\": \"Fine.\\ntoken"));
         assert!(texts.are_in_bytes(b"Aok"));
+    }
+
+    #[test]
+    fn escapes_in_the_reply_of_a_model_hide_no_line() {
+        let mut texts = ErasedTexts::default();
+        texts.add("The word \"zanzibar\" opens the gate.");
+        let reply = |text: &str| format!("```json\n{}\n```", serde_json::json!([{ "body": text }]));
+        let is_in_file =
+            |text: &str| texts.are_in_file(serde_json::json!({ "reply": text }).to_string().as_bytes());
+        assert!(is_in_file(&reply("Note: the key.\nThe word \"zanzibar\" opens the gate.")));
+        assert!(!is_in_file(&reply("The word \"zebra\" opens the gate.")));
     }
 
     poc_laws::laws! {
