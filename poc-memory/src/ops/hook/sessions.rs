@@ -50,12 +50,12 @@ impl HookSession {
         text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
-    /// Whether the session was given this version of a note in full, or the same excerpt of it.
+    /// Whether the session was given this version of a note in full, or the same text of it.
     pub(super) fn has(&self, note: &ContextNote) -> bool {
         let (id, version) = (&note.node.id, note.node.version);
-        let is_shown = |shown: &ShownExcerpts| {
-            shown.version == version && !note.is_whole && shown.hashes.contains(&hash(&note.text))
-        };
+        // A whole note may be among the excerpts: it was cut because it does not fit, and would be cut again.
+        let is_shown =
+            |shown: &ShownExcerpts| shown.version == version && shown.hashes.contains(&hash(&note.text));
         self.notes.get(id) == Some(&version) || self.excerpts.get(id).is_some_and(is_shown)
     }
 
@@ -135,7 +135,9 @@ fn changed(path: &Path) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::render;
     use super::*;
+    use poc_graph::rng::SeededRng;
     use poc_graph::{Node, testing};
 
     fn note(version: u32, text: &str, is_whole: bool) -> ContextNote {
@@ -158,6 +160,17 @@ mod tests {
         session.add(&note(2, "M9", false));
         session.add(&note(3, "M8", false));
         assert!(!session.has(&note(3, "M9", false)) && !session.has(&note(2, "M9", false)));
+    }
+
+    #[test]
+    fn a_note_that_does_not_fit_is_given_once() {
+        let mut session = HookSession::default();
+        let (text, rng) = ("It listens on 7443. ".repeat(60), SeededRng::new(1));
+        let mut found = [note(1, &text, true)];
+        let (_, shown) = render::notes(&mut found, 1000, &rng);
+        shown.into_iter().for_each(|note| session.add(note));
+        assert!(session.has(&note(1, &text, true)));
+        assert!(!session.has(&note(1, "It listens.", false)));
     }
 
     #[test]
