@@ -148,11 +148,16 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     })
 }
 
-/// Removes the turns whose notes were deleted after an earlier capture.
+/// Removes the turns whose notes were deleted after an earlier capture. A turn that was imported again since has another
+/// note, and stays.
 fn remove_deleted(memory: &Memory, notes: &BTreeMap<String, NodeId>, read: &mut Transcript) -> Result<()> {
     for placed in std::mem::take(&mut read.turns) {
-        let is_deleted = match notes.get(&placed.turn.id) {
-            Some(&note) => memory.store.node(note)?.is_none(),
+        let turn = &placed.turn.id;
+        let is_deleted = match notes.get(turn) {
+            Some(&note) => {
+                memory.store.node(note)?.is_none()
+                    && note_of_turn(memory, &read.conversation, turn)?.is_none()
+            }
             None => false,
         };
         if !is_deleted {

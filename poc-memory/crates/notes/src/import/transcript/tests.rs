@@ -398,6 +398,28 @@ fn a_turn_whose_deletion_was_undone_grows_again() {
     assert!(grown.id == node.id && grown.body.ends_with("Or 5433."), "{}", grown.body);
 }
 
+#[test]
+fn a_deleted_turn_that_was_imported_again_grows_with_its_session() {
+    for assistant in [TranscriptSource::ClaudeCode, TranscriptSource::Codex] {
+        let memory = TestMemory::new();
+        let mut talks = vec![talk("Which port?", "It is 5432.")];
+        let write = |talks: &[GeneratedTurn]| {
+            let (text, turns) = transcript(assistant, talks);
+            (file(&memory, &text), key(assistant, &turns[0]))
+        };
+        let (path, key) = write(&talks);
+        capture(&memory, &path, &CaptureOptions::default()).unwrap();
+        delete_turn(&memory, &key);
+        assert_eq!(take(&memory, &path).inserted, 1, "{assistant:?}");
+        for answer in ["Or 5433.", "Or 5434."] {
+            talks[0].answers.push(answer.into());
+            capture(&memory, &write(&talks).0, &CaptureOptions::default()).unwrap();
+            let body = memory.find(&key).unwrap().body;
+            assert!(body.ends_with(answer), "{assistant:?}: {body}");
+        }
+    }
+}
+
 fn talk(prompt: &str, answer: &str) -> GeneratedTurn {
     GeneratedTurn {
         prompt: prompt.into(),
