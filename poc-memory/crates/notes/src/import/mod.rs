@@ -168,7 +168,7 @@ impl<'a> Import<'a> {
         self.done += 1;
         let note = note.map(|note| self.without_faults(&location, note));
         match note {
-            Ok(note) if self.claims_key(&note)? => {
+            Ok(note) if !self.files_with_key(&note)?.is_empty() => {
                 self.key_claims.push((location, bytes, note));
                 Ok(())
             }
@@ -205,9 +205,7 @@ impl<'a> Import<'a> {
 
     /// Stores the pending chunk, then creates the edges between the notes.
     fn store_rest(&mut self) -> Result<()> {
-        for (location, bytes, note) in std::mem::take(&mut self.key_claims) {
-            self.add_in_order(location, bytes, Ok(note))?;
-        }
+        self.add_key_claims()?;
         let chunk = self.chunk.take();
         if !chunk.is_empty() {
             self.store(chunk)?;
@@ -217,6 +215,27 @@ impl<'a> Import<'a> {
         (self.progress)(self.done, self.total.or(Some(self.done)));
         // The failures of a chunk are only known when it is stored.
         self.report.failed.sort_by(|a, b| a.0.order().cmp(&b.0.order()));
+        Ok(())
+    }
+
+    /// Adds the files that have waited. One with the key of a file that could not be read is refused, because that file
+    /// may still have the key.
+    fn add_key_claims(&mut self) -> Result<()> {
+        let claims = std::mem::take(&mut self.key_claims);
+        if claims.is_empty() {
+            return Ok(());
+        }
+        let failed: HashSet<SourceLocation> =
+            self.report.failed.iter().map(|(location, _)| location.clone()).collect();
+        for (location, bytes, note) in claims {
+            let mut others = self.files_with_key(&note)?.into_iter().map(SourceLocation::File);
+            let note = match others.find(|other| failed.contains(other)) {
+                Some(other) => Err(Error::conflict(format!("its key belongs to the note of {other}"))
+                    .hint("give each note a key of its own")),
+                None => Ok(note),
+            };
+            self.add_in_order(location, bytes, note)?;
+        }
         Ok(())
     }
 
@@ -261,19 +280,20 @@ impl<'a> Import<'a> {
         Ok(Some(read))
     }
 
-    /// Whether a file has the key of a note that an earlier import made from another file of the folder, which still
-    /// exists. That file keeps its note as long as it has the key, whatever the order of the names of both files.
-    fn claims_key(&self, read: &ParsedNote) -> Result<bool> {
-        let ParsedNote::Foreign(foreign) = read else { return Ok(false) };
-        let (Some(key), Some(frame)) = (&foreign.draft.key, &foreign.frame) else { return Ok(false) };
+    /// If an earlier import made the note with the key of a file from other files of the folder, those of them that still
+    /// exist. They keep their note as long as they have the key, whatever the order of the names of the files.
+    fn files_with_key(&self, read: &ParsedNote) -> Result<Vec<String>> {
+        let ParsedNote::Foreign(foreign) = read else { return Ok(Vec::new()) };
+        let (Some(key), Some(frame)) = (&foreign.draft.key, &foreign.frame) else { return Ok(Vec::new()) };
         if self.files.is_empty() {
-            return Ok(false);
+            return Ok(Vec::new());
         }
         let store = &self.memory.store;
-        let Some(id) = store.find_key(&normal_key(key))? else { return Ok(false) };
+        let Some(id) = store.find_key(&normal_key(key))? else { return Ok(Vec::new()) };
         let mut frames = MarkdownFrame::all(store, id)?;
         frames.retain(|other| other.provenance == frame.provenance && self.files.contains(&other.path));
-        Ok(!frames.is_empty() && frames.iter().all(|other| other.path != frame.path))
+        let is_own = frames.iter().any(|other| other.path == frame.path);
+        Ok(if is_own { Vec::new() } else { frames.into_iter().map(|other| other.path).collect() })
     }
 
     /// Whether a note of this import has already used a key.

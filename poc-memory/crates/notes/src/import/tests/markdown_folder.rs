@@ -621,6 +621,23 @@ fn a_file_with_the_key_of_the_note_of_another_file_is_refused() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_keeps_its_note() {
+    let memory = TestMemory::new();
+    let folder = memory.folder().join("kitchen");
+    let import = || take(&memory, ImportSource::Path(folder.clone()));
+    put(&folder, "soup.md", "Lentils with carrots.\n");
+    import();
+    put(&folder, "soup.md", "---\n- a list\n---\nLentils with carrots.\n");
+    put(&folder, "keyclash.md", "---\nkey: soup\n---\nA soup from a tin.\n");
+    let report = import();
+    assert_eq!((counts(&report), report.failed.len()), ([0, 0, 0, 0], 2), "{}", failures(&report));
+    let expected =
+        "`keyclash.md`: its key belongs to the note of `soup.md` (give each note a key of its own)";
+    assert!(failures(&report).starts_with(expected), "{}", failures(&report));
+    assert_eq!(find(&memory, "soup").body, "Lentils with carrots.");
+}
+
+#[test]
 fn a_new_file_whose_name_is_the_key_of_another_file_is_refused() {
     let memory = TestMemory::new();
     let folder = memory.folder().join("kitchen");
