@@ -192,9 +192,9 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<(PreparedNote, 
     let (is_update, expects_version) = (draft.update, draft.if_version.is_some());
     let ignores_labels = draft.ignores_labels && planned.replaces.is_none();
     let same = same_content(|hash| memory.store.find_hash(hash), &planned, ignores_labels)?;
+    let same = same.filter(|same| planned.replaces.is_none() && supersedes != Some(*same));
     let same_node = same.map(|id| memory.store.node(id)).transpose()?.flatten();
     let same = same.filter(|_| same_node.is_none_or(|node| !consolidate::is_past_date(&node, now)));
-    let same = same.filter(|same| planned.replaces.is_none() && supersedes != Some(*same));
     let content = match planned.replaces {
         Some(version) if version == node.version && !planned.names_change => Content::Known(node.id),
         _ => Content::New(Box::new(planned)),
