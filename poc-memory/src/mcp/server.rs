@@ -27,6 +27,7 @@ use tokio::sync::oneshot::{self, error::RecvError};
 /// The methods of requests that the server answers.
 const METHODS: &[&str] = &[
     "initialize",
+    "server/discover",
     "ping",
     "tools/list",
     "tools/call",
