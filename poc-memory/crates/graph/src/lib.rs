@@ -48,7 +48,9 @@ pub use id::{IdGenerator, MessageId, NodeId, RunId};
 pub use key::{KEY_MAX_BYTES, MAX_ALIASES, normal_key};
 pub use keyword::normal_keyword;
 pub use message::{ChunkRef, Message};
-pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash, quotation_key};
+pub use node::{
+    Activity, Category, Node, NodeType, Origin, State, Trust, content_hash, quotation_key, quotation_title,
+};
 pub use note_set::NoteSet;
 pub use plural::plural;
 pub use project::{PROJECT_PREFIX, is_project, is_project_label, project_name};

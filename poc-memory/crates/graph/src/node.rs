@@ -2,6 +2,7 @@
 
 use super::id::NodeId;
 use super::message::ChunkRef;
+use super::provenance;
 use super::tenant::Tenant;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -226,6 +227,16 @@ fn is_content_key(prefix: &str, key: &str) -> bool {
     })
 }
 
+/// Precedes the question in the title of a quotation.
+const ASKED: &str = ", asked “";
+
+/// The title of a quotation: who said it, on which day, and the question that it answers.
+pub fn quotation_title(speaker: &str, day: Option<&str>, question: Option<&str>) -> String {
+    let day = day.map(|day| format!(", {day}")).unwrap_or_default();
+    let question = question.map(|question| format!("{ASKED}{question}”")).unwrap_or_default();
+    format!("{speaker}{day}{question}")
+}
+
 /// The key of a quotation: a derived note that repeats text of its source, and nothing else. It only helps to find the
 /// source.
 pub fn quotation_key(title: &str, body: &str) -> String {
@@ -246,6 +257,17 @@ impl Node {
     /// Whether a key is a [`Node::question_key`], also one with a number that makes it unique.
     pub fn is_question_key(key: &str) -> bool {
         is_content_key(QUESTION_PREFIX, key)
+    }
+
+    /// Whether it is a quotation, if it was derived from another note: an agent wrote it, and it has a
+    /// [`quotation_key`].
+    pub fn is_quotation(&self) -> bool {
+        provenance::is_agent(&self.provenance) && Node::is_quotation_key(&self.key)
+    }
+
+    /// The question in the title of a quotation ([`quotation_title`]). It is text of the note before its source.
+    pub fn answered_question(&self) -> Option<&str> {
+        self.title.split_once(ASKED).filter(|_| self.is_quotation())?.1.strip_suffix('”')
     }
 
     /// Whether a key is a [`quotation_key`], also one with a number that makes it unique.

@@ -26,6 +26,8 @@ pub(super) struct BatchNote {
     pub keywords: Vec<String>,
     /// The vectors of its passages.
     pub vectors: Vec<Vec<f32>>,
+    /// Whether it is a quotation. These have no automatic edges: their sources have the same ones.
+    pub is_quotation: bool,
 }
 
 /// An edge to create from a new note.
@@ -143,11 +145,12 @@ impl<'a> Batch<'a> {
         self.notes.get(*position)
     }
 
-    /// The note at `position` as a note near note `at`; `None` if either has no vector, or both have the same id.
+    /// The note at `position` as a note near note `at`; `None` if either has no vector, both have the same id, or it is a
+    /// quotation.
     fn near(&self, at: usize, position: usize) -> Option<NearNote<'a>> {
         let (note, own) = self.notes.get(at).zip(self.vectors.get(at))?;
         let (other, vectors) = self.notes.get(position).zip(self.vectors.get(position))?;
-        if other.id == note.id {
+        if other.id == note.id || other.is_quotation {
             return None;
         }
         let pairs =
@@ -170,7 +173,7 @@ impl<'a> EarlierNotes<'a> {
         EarlierNotes { batch, at, near: std::iter::repeat_with(OnceCell::new).take(at).collect() }
     }
 
-    /// The note at a position; `None` if it has no vector or the same id.
+    /// The note at a position; `None` as for [`Batch::near`].
     fn get(&self, position: usize) -> Option<NearNote<'a>> {
         *self.near.get(position)?.get_or_init(|| self.batch.near(self.at, position))
     }
@@ -217,8 +220,11 @@ impl Candidates<'_> {
     fn edges(&self) -> Result<(Vec<AutomaticEdge>, Histogram)> {
         let earlier = EarlierNotes::new(self.batch, self.at);
         let pool = self.similar(&earlier);
-        let mut edges = self.keyword_edges(&earlier, &pool)?;
-        edges.extend(self.semantic_edges(&pool)?);
+        let mut edges = Vec::new();
+        if !self.note.is_quotation {
+            edges = self.keyword_edges(&earlier, &pool)?;
+            edges.extend(self.semantic_edges(&pool)?);
+        }
         let mut cosines = Histogram::default();
         pool.iter().for_each(|near| cosines.add(near.cosine));
         Ok((edges, cosines))

@@ -235,14 +235,11 @@ pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) ->
         text: node.text(),
         keywords: node.keywords.clone(),
         vectors,
+        is_quotation: node.is_quotation(),
     };
     let batch: Vec<BatchNote> = nodes.into_iter().zip(vectors).map(batch_note).collect();
     let found = automatic_edges::find(memory, &view, &batch)?;
-    for ((note, batch_note), (mut edges, cosines)) in notes.iter_mut().zip(batch).zip(found) {
-        if Node::is_quotation_key(&note.node.key) {
-            // Its source has the same edges.
-            edges.clear();
-        }
+    for ((note, batch_note), (edges, cosines)) in notes.iter_mut().zip(batch).zip(found) {
         let embedder = memory.embedder.name().to_owned();
         note.text = Some(EmbeddedText { embedder, vectors: batch_note.vectors, edges, cosines });
     }

@@ -371,7 +371,7 @@ impl Memory {
             config: &self.config,
             now: self.now(),
             quarantined: true,
-            confirmed_questions: true,
+            pointers: true,
             visits: VisitRules::Search(&[]),
             past: None,
         }

@@ -147,7 +147,7 @@ pub fn key_of_title(memory: &Memory, title: &str, visibility: Visibility) -> Res
     // Number of titles with the same words that are compared.
     const DEPTH: usize = 10;
     let view = memory.store.view();
-    let is_note = |ix| view.is_visible(ix, visibility) && !view.is_confirmed_question(ix);
+    let is_note = |ix| view.is_visible(ix, visibility) && !view.is_pointer(ix);
     let keep = |id: NodeId| view.find(id).is_some_and(is_note);
     let title = one_line(title).to_lowercase();
     for hit in memory.text.search(&title, TextField::Title, DEPTH, &keep) {

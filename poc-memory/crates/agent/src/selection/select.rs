@@ -279,9 +279,9 @@ fn run_pipeline(
 ) -> Result<(ResultSet, Explanation)> {
     let visits = VisitRules::Agent { name: &definition.name, rule: definition.visit_rule(&memory.config) };
     // Nodes that agents may not read must not take the place of others below a limit of the pipeline.
-    let (quarantined, confirmed_questions) = (false, false);
+    let (quarantined, pointers) = (false, false);
     let sources = memory.sources(view);
-    pipeline.run(&Sources { visits, quarantined, confirmed_questions, ..sources })
+    pipeline.run(&Sources { visits, quarantined, pointers, ..sources })
 }
 
 /// The result set of one node, if agents may read it.

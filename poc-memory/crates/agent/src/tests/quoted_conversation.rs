@@ -1,7 +1,7 @@
 //! A conversation of two people that `facts` reads without a language model: what they say is found by what they were
 //! asked.
 
-use super::world::{FnModel, World};
+use super::world::{FnModel, World, parse};
 use crate::ledger::{Run, Status, StatusReason};
 use crate::model::Request;
 use crate::run::{RunOptions, Trigger, run};
@@ -129,4 +129,21 @@ fn a_language_model_that_is_set_up_later_reads_the_messages_without_their_quotat
     assert_eq!(world.run(definition, &model).visited.len(), 9);
     assert_eq!(world.run(definition, &model).reason, Some(StatusReason::NotStale));
     assert_eq!(conversation.quotations(), quoted);
+}
+
+/// An agent never visits a quotation, so a limit that counted quotations would leave no notes.
+#[test]
+fn quotations_take_the_place_of_no_note() {
+    let conversation = Conversation::new();
+    conversation.read();
+    let model = FnModel(|_: &Request<'_>| json!({"notes": "", "link-add": []}));
+    // The quotations are newer than the messages.
+    for sort in ["sort:created", "sort:created asc"] {
+        let text = format!(
+            "[query]\npipeline = 'all | not-visited:tester | {sort} | limit:3'\n\
+             [prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+             [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
+        );
+        assert_eq!(conversation.world.run(&parse(&text).unwrap(), &model).visited.len(), 3, "{sort}");
+    }
 }

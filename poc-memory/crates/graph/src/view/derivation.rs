@@ -4,7 +4,7 @@
 mod tests;
 
 use super::{Ix, Neighbor, View};
-use crate::{EdgeKind, Node, NodeType};
+use crate::{EdgeKind, Node, NodeType, provenance};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
@@ -40,13 +40,15 @@ impl View {
     }
 
     /// Whether a note repeats text of its sources and nothing else ([`quotation_key`](crate::quotation_key)). Its key
-    /// tells, because the view has no texts.
+    /// tells, because the view has no texts. A note whose text a person has changed is not a quotation.
     pub fn is_quotation(&self, ix: Ix) -> bool {
-        Node::is_quotation_key(self.key(ix)) && self.sources(ix).next().is_some()
+        provenance::is_agent(self.provenance_name(ix))
+            && Node::is_quotation_key(self.key(ix))
+            && self.sources(ix).next().is_some()
     }
 
-    /// Whether a note only leads a search to other notes: a confirmed question or a quotation. Lists do not show it, and
-    /// agents do not select it.
+    /// Whether a note only leads a search to other notes: a confirmed question or a quotation. It is never a hit itself,
+    /// lists do not show it, and agents do not select it.
     pub fn is_pointer(&self, ix: Ix) -> bool {
         self.is_confirmed_question(ix) || self.is_quotation(ix)
     }
@@ -88,9 +90,7 @@ impl View {
     pub fn representatives(&self, ix: Ix, is_visible: &dyn Fn(Ix) -> bool) -> Vec<Ix> {
         let ancestors = self.ancestors(ix, is_visible).into_iter().map(|(ancestor, _)| ancestor);
         ancestors
-            .filter(|&ancestor| {
-                !self.is_confirmed_question(ancestor) && !self.sources(ancestor).any(is_visible)
-            })
+            .filter(|&ancestor| !self.is_pointer(ancestor) && !self.sources(ancestor).any(is_visible))
             .collect()
     }
 }
@@ -121,8 +121,8 @@ impl Representation {
         }
         let mut sources = view.sources(ix).filter(|&source| is_visible(source)).peekable();
         let is_near = if sources.peek().is_none() {
-            // A confirmed question is never a hit, so it represents nothing.
-            !view.is_confirmed_question(ix)
+            // It is never a hit, so it represents nothing.
+            !view.is_pointer(ix)
         } else {
             steps > 0 && sources.any(|source| self.is_near_root(view, source, steps - 1, is_visible))
         };

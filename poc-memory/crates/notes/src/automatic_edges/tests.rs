@@ -124,7 +124,8 @@ poc_laws::laws! {
                 let updated = ids.get(at).copied().filter(|_| *action < 4);
                 let mut words: Vec<String> = keywords.iter().map(|word| format!("k{word}")).collect();
                 words.dedup();
-                BatchNote { id: updated.unwrap_or_else(|| memory.new_node_id()), text, keywords: words, vectors }
+                let id = updated.unwrap_or_else(|| memory.new_node_id());
+                BatchNote { id, text, keywords: words, vectors, is_quotation: false }
             })
             .collect();
         let found = find(&memory, &view, &batch).unwrap();
@@ -158,7 +159,7 @@ fn a_keyword_on_every_note_leads_to_near_notes() {
     // The nearest note is older than those that are compared: only the candidates of similar meaning contain it.
     let (text, keywords) = (format!("{} and page 3", number(3)), vec!["k0".to_owned()]);
     let vectors = memory.embedder.embed(&[&text]).unwrap();
-    let note = BatchNote { id: memory.new_node_id(), text, keywords, vectors };
+    let note = BatchNote { id: memory.new_node_id(), text, keywords, vectors, is_quotation: false };
     assert!(!memory.vectors.note_cosines(&[&note.vectors], 1).unwrap().is_exact());
     let (edges, _) = find(&memory, &view, std::slice::from_ref(&note)).unwrap().remove(0);
     let of_keyword: Vec<&AutomaticEdge> =

@@ -49,9 +49,9 @@ impl Baseline {
     fn search(self, memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
         let view = memory.store.view();
         let visibility = Visibility::of_person(memory.now());
-        // A confirmed question is never a hit.
+        // A note that only leads to others is never a hit.
         let keep = |id: NodeId| {
-            view.find(id).is_some_and(|ix| view.is_visible(ix, visibility) && !view.is_confirmed_question(ix))
+            view.find(id).is_some_and(|ix| view.is_visible(ix, visibility) && !view.is_pointer(ix))
         };
         Ok(match self {
             Baseline::Words => {

@@ -92,9 +92,8 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
         weight: config.recall.weight_exponent,
     };
     // Quarantined notes are excluded for people, too: they must not gain weight by being recalled.
-    let visible = |ix: Ix| {
-        view.is_visible(ix, Visibility { now, quarantined: false }) && !view.is_confirmed_question(ix)
-    };
+    let visible =
+        |ix: Ix| view.is_visible(ix, Visibility { now, quarantined: false }) && !view.is_pointer(ix);
     // A derived note must not displace its sources, so it is left out if one of them can be recalled.
     let representation = Representation::default();
     let visible = |ix: Ix| visible(ix) && !representation.is_represented(view, ix, &visible);

@@ -139,7 +139,7 @@ impl CopyJob<'_> {
             };
             let (text, keywords, vectors) =
                 (payload.node.text(), payload.node.keywords.clone(), payload.vectors.clone());
-            BatchNote { id, text, keywords, vectors }
+            BatchNote { id, text, keywords, vectors, is_quotation: payload.node.is_quotation() }
         });
         let batch: Vec<BatchNote> = batch.collect();
         for (payload, (edges, _)) in live.iter_mut().zip(automatic_edges::find(self.to, &view, &batch)?) {

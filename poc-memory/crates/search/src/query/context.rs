@@ -5,8 +5,7 @@ use super::sources::{AbsentName, Sources};
 use crate::retrieve::key::notes_of_name_or_id;
 use poc_graph::error::{Error, Result};
 use poc_graph::{
-    Communities, Ix, NodeId, NodeType, Outliers, SpectralEmbedding, StructureOptions, StructureSource,
-    closest_name,
+    Communities, Ix, NodeId, Outliers, SpectralEmbedding, StructureOptions, StructureSource, closest_name,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -91,13 +90,10 @@ impl<'a> QueryContext<'a> {
     }
 
     /// Returns a function that tells whether the generators leave out a visible node. They leave out confirmed questions
-    /// unless the sources include them.
+    /// and quotations unless the sources include them.
     pub(super) fn leaves_out(&self) -> impl Fn(Ix) -> bool {
-        let view = self.sources.view;
-        let question = view.type_number(NodeType::QUESTION).filter(|_| !self.sources.confirmed_questions);
-        move |ix| {
-            question.is_some_and(|number| view.node_type(ix) == number && view.is_confirmed_question(ix))
-        }
+        let (view, pointers) = (self.sources.view, self.sources.pointers);
+        move |ix| !pointers && view.is_pointer(ix)
     }
 
     /// Adds a remark on the origin of data derived from the whole graph.

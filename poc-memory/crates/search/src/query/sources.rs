@@ -49,9 +49,9 @@ pub struct Sources<'a> {
     pub now: Timestamp,
     /// Whether quarantined nodes are visible to the run.
     pub quarantined: bool,
-    /// Whether the generators return confirmed questions. The query of an agent has none, because agents do not read
-    /// them.
-    pub confirmed_questions: bool,
+    /// Whether the generators return notes that only lead a search to others ([`View::is_pointer`]). The query of an
+    /// agent has none, because agents do not read them.
+    pub pointers: bool,
     /// Which visits the filters by visits count.
     pub visits: VisitRules<'a>,
     /// The past state, if the graph is that of one.

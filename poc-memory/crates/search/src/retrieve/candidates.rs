@@ -120,12 +120,12 @@ impl<'a> RetrievalQuery<'a> {
         self.is_visible(ix, id).then_some(id)
     }
 
-    /// Whether visible notes that a note was derived from represent it, or the note is a question that only points to
-    /// other notes.
+    /// Whether visible notes that a note was derived from represent it, or the note only leads to other
+    /// notes.
     fn is_represented(&self, ix: Ix, representation: &Representation) -> bool {
         let is_visible = |origin| self.visible_id(origin).is_some();
         (self.derived_pass_score && representation.is_represented(self.view, ix, &is_visible))
-            || self.view.is_confirmed_question(ix)
+            || self.view.is_pointer(ix)
     }
 
     /// The standard scores of a note with this BM25 score and this cosine.

@@ -17,8 +17,8 @@ pub(super) fn find(
     visibility: Visibility,
 ) -> Result<Retrieval> {
     let weights = &retriever.config.rrf;
-    let is_question = |id| retriever.view.find(id).is_some_and(|ix| retriever.view.is_confirmed_question(ix));
-    let keep = |id| retriever.is_visible(id, visibility) && (retriever.list_derived || !is_question(id));
+    let is_pointer = |id| retriever.view.find(id).is_some_and(|ix| retriever.view.is_pointer(ix));
+    let keep = |id| retriever.is_visible(id, visibility) && (retriever.list_derived || !is_pointer(id));
     let depth = wanted.max(DEPTH);
     let near = retriever.vectors.search(vector, depth, &keep)?;
     let by_field = |field| -> Vec<NodeId> {

@@ -104,6 +104,29 @@ fn a_confirmed_question_without_notes_is_known_by_its_key() {
 }
 
 #[test]
+fn a_quotation_has_a_source_and_was_written_by_an_agent() {
+    let key = crate::quotation_key("Ann, 1 May", "“I moved.”");
+    let note = |key: &str, provenance: &str| Node {
+        key: key.into(),
+        provenance: provenance.into(),
+        ..testing::node(0)
+    };
+    let numbered = format!("{key}-2");
+    for (note, edges, expected) in [
+        (note(&key, "agent:facts"), vec![(0, 1)], true),
+        (note(&numbered, "agent:facts"), vec![(0, 1)], true),
+        (note(&key, "manual"), vec![(0, 1)], false),
+        (note("quote-of-the-day", "agent:facts"), vec![(0, 1)], false),
+        (note(&key, "agent:facts"), vec![], false),
+    ] {
+        let view = view(&[note, testing::node(1)], &edges);
+        let quotation = ix(&view, 0);
+        assert_eq!([view.is_quotation(quotation), view.is_pointer(quotation)], [expected; 2]);
+        assert!(!view.is_pointer(ix(&view, 1)));
+    }
+}
+
+#[test]
 fn the_number_of_edges_that_are_followed_is_bounded() {
     // Two rows of 60 notes; each note of the second was derived from all of the first, and the last note from them.
     let nodes: Vec<Node> = (0..121).map(testing::node).collect();

@@ -76,7 +76,7 @@ impl World {
             config: &self.config,
             now: self.now,
             quarantined: true,
-            confirmed_questions: true,
+            pointers: true,
             visits: match self.revisit_on_change {
                 true => {
                     VisitRules::Agent { name: "", rule: VisitRule { only_version: true, only_read: false } }
