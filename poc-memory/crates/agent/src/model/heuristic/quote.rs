@@ -7,7 +7,7 @@
 use super::Nodes;
 use crate::quotation;
 use crate::selection::Handle;
-use poc_graph::{Node, NodeType};
+use poc_graph::{Ix, Node, NodeType};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use unicode_segmentation::UnicodeSegmentation;
@@ -75,40 +75,42 @@ impl OutdatedQuote<'_> {
     }
 }
 
-/// The quotations of selected messages that have none, and those whose messages have changed. A quotation has at most
-/// `max_chars` characters.
+/// The quotations of what speakers state in selected messages, without those that exist, and the quotations whose
+/// messages have changed. A quotation has at most `max_chars` characters.
 pub(super) fn find<'a>(nodes: &Nodes<'a>, max_chars: usize) -> (Vec<Quote<'a>>, Vec<OutdatedQuote<'a>>) {
-    let selection = nodes.selection;
+    let (selection, view) = (nodes.selection, &nodes.selection.view);
     let (mut quotes, mut outdated) = (Vec::new(), Vec::new());
-    // The speech before, in each session.
-    let mut before: HashMap<usize, Speech<'a>> = HashMap::new();
+    // The last speech of each session, and the message that it is part of.
+    let mut before: HashMap<usize, (Ix, Speech<'a>)> = HashMap::new();
     let is_message = |handle: &&Handle| NodeType::is_episodic_kind(&handle.node.node_type.0);
     for message in selection.selected().filter(is_message) {
         let session = selection.sessions.get(&message.ix);
-        let known = || {
-            let is_derived = |handle: &&Handle| {
-                handle.is_derived && selection.view.sources(handle.ix).any(|source| source == message.ix)
-            };
-            selection
-                .handles
-                .iter()
-                .filter(is_derived)
-                .filter(|handle| selection.view.is_quotation(handle.ix))
+        let is_quote = |handle: &&Handle| {
+            handle.is_derived
+                && view.is_quotation(handle.ix)
+                && view.sources(handle.ix).any(|source| source == message.ix)
         };
-        let holds = |quote: &Handle| quotation::is_of(&quote.node.body, &message.node);
-        outdated.extend(known().filter(|quote| !holds(quote)).map(|quote| OutdatedQuote { message, quote }));
-        let is_quoted = known().any(holds);
+        let (known, changed): (Vec<&Handle>, Vec<&Handle>) = selection
+            .handles
+            .iter()
+            .filter(is_quote)
+            .partition(|quote| quotation::is_of(&quote.node.body, &message.node));
+        outdated.extend(changed.into_iter().map(|quote| OutdatedQuote { message, quote }));
         for speech in speeches(&message.node) {
+            // Messages between the two may not be selected, for example because they were read earlier.
+            let is_next =
+                |ix: Ix| ix == message.ix || view.sequence_neighbors(message.ix).any(|other| other == ix);
             let question = session
                 .and_then(|session| before.get(session))
-                .filter(|before| before.speaker != speech.speaker)
-                .and_then(Speech::questions);
+                .filter(|(ix, before)| before.speaker != speech.speaker && is_next(*ix))
+                .and_then(|(_, before)| before.questions());
+            let is_quoted = known.iter().any(|quote| speech.is_in(&quote.node.body));
             if !is_quoted && let Some(body) = speech.statement(&message.node, question.is_some(), max_chars) {
                 let title = title(speech.speaker, &message.node, question.as_deref());
                 quotes.push(Quote { message, speaker: speech.speaker, title, body });
             }
             if let Some(&session) = session {
-                before.insert(session, speech);
+                before.insert(session, (message.ix, speech));
             }
         }
     }
@@ -117,9 +119,8 @@ pub(super) fn find<'a>(nodes: &Nodes<'a>, max_chars: usize) -> (Vec<Quote<'a>>, 
 
 /// Who says it, when, and to which question.
 fn title(speaker: &str, message: &Node, question: Option<&str>) -> String {
-    let day = message.created.utc().map(|at| at.format(", %-d %B %Y").to_string()).unwrap_or_default();
-    let question = question.map(|question| format!(", asked “{question}”")).unwrap_or_default();
-    format!("{speaker}{day}{question}")
+    let day = message.created.utc().map(|at| at.format("%-d %B %Y").to_string());
+    poc_graph::quotation_title(speaker, day.as_deref(), question)
 }
 
 /// What one speaker says without a break.
@@ -143,6 +144,11 @@ impl Speech<'_> {
         questions.reverse();
         let text = questions.join(" ");
         (text.unicode_words().count() >= MIN_QUESTION_WORDS).then_some(text)
+    }
+
+    /// Whether a quotation has one of the sentences in the first person.
+    fn is_in(&self, quotation: &str) -> bool {
+        self.sentences.iter().any(|sentence| is_statement(sentence) && quotation.contains(*sentence))
     }
 
     /// The quotation of the sentences in the first person; `None` if there are none, or if it would be the whole speech

@@ -19,12 +19,19 @@ fn messages(of: &[(&str, &str)]) -> Scene {
     scene
 }
 
-/// Adds a note that was derived from the first message.
+/// Adds a quotation that was derived from the first message.
 fn with_derived(mut scene: Scene, title: &str, body: &str) -> Scene {
     let number = scene.nodes.len() + 1;
-    scene.nodes.push(Node { title: title.into(), body: body.into(), ..testing::node(number as u64) });
+    scene.nodes.push(quotation_note(number, title, body));
     scene.derived.push((number, 1));
     scene
+}
+
+/// The note of a quotation, as the agent stores it.
+fn quotation_note(number: usize, title: &str, body: &str) -> Node {
+    let key = poc_graph::quotation_key(title, body);
+    let (title, body, provenance) = (title.into(), body.into(), "agent:facts".into());
+    Node { key, title, body, provenance, ..testing::node(number as u64) }
 }
 
 /// The quotations of a reply: the sources, the title, the body.
@@ -155,6 +162,17 @@ fn a_message_that_is_one_statement_is_quoted_only_if_it_answers_a_question() {
     assert!(quotations(&apart.facts(MAX_CHARS)).is_empty());
 }
 
+/// The messages between the two were read earlier.
+#[test]
+fn a_message_answers_only_the_message_before_it() {
+    let (question, answer) = (("Ann", "Where did you move to?"), ("Ben", "We moved to Lisbon in April."));
+    let mut scene = messages(&[question, ("Cid", "No idea."), answer]);
+    assert!(quotations(&scene.facts(MAX_CHARS)).is_empty());
+    scene.nodes[1].node_type = NodeType("semantic".into());
+    assert!(quotations(&scene.facts(MAX_CHARS)).is_empty());
+    assert_eq!(bodies(&[("Cid", "No idea."), question, answer]), ["“We moved to Lisbon in April.”"]);
+}
+
 #[test]
 fn of_long_questions_the_last_ones_are_named() {
     let long = format!("Did you {}sleep? Where did you move to?", "really ".repeat(25));
@@ -192,9 +210,25 @@ fn a_message_is_quoted_once_and_again_after_an_edit() {
 }
 
 #[test]
+fn after_an_edit_of_what_one_speaker_says_only_this_is_quoted_again() {
+    let text = |town: &str| {
+        format!("Ann: Hello. I painted the kitchen on Sunday.\nBen: Nice. We moved to {town} in May.")
+    };
+    let scene = messages(&[("Ann, Ben", &text("Porto"))]);
+    let scene = with_derived(scene, "Ann, 1 January 1970", "“I painted the kitchen on Sunday.”");
+    let mut scene = with_derived(scene, "Ben, 1 January 1970", "“We moved to Porto in May.”");
+    assert!(quotations(&scene.facts(MAX_CHARS)).is_empty());
+    scene.nodes[0].body = text("Lisbon");
+    let reply = scene.facts(MAX_CHARS);
+    assert_eq!(quotations(&reply), [[r#"["N1"]"#, "Ben, 1 January 1970", "“We moved to Lisbon in May.”"]]);
+    assert_eq!(reply["supersede"][0]["node"], "N3");
+}
+
+#[test]
 fn facts_that_a_language_model_wrote_stay() {
     let scene = messages(&[("Ann", "Hello. I moved to Porto in May.")]);
-    let scene = with_derived(scene, "Ann lives in Lisbon.", "She moved there in May.");
+    let mut scene = with_derived(scene, "Ann lives in Lisbon.", "She moved there in May.");
+    scene.nodes[1].key = "ann-lives-in-lisbon".into();
     let reply = scene.facts(MAX_CHARS);
     assert_eq!(quotations(&reply).len(), 1);
     assert_eq!(reply["supersede"], json!([]));
@@ -232,8 +266,8 @@ poc_laws::laws! {
         for [sources, title, body] in quotations(&scene.facts(max)) {
             let number = (1..=of.len()).find(|number| sources == format!("[\"N{number}\"]")).unwrap();
             let message = scene.nodes[number - 1].clone();
-            let quote = Node { title, body, ..testing::node(of.len() as u64 + scene.derived.len() as u64 + 1) };
-            prop_assert!(quotation::is_of(&quote, &message), "{quote:?} of {message:?}");
+            let quote = quotation_note(scene.nodes.len() + 1, &title, &body);
+            prop_assert!(quotation::is_of(&body, &message), "{body} of {message:?}");
             prop_assert!(quote.body.chars().count() <= max);
             scene.derived.push((scene.nodes.len() + 1, number));
             scene.nodes.push(quote);

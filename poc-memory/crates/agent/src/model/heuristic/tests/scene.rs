@@ -23,7 +23,7 @@ pub(super) struct Scene {
     pub(super) edges: Vec<(usize, usize)>,
     /// Notes that are not selected, because they were derived from selected ones, each with its source.
     pub(super) derived: Vec<(usize, usize)>,
-    /// The nodes of each session.
+    /// The nodes of each session, in their order.
     pub(super) sessions: Vec<Vec<usize>>,
     /// From, to, cosine, shared names; `to` may be an unknown handle.
     pub(super) candidates: Vec<(usize, String, f64, Vec<String>)>,
@@ -65,7 +65,11 @@ impl Scene {
         let derived = self.derived.iter().map(|(note, source)| {
             Delta::from(testing::edge(*note as u64, *source as u64, EdgeKind::DerivedFrom, 1.0))
         });
-        view.apply(1, &nodes.chain(activity).chain(edges).chain(derived).collect::<Vec<_>>());
+        let pairs = self.sessions.iter().flat_map(|session| session.windows(2));
+        let order = pairs
+            .flat_map(|pair| [(pair[0], pair[1]), (pair[1], pair[0])])
+            .map(|(from, to)| Delta::from(testing::edge(from as u64, to as u64, EdgeKind::Structural, 0.5)));
+        view.apply(1, &nodes.chain(activity).chain(edges).chain(derived).chain(order).collect::<Vec<_>>());
         let is_derived = |at: usize| self.derived.iter().any(|(note, _)| *note == at + 1);
         let handles = self.nodes.iter().enumerate().map(|(at, node)| Handle {
             name: format!("N{}", at + 1),
