@@ -5,7 +5,8 @@
 //! when a source is superseded, expires or is deleted, its derived notes become stale until the agent that
 //! wrote them has reviewed them. A derived note of an agent ends with its last source: it expires when that
 //! source expires and is deleted when that source is deleted. The same holds for a confirmed question, which
-//! never becomes stale, because no agent could review it. Other notes of people never end.
+//! never becomes stale, because no agent could review it. Other notes of people never end. A quotation that repeats a
+//! question of the message before its source is deleted with either of them.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,7 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, Ix, Node, NodeId, NodeType, State, View, provenance};
 use poc_store::{Record as _, Table, Transaction};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// Adds a `derived-from` edge from a note to each of its sources.
 ///
@@ -133,12 +134,17 @@ pub(super) fn orphaned_questions(memory: &Memory, view: &View) -> Result<Vec<Nod
     Ok(lost)
 }
 
-/// Deletes the notes that end with a note, because they were derived from it and from no other live note. Marks the
-/// other derived notes as stale. Call it before the note is deleted. Returns the deleted notes.
+/// Deletes the notes that end with a note, because they were derived from it and from no other live note, and the
+/// quotations that repeat a question of it. Marks the other derived notes as stale. Call it before the note is deleted. Returns the deleted notes.
 pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
     let mut ended_notes = Vec::new();
     // Without recursion, because a chain of derived notes may be long, and notes may be derived from each other.
     let mut open = vec![derived_notes(tx, source)?];
+    for quotation in answers_to(tx, source)? {
+        open.push(derived_notes(tx, quotation.id)?);
+        tx.delete_node(quotation.id)?;
+        ended_notes.push(quotation);
+    }
     while let Some(derived) = open.pop() {
         for listed in derived {
             // It may have ended or become stale since it was listed.
@@ -155,6 +161,22 @@ pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Time
         }
     }
     Ok(ended_notes)
+}
+
+/// The quotations of the notes beside a note in its session that repeat a question of it.
+fn answers_to(tx: &Transaction<'_>, source: NodeId) -> Result<Vec<Node>> {
+    let Some(note) = tx.node(source)? else { return Ok(Vec::new()) };
+    let repeats = |quotation: &Node| {
+        let mut questions = quotation.answered_question().into_iter().flat_map(|asked| asked.split('?'));
+        questions.any(|question| !question.trim().is_empty() && note.body.contains(question.trim()))
+    };
+    let mut answers: BTreeMap<NodeId, Node> = BTreeMap::new();
+    let edges = tx.edges(source)?;
+    for edge in edges.iter().filter(|edge| edge.kind == EdgeKind::Structural && edge.src == source) {
+        let repeating = derived_notes(tx, edge.dst)?.into_iter().filter(repeats);
+        answers.extend(repeating.map(|note| (note.id, note)));
+    }
+    Ok(answers.into_values().collect())
 }
 
 /// Marks a stale note as active again if it has not changed since it was read: its agent has compared it with

@@ -3,7 +3,7 @@
 use super::*;
 use crate::consolidate::consolidate;
 use crate::testing::TestMemory;
-use crate::{Draft, delete, link, supersede};
+use crate::{Draft, delete, link, sequence, supersede};
 use poc_graph::error::Code;
 use poc_graph::{Trust, testing};
 use poc_search::query::Pipeline;
@@ -219,4 +219,37 @@ fn a_note_of_an_agent_expires_with_its_last_source() {
     };
     assert_eq!((expire(1), state(&memory, 3)), (1, Some(State::Stale)));
     assert_eq!((expire(2), state(&memory, 3)), (2, Some(State::Expired)));
+}
+
+/// Otherwise the text of a deleted message would stay in the title of another note.
+#[test]
+fn a_quotation_that_repeats_a_question_is_deleted_with_the_question() {
+    let memory = TestMemory::new();
+    let message = |number: u64, key: &str, body: &str| {
+        let node_type = NodeType(NodeType::EPISODIC.into());
+        let node = Node { key: key.into(), body: body.into(), node_type, ..testing::node(number) };
+        Node { content_hash: node.hash(), ..node }
+    };
+    let (title, body) = (
+        poc_graph::quotation_title("Ben", Some("1 May 2026"), Some("How are you? Where did you move to?")),
+        "“We moved to Lisbon in April.”",
+    );
+    let key = poc_graph::quotation_key(&title, body);
+    let put = |tx: &mut Transaction<'_>| {
+        tx.put_node(&message(1, "question", "Hi! How are you? I am fine. Where did you move to?"))?;
+        tx.put_node(&message(2, "answer", "We moved to Lisbon in April."))?;
+        tx.put_node(&message(3, "thanks", "Thanks for the news."))?;
+        for edge in sequence::edges(&[id(1), id(2), id(3)], 0.5, memory.now(), "manual") {
+            tx.put_edge(&edge)?;
+        }
+        let (title, body, provenance) = (title.clone(), body.to_owned(), "agent:facts".to_owned());
+        tx.put_node(&Node { key: key.clone(), title, body, provenance, ..testing::node(4) })?;
+        add_sources(tx, id(4), &[id(2)], "agent:facts", "", memory.now())
+    };
+    memory.store.transact(memory.cause("agent:facts", "test"), put).unwrap();
+    let deleted = |number: u64| change(&memory, |tx| delete::apply(tx, id(number), memory.now())).derived;
+    assert!(deleted(3).is_empty());
+    assert_eq!(state(&memory, 4), Some(State::Active));
+    assert_eq!(deleted(1).into_iter().map(|note| note.key).collect::<Vec<_>>(), [key.clone()]);
+    assert_eq!([2, 4].map(|number| state(&memory, number)), [Some(State::Active), None]);
 }
