@@ -24,8 +24,8 @@ const SHOWN_NOTES: usize = 3;
 /// The minimum width of the column of notes. If the other columns leave less, the notes are on lines of their own.
 const MIN_NOTES_WIDTH: usize = 30;
 
-/// Maximum number of characters of a question in the text.
-const QUESTION_CHARS: usize = 60;
+/// Maximum number of characters of a title in the text.
+const TITLE_CHARS: usize = 60;
 
 /// List the latest changes of notes, newest first, with the numbers that `undo` takes. What questions leave behind
 /// (counted uses, and weights and links that `recall` learned) is listed only with `all`.
@@ -120,9 +120,9 @@ pub(super) fn nothing_changed(since: Option<Timestamp>) -> String {
     }
 }
 
-/// A question in quotes, with at most [`QUESTION_CHARS`] characters of it.
-fn shortened(question: &str) -> String {
-    let (shown, left_out) = truncated(question, QUESTION_CHARS);
+/// A title in quotes, with at most [`TITLE_CHARS`] characters of it.
+fn shortened(title: &str) -> String {
+    let (shown, left_out) = truncated(title, TITLE_CHARS);
     let end = if left_out > 0 { "…" } else { "" };
     format!("“{shown}{end}”")
 }
@@ -220,12 +220,12 @@ impl Op for Changes {
         let row = |change: &ChangeRow| {
             let name = |key: &String| match change.renamed.get(key) {
                 Some(former) => format!("{former} → {key}"),
-                // The key of a confirmed question says nothing.
-                None if Node::is_question_key(key) => match change.titles.get(key) {
-                    Some(question) => shortened(question),
-                    None => key.clone(),
-                },
-                None => key.clone(),
+                None => {
+                    // The key of a confirmed question or of a quotation says nothing.
+                    let is_pointer = Node::is_question_key(key) || Node::is_quotation_key(key);
+                    let title = change.titles.get(key).filter(|_| is_pointer);
+                    title.map_or_else(|| key.clone(), |title| shortened(title))
+                }
             };
             let mut nodes = change.nodes.iter().take(SHOWN_NOTES).map(name).collect::<Vec<_>>().join(", ");
             let count = change.count.unwrap_or(change.nodes.len());
