@@ -11,6 +11,7 @@ use crate::{Catalog, Definition};
 use poc_graph::{NodeId, Visibility};
 use poc_notes::import::{ImportOptions, ImportSource, import};
 use poc_notes::recall::{RecallOptions, recall};
+use poc_search::retrieve::explore::{Exploration, ExploreQuery, explore};
 use serde_json::json;
 
 /// Three sessions.
@@ -62,6 +63,20 @@ impl Conversation {
         hits.iter().position(|hit| hit.id == answer).map(|at| at + 1)
     }
 
+    fn explored(&self) -> Exploration {
+        let memory = &self.world.memory;
+        let (view, settings) = (memory.store.view(), &memory.config.explore);
+        let query = ExploreQuery {
+            vector: &memory.embedder.embed_one(QUESTION).unwrap(),
+            keywords: &[],
+            depth: settings.depth,
+            beam: settings.beam,
+            target_count: settings.target_count,
+        };
+        let keep = view.visible_filter(Visibility::of_person(memory.now()));
+        explore(&query, &*memory.vectors, &view, settings, &keep).unwrap()
+    }
+
     fn recalled(&self) -> Vec<NodeId> {
         let memory = &self.world.memory;
         let (view, settings) = (memory.store.view(), &memory.config.recall);
@@ -77,7 +92,7 @@ fn a_question_finds_the_message_that_answered_the_same_question_until_the_run_is
     let conversation = Conversation::new();
     let world = &conversation.world;
     world.memory.store.settle();
-    let (before, recalled) = (world.graph(), conversation.recalled());
+    let (before, recalled, explored) = (world.graph(), conversation.recalled(), conversation.explored());
     assert_ne!(conversation.place(), Some(1));
 
     let read = conversation.read();
@@ -100,6 +115,7 @@ fn a_question_finds_the_message_that_answered_the_same_question_until_the_run_is
     assert_eq!(conversation.quotations(), quoted);
     assert_eq!(conversation.place(), Some(1));
     assert_eq!(conversation.recalled(), recalled);
+    assert_eq!(conversation.explored(), explored);
 
     let again = conversation.read();
     assert_eq!((again.status, again.reason), (Status::Skipped, Some(StatusReason::NotStale)));

@@ -93,7 +93,8 @@ impl Path {
     }
 }
 
-/// Searches from the nearest notes that `keep` accepts. A start note scores its cosine, each step is scored by
+/// Searches from the nearest notes that `keep` accepts, without those that only lead a search to others
+/// ([`View::is_pointer`]) and have no such edges. A start note scores its cosine, each step is scored by
 /// [`step`], and [`poc_rank::mmr`] selects `beam` paths after each hop.
 pub fn explore(
     query: &ExploreQuery<'_>,
@@ -132,7 +133,8 @@ fn starts(
 ) -> Result<Vec<Rc<Path>>> {
     let wanted: Vec<u32> = query.keywords.iter().filter_map(|word| view.keyword_number(word)).collect();
     let has = |path: &Path| view.keywords(path.ix).iter().any(|word| wanted.contains(word));
-    let mut starts: Vec<Path> = nearest(vectors, query.vector, query.beam.saturating_mul(2), keep)?
+    let keep = |id: NodeId| keep(id) && view.find(id).is_some_and(|ix| !view.is_pointer(ix));
+    let mut starts: Vec<Path> = nearest(vectors, query.vector, query.beam.saturating_mul(2), &keep)?
         .into_iter()
         .filter_map(|near| Some(Path { ix: view.find(near.id)?, score: near.cosine, near, before: None }))
         .collect();

@@ -82,10 +82,11 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     let (view, vectors) = (ctx.sources.view, ctx.sources.indexes.vectors()?);
     let twin = ctx.sources.config.cosines()?.twin.max(min);
     let communities = ctx.communities();
-    let (mut is_live, leaves_out) = (visible_at(view, ctx.sources.visibility()), ctx.leaves_out());
+    let mut is_live = visible_at(view, ctx.sources.visibility());
     // All data is in one lookup table, because the index calls the filter for every node that it visits.
     let mut members: FxHashMap<NodeId, (Ix, u32)> = FxHashMap::default();
-    for ix in (0..view.slots()).filter(|&ix| is_live(ix) && !leaves_out(ix)) {
+    // A quotation would form pairs with the quotations of messages like its own.
+    for ix in (0..view.slots()).filter(|&ix| is_live(ix) && !view.is_pointer(ix)) {
         if let (Some(id), Some(community)) = (view.id(ix), communities.of(ix)) {
             members.insert(id, (ix, community));
         }
