@@ -245,7 +245,8 @@ impl ActionExecutor<'_> {
             if !is_quotation && words.repeats(&about) {
                 return Ok(Some(present("its source has nearly the same text")));
             }
-            for other in &derived {
+            // A quotation keeps out no fact, and an edit of its source may change one word of it.
+            for other in derived.iter().filter(|other| !is_quotation && !other.is_quotation()) {
                 // A fact that differs only in a number absent from the source is still a duplicate.
                 if words.is_near_duplicate_about(&WordProfile::of(&other.text()), &about) {
                     let why =

@@ -1,7 +1,7 @@
 //! A conversation of two people that `facts` reads without a language model: what they say is found by what they were
 //! asked.
 
-use super::world::{FnModel, World, parse};
+use super::world::{FnModel, World, draft, parse};
 use crate::ledger::{Run, Status, StatusReason};
 use crate::model::Request;
 use crate::run::{RunOptions, Trigger, run};
@@ -9,6 +9,7 @@ use crate::selection::backlog;
 use crate::undo::undo;
 use crate::{Catalog, Definition};
 use poc_graph::{NodeId, Visibility};
+use poc_notes::Draft;
 use poc_notes::import::{ImportOptions, ImportSource, import};
 use poc_notes::recall::{RecallOptions, recall};
 use poc_search::retrieve::explore::{Exploration, ExploreQuery, explore};
@@ -161,5 +162,32 @@ fn quotations_take_the_place_of_no_note() {
              [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
         );
         assert_eq!(conversation.world.run(&parse(&text).unwrap(), &model).visited.len(), 3, "{sort}");
+    }
+}
+
+#[test]
+fn a_message_is_quoted_again_after_an_edit_of_one_word() {
+    let conversation = Conversation::new();
+    let world = &conversation.world;
+    let statement = |days: &str| {
+        format!(
+            "In the spring I am going to walk along the coast for {days} days with my two sisters, their dogs, a tent \
+             and an old map."
+        )
+    };
+    let body = |days: &str| format!("Hello. {}", statement(days));
+    world.draft(Draft {
+        node_type: Some("episodic".into()),
+        title: None,
+        author: Some("Ann".into()),
+        ..draft("trip", &body("ten"))
+    });
+    conversation.read();
+    world.edit("trip", &body("nine"));
+    let run = conversation.read();
+    let quoted = conversation.quotations();
+    for days in ["ten", "nine"] {
+        let expected = format!("“{}”", statement(days));
+        assert!(quoted.iter().any(|(_, body)| *body == expected), "{days}: {run:#?}");
     }
 }
