@@ -30,7 +30,8 @@ pub(super) struct ActionExecutor<'a> {
 /// The new note of an action, prepared outside of transactions.
 pub(super) struct ActionNote {
     note: PreparedNote,
-    /// The stored derived notes that are most similar to it; empty unless the action is an `insert`.
+    /// The stored derived notes that are most similar to it; empty unless the action is an `insert` of a note other than
+    /// a quotation.
     similar: Vec<NodeId>,
 }
 
@@ -56,10 +57,16 @@ pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<O
     let Some(draft) = permitted.draft() else { return Ok(None) };
     let note = insert::prepare(memory, draft.clone()).map_err(refusal)?;
     let similar = match permitted {
-        PermittedAction::Insert { .. } => similar_derived_notes(memory, &note).map_err(refusal)?,
+        PermittedAction::Insert { .. } if !is_quotation(draft) => {
+            similar_derived_notes(memory, &note).map_err(refusal)?
+        }
         _ => Vec::new(),
     };
     Ok(Some(ActionNote { note, similar }))
+}
+
+fn is_quotation(draft: &Draft) -> bool {
+    draft.key.as_deref().is_some_and(Node::is_quotation_key)
 }
 
 /// The derived notes among the stored notes nearest to a new one. A note with the same words is one of the nearest, so
@@ -236,7 +243,7 @@ impl ActionExecutor<'_> {
             draft.body.as_deref().unwrap_or_default()
         );
         let words = WordProfile::of(&text);
-        let is_quotation = draft.key.as_deref().is_some_and(Node::is_quotation_key);
+        let is_quotation = is_quotation(draft);
         for &source in sources {
             let derived = derivation::derived_notes(tx, source)?;
             let about = tx.node(source)?.map(|node| node.text()).unwrap_or_default();

@@ -2,7 +2,7 @@
 //! them, so that the agent does not state a known fact again, and replaces one that is no longer true.
 
 use super::link_candidates::PASSAGES;
-use super::protection::may_be_known;
+use super::protection::may_be_read;
 use crate::Definition;
 use poc_graph::error::Result;
 use poc_graph::{Ix, NodeId, View, cancellation};
@@ -17,7 +17,7 @@ const MAX: usize = 4;
 const PER_NOTE: usize = 3;
 
 /// The notes of the agent that are derived from others and resemble a note of `selected`, the most similar first,
-/// without those in `listed`. `similar` is the number of similar notes that the prompt may show of each note.
+/// without those in `listed` and without quotations, of which there are about as many as messages. `similar` is the number of similar notes that the prompt may show of each note.
 ///
 /// # Errors
 /// Those of the vector index.
@@ -30,9 +30,8 @@ pub(super) fn find(
     similar: usize,
 ) -> Result<Vec<Ix>> {
     let own = definition.provenance();
-    let has_language_model = definition.has_language_model(&memory.config);
     let is_known = |ix: &Ix| {
-        may_be_known(view, *ix, has_language_model)
+        may_be_read(view, *ix)
             && view.provenance_name(*ix) == own
             && view.sources(*ix).next().is_some()
             && !listed.contains(ix)

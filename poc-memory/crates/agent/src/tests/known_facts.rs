@@ -249,7 +249,7 @@ fn only_the_heuristic_model_is_shown_its_quotations() {
     world.clock.advance(Span::DAY);
     message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
 
-    // The message with the quotation, and one that resembles it.
+    // The message with the quotation, and one that resembles it, which does not need the quotation.
     let shown = |world: &World| {
         ["douro", "lisbon"].map(|key| {
             let known = Mutex::new(Vec::new());
@@ -264,10 +264,9 @@ fn only_the_heuristic_model_is_shown_its_quotations() {
         })
     };
     let is_quotation = |text: &String| text.ends_with("“I see the Douro from my new home again.”");
-    for known in shown(&world) {
-        assert_eq!(known.len(), 2, "{known:?}");
-        assert_eq!(known.iter().filter(|text| is_quotation(text)).count(), 1, "{known:?}");
-    }
+    let quoted =
+        shown(&world).map(|known| (known.iter().filter(|text| is_quotation(text)).count(), known.len()));
+    assert_eq!(quoted, [(1, 2), (0, 1)]);
     world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
     for known in shown(&world) {
         assert_eq!(known.len(), 1, "{known:?}");
