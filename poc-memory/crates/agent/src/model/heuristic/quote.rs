@@ -43,6 +43,9 @@ const ASSISTANTS: [&str; 14] = [
     "tool",
 ];
 
+/// The name of the person in an imported conversation with an assistant, which may have any name.
+const USER: &str = "User";
+
 /// What one speaker of a message states.
 pub(super) struct Quote<'a> {
     message: &'a Handle,
@@ -154,7 +157,7 @@ impl Speech<'_> {
     /// The quotation of the sentences in the first person; `None` if there are none, or if it would be the whole speech
     /// and answers no question.
     fn statement(&self, message: &Node, is_answer: bool, max_chars: usize) -> Option<String> {
-        if ASSISTANTS.contains(&self.speaker.to_lowercase().as_str()) {
+        if is_assistant(self.speaker, message) {
             return None;
         }
         let mut parts: Vec<String> = Vec::new();
@@ -182,10 +185,19 @@ impl Speech<'_> {
     }
 }
 
+fn authors(message: &Node) -> impl Iterator<Item = &str> {
+    message.author.iter().flat_map(|author| author.split(", "))
+}
+
+fn is_assistant(speaker: &str, message: &Node) -> bool {
+    ASSISTANTS.contains(&speaker.to_lowercase().as_str())
+        || speaker != USER && authors(message).any(|author| author == USER)
+}
+
 /// The speeches of a message by its author, or of a turn by several authors, whose names stand before their words. Code
 /// and quoted lines are left out.
 fn speeches(message: &Node) -> Vec<Speech<'_>> {
-    let authors: Vec<&str> = message.author.iter().flat_map(|author| author.split(", ")).collect();
+    let authors: Vec<&str> = authors(message).collect();
     let mut speeches: Vec<Speech<'_>> = Vec::new();
     if let [author] = authors.as_slice() {
         speeches.push(Speech { speaker: author, sentences: Vec::new() });

@@ -111,6 +111,8 @@ fn assistants_are_not_quoted() {
     for speaker in ["Assistant", "claude", "GPT", "Codex"] {
         assert!(bodies(&[(speaker, text)]).is_empty(), "{speaker}");
     }
+    let turn = "User: Hello. I keep my photos in the folder.\n\nSam: Done. I moved the files to the folder.";
+    assert_eq!(bodies(&[("User, Sam", turn)]), ["“I keep my photos in the folder.”"]);
     let mut scene = messages(&[("Ann", text)]);
     scene.nodes[0].author = None;
     assert!(quotations(&scene.facts(MAX_CHARS)).is_empty());
