@@ -30,8 +30,7 @@ pub(super) struct ActionExecutor<'a> {
 /// The new note of an action, prepared outside of transactions.
 pub(super) struct ActionNote {
     note: PreparedNote,
-    /// The stored derived notes that are most similar to it; empty unless the action is an `insert` of a note other than
-    /// a quotation.
+    /// The stored derived notes that are most similar to it; empty unless the action is an `insert`, and for quotations.
     similar: Vec<NodeId>,
 }
 

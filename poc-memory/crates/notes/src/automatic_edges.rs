@@ -145,8 +145,8 @@ impl<'a> Batch<'a> {
         self.notes.get(*position)
     }
 
-    /// The note at `position` as a note near note `at`; `None` if either has no vector, both have the same id, or it is a
-    /// quotation.
+    /// The note at `position` as a note near note `at`; `None` if either has no vector, both have the same id, or the
+    /// note at `position` is a quotation.
     fn near(&self, at: usize, position: usize) -> Option<NearNote<'a>> {
         let (note, own) = self.notes.get(at).zip(self.vectors.get(at))?;
         let (other, vectors) = self.notes.get(position).zip(self.vectors.get(position))?;

@@ -135,7 +135,8 @@ pub(super) fn orphaned_questions(memory: &Memory, view: &View) -> Result<Vec<Nod
 }
 
 /// Deletes the notes that end with a note, because they were derived from it and from no other live note, and the
-/// quotations that repeat a question of it. Marks the other derived notes as stale. Call it before the note is deleted. Returns the deleted notes.
+/// quotations that repeat a question of it. Marks the other derived notes as stale. Call it before the note is deleted.
+/// Returns the deleted notes.
 pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
     let mut ended_notes = Vec::new();
     // Without recursion, because a chain of derived notes may be long, and notes may be derived from each other.

@@ -17,7 +17,8 @@ const MAX: usize = 4;
 const PER_NOTE: usize = 3;
 
 /// The notes of the agent that are derived from others and resemble a note of `selected`, the most similar first,
-/// without those in `listed` and without quotations, of which there are about as many as messages. `similar` is the number of similar notes that the prompt may show of each note.
+/// without those in `listed` and without quotations, of which there are about as many as messages. `similar` is the
+/// number of similar notes that the prompt may show of each note.
 ///
 /// # Errors
 /// Those of the vector index.

@@ -47,8 +47,8 @@ impl View {
             && self.sources(ix).next().is_some()
     }
 
-    /// Whether a note only leads a search to other notes: a confirmed question or a quotation. It is never a hit itself,
-    /// lists do not show it, and agents do not select it.
+    /// Whether a note only leads a search to other notes: a confirmed question or a quotation. It is never a hit
+    /// itself, lists do not show it, and agents do not select it.
     pub fn is_pointer(&self, ix: Ix) -> bool {
         self.is_confirmed_question(ix) || self.is_quotation(ix)
     }
