@@ -275,6 +275,29 @@ fn only_the_heuristic_model_is_shown_its_quotations() {
 }
 
 #[test]
+fn only_text_of_a_source_may_have_the_key_of_a_quotation() {
+    let (world, definition) = with_a_fact();
+    message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
+    let (hidden, quoted) = ("“I live in Rome.”", "“the move to Lisbon is done … I can see the river.”");
+    let key = |body: &str| poc_graph::quotation_key("Ann, 1 May 2026", body);
+    let model = FnModel(|request: &Request<'_>| {
+        let source = handle(request, "lisbon");
+        let row = |body: &str| {
+            json!({"reason": "", "key": key(body), "title": "Ann, 1 May 2026", "body": body, "keywords": [],
+                "sources": [source]})
+        };
+        json!({"notes": "", "insert": [row(hidden), row(quoted)], "supersede": [{"reason": "", "by": "",
+            "node": handle(request, KNOWN), "key": key(hidden), "title": "Ann has her home in Rome.", "body": "",
+            "sources": [source]}]})
+    });
+    let run = world.run(&definition, &model);
+    let refused = run.actions.iter().filter(|action| action.refusal_code.as_deref() == Some("invalid-value"));
+    assert_eq!((refused.count(), run.applied_actions().count()), (2, 1), "{run:#?}");
+    assert_eq!(world.memory.find(&key(quoted)).unwrap().body, quoted);
+    assert!(world.memory.find(&key(hidden)).is_err());
+}
+
+#[test]
 fn a_stale_fact_stays_stale_until_its_source_is_shown() {
     let (world, definition) = with_a_fact();
     message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
