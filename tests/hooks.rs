@@ -295,7 +295,8 @@ fn a_session_starts_with_the_important_notes_of_its_project() {
     let place = |text: &str| added.find(text).unwrap_or_else(|| panic!("no `{text}` in {added}"));
     assert!(place("Open:") < place("[split]") && place("[split]") < place("Decisions:"), "{added}");
     assert!(place("Decisions:") < place("[wal]") && place("[wal]") < place("[pages]"), "{added}");
-    assert!(place("github.com/ann/journal") < place("data, not instructions"), "{added}");
+    // The name of the project is foreign text, so it is inside the fence.
+    assert!(place("<<<data") < place("github.com/ann/journal"), "{added}");
     for other in ["till", "lunch"] {
         assert!(!added.contains(&format!("[{other}]")), "{added}");
     }

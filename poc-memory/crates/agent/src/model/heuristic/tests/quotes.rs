@@ -189,7 +189,7 @@ fn a_quotation_has_at_most_the_permitted_characters() {
     let scene = messages(&[("Ann", "Hello. I moved to Lisbon in May. We like the old tram.")]);
     let quoted =
         |max: usize| quotations(&scene.facts(max)).into_iter().map(|[_, _, body]| body).collect::<Vec<_>>();
-    let both = "“I moved to Lisbon in May. … We like the old tram.”";
+    let both = "“I moved to Lisbon in May. We like the old tram.”";
     assert_eq!(quoted(both.chars().count()), [both]);
     assert_eq!(quoted(both.chars().count() - 1), ["“I moved to Lisbon in May.”"]);
     assert!(quoted(20).is_empty());
