@@ -250,6 +250,6 @@ fn a_quotation_that_repeats_a_question_is_deleted_with_the_question() {
     let deleted = |number: u64| change(&memory, |tx| delete::apply(tx, id(number), memory.now())).derived;
     assert!(deleted(3).is_empty());
     assert_eq!(state(&memory, 4), Some(State::Active));
-    assert_eq!(deleted(1).into_iter().map(|note| note.key).collect::<Vec<_>>(), [key.clone()]);
+    assert_eq!(deleted(1).into_iter().map(|note| note.key).collect::<Vec<_>>(), std::slice::from_ref(&key));
     assert_eq!([2, 4].map(|number| state(&memory, number)), [Some(State::Active), None]);
 }

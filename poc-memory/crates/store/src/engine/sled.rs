@@ -55,6 +55,9 @@ const SNAPSHOT: &str = "snap.";
 /// Maximum time to wait for sled's own lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Called with each key and value of a scan; it breaks to end the scan.
+type StoppingVisitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'a;
+
 /// An open sled directory.
 pub(crate) struct SledEngine {
     db: sled::Db,
@@ -179,12 +182,7 @@ impl SledEngine {
 
     /// Calls `each` with the keys from `from` on that start with `prefix`, and their values, until a call breaks or
     /// fails. `from` starts with `prefix`, too.
-    fn scan_from(
-        &self,
-        prefix: &[u8],
-        mut from: Vec<u8>,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    fn scan_from(&self, prefix: &[u8], mut from: Vec<u8>, each: &mut StoppingVisitor<'_>) -> Result<()> {
         let mut is_first = true;
         loop {
             // A scan of a whole table must not evict everything else from the cache.
