@@ -352,7 +352,7 @@ fn a_prompt_about_another_passage_of_a_long_note_gets_that_passage() {
 #[test]
 fn a_briefing_says_which_notes_it_shows_in_full() {
     let memory = memory(HookScope::Person);
-    let said = "User: Which bolts?\n\nClaude: M8, 40 mm. TODO: call Bob.";
+    let said = "User: Which bolts?\n\nClaude: They come from Ulm. Still open: call Bob.";
     note(&memory, "claude-code/s1/0", said, &[OWN], turn);
     memory.clock.advance(poc_graph::time::Span::HOUR);
     note(&memory, "claude-code/s2/0", "User: the log?\n\nClaude: It is text.", &[OWN], turn);
