@@ -24,9 +24,9 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::oneshot::{self, error::RecvError};
 
-/// The methods of requests that the server answers.
+/// The methods of requests that the server answers. `initialize` is not among them: the stateless protocol does not have
+/// it, and its clients expect that it is unknown. That of the protocol with sessions is read by the SDK.
 const METHODS: &[&str] = &[
-    "initialize",
     "server/discover",
     "ping",
     "tools/list",
