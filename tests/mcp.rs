@@ -194,7 +194,6 @@ fn session(world: &World) {
     }
     for (method, code, message) in [
         ("bogus", -32601, "there is no method `bogus`"),
-        ("initialize", -32601, "there is no method `initialize`"),
         ("tools/cal", -32601, "there is no method `tools/cal`; did you mean `tools/call`?"),
         ("tools/call", -32602, "the parameters of `tools/call` do not follow the protocol"),
     ] {
