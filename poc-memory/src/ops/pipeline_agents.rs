@@ -1,7 +1,7 @@
 //! The agents that a pipeline names.
 
 use super::Ctx;
-use poc_agent::{Catalog, consolidation};
+use poc_agent::Catalog;
 use poc_config::Config;
 use poc_graph::View;
 use poc_search::query::{Pipeline, VisitRule};
@@ -37,9 +37,8 @@ impl PipelineAgents {
     /// that was removed, or of a program that is no agent, counts as any other.
     pub(super) fn problems(&self, view: &View, pipeline: &Pipeline) -> Vec<String> {
         let Some(catalog) = &self.catalog else { return Vec::new() };
-        let is_known = |agent: &str| agent == consolidation::NAME || catalog.agents.contains_key(agent);
         let problem = |agent: String| {
-            let near = catalog.closest(&agent).filter(|_| !is_known(&agent))?;
+            let near = catalog.closest(&agent).filter(|_| !catalog.has(&agent))?;
             Some(format!("there is no agent `{agent}`; did you mean `{near}`?"))
         };
         let unvisited = pipeline.visiting_agents().filter(|agent| view.visits_of(agent).is_none());

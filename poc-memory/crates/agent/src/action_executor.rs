@@ -241,24 +241,13 @@ impl ActionExecutor<'_> {
             draft.title.as_deref().unwrap_or_default(),
             draft.body.as_deref().unwrap_or_default()
         );
-        let words = WordProfile::of(&text);
         let is_quotation = is_quotation(draft);
         for &source in sources {
             let derived = derivation::derived_notes(tx, source)?;
-            let about = tx.node(source)?.map(|node| node.text()).unwrap_or_default();
-            let about = WordProfile::of(&about);
-            // A quotation adds the question that its source answers, or leaves out the rest of its source.
-            if !is_quotation && words.repeats(&about) {
-                return Ok(Some(present("its source has nearly the same text")));
-            }
-            // A quotation keeps out no fact, and an edit of its source may change one word of it.
-            for other in derived.iter().filter(|other| !is_quotation && !other.is_quotation()) {
-                // A fact that differs only in a number absent from the source is still a duplicate.
-                if words.is_near_duplicate_about(&WordProfile::of(&other.text()), &about) {
-                    let why =
-                        format!("`{}`, derived from the same note, has nearly the same text", other.key);
-                    return Ok(Some(present(&why)));
-                }
+            // A quotation adds the question that its source answers, or leaves out the rest of its source. An edit of the
+            // source may change one word of it.
+            if !is_quotation && let Some(why) = repeated_text(tx, &text, source, &derived)? {
+                return Ok(Some(present(&why)));
             }
             if self.max_per_source.is_some_and(|max| derived.len() >= max) {
                 let key = tx.node(source)?.map(|node| node.key).unwrap_or_default();
@@ -283,6 +272,25 @@ impl ActionExecutor<'_> {
         let (reason, provenance) = (reason.to_owned(), provenance::of_agent(self.agent));
         Link { src, dst, kind: EdgeKind::Link, strength, reason, provenance }
     }
+}
+
+/// Why a text is no new note about `source`: the source has nearly the same text, or one of the notes `derived` from it,
+/// of which quotations do not count.
+fn repeated_text(
+    tx: &Transaction<'_>,
+    text: &str,
+    source: NodeId,
+    derived: &[Node],
+) -> Result<Option<String>> {
+    let about = tx.node(source)?.map(|node| node.text()).unwrap_or_default();
+    let (words, about) = (WordProfile::of(text), WordProfile::of(&about));
+    if words.repeats(&about) {
+        return Ok(Some("its source has nearly the same text".to_owned()));
+    }
+    // A fact that differs only in a number absent from the source is still a duplicate.
+    let is_same = |other: &Node| words.is_near_duplicate_about(&WordProfile::of(&other.text()), &about);
+    let same = derived.iter().filter(|other| !other.is_quotation()).find(|other| is_same(other));
+    Ok(same.map(|other| format!("`{}`, derived from the same note, has nearly the same text", other.key)))
 }
 
 /// Changes the key of a note, unless it has another one than the agent read.

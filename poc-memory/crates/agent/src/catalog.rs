@@ -127,6 +127,11 @@ impl Catalog {
         })
     }
 
+    /// Whether notes may be visited under a name: that of an agent, or of scheduled consolidation.
+    pub fn has(&self, name: &str) -> bool {
+        name == consolidation::NAME || self.agents.contains_key(name)
+    }
+
     /// The agent with the most similar name, if one is similar enough that the name may be a misspelling of it.
     pub fn closest(&self, name: &str) -> Option<&str> {
         poc_graph::similar::closest(name, self.agents.keys().map(String::as_str))

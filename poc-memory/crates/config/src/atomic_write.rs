@@ -34,8 +34,7 @@ pub enum Durability {
 /// # Errors
 /// Those of the operating system.
 pub fn write_private(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
-    let mut temporary = temporary(path)?;
-    temporary.write_all(bytes)?;
+    let temporary = filled_temporary(path, bytes)?;
     if durability != Durability::Unsynced {
         temporary.as_file().sync_all()?;
     }
@@ -85,9 +84,14 @@ pub fn delete_leftovers(folder: &Path, before: Timestamp) -> io::Result<()> {
 /// # Errors
 /// Those of the operating system.
 pub fn synced_temporary(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let temporary = filled_temporary(path, bytes)?;
+    temporary.as_file().sync_all()?;
+    Ok(temporary)
+}
+
+fn filled_temporary(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mut temporary = temporary(path)?;
     temporary.write_all(bytes)?;
-    temporary.as_file().sync_all()?;
     Ok(temporary)
 }
 

@@ -53,6 +53,7 @@ pub mod samples;
 pub mod secrets;
 mod sequence;
 pub mod session_context;
+pub mod speakers;
 pub mod stats;
 pub mod structure;
 pub mod succession;

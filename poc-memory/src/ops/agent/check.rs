@@ -4,7 +4,7 @@ use crate::ops::text::diagnostic_text;
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument};
 use poc_agent::agent_files::{self, AgentEdits};
 use poc_agent::feedback_loop::feedback_loops;
-use poc_agent::{Catalog, Definition, consolidation, test_runner};
+use poc_agent::{Catalog, Definition, test_runner};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::similar;
@@ -157,12 +157,7 @@ fn checked(
 fn unknown_agents(ctx: &Ctx<'_>, catalog: &Catalog, definition: &Definition) -> Vec<FileDiagnostic> {
     let own = definition.name.as_str();
     let view = ctx.memory.store.view();
-    let is_known = |name: &str| {
-        name == own
-            || name == consolidation::NAME
-            || catalog.agents.contains_key(name)
-            || view.visits_of(name).is_some()
-    };
+    let is_known = |name: &str| name == own || catalog.has(name) || view.visits_of(name).is_some();
     let query = &definition.query;
     let unknown = query.pipeline.visiting_agents().filter(|name| !is_known(name));
     let warning = |name: String| {

@@ -1,7 +1,7 @@
 //! What a turn of a session says, by plain rules on its words: whether it has content, and which sentences state a
 //! decision or something that is left open.
 
-use crate::chunks;
+use crate::{chunks, speakers};
 use poc_graph::{Node, one_line};
 
 /// Words of answers such as "yes, go on, please".
@@ -170,18 +170,14 @@ struct Line<'a> {
 
 /// The lines of a turn without the names of the speakers, which the author of its note lists, the asker first.
 fn lines(turn: &Node) -> impl Iterator<Item = Line<'_>> {
-    let author = turn.author.as_deref().unwrap_or_default();
-    let names: Vec<&str> = author.split(", ").filter(|name| !name.is_empty()).collect();
+    let authors: Vec<&str> = speakers::authors(turn).collect();
     let mut is_answer = false;
     turn.body.lines().map(move |text| {
-        let named = names.iter().enumerate().find_map(|(place, name)| {
-            let speech = text.strip_prefix(*name)?.strip_prefix(':')?;
-            Some((place, speech.trim_start()))
-        });
+        let named = speakers::named_speaker(&authors, text);
         if let Some((place, _)) = named {
             is_answer = place > 0;
         }
-        Line { text: named.map_or(text, |(_, rest)| rest), is_answer }
+        Line { text: named.map_or(text, |(_, words)| words.trim_start()), is_answer }
     })
 }
 

@@ -8,8 +8,8 @@ use super::plan::FileGroup;
 use super::report::{FileError, RenamedFile};
 use super::sync::VaultSync;
 use crate::batch::separate_note_errors;
-use crate::derivation;
 use crate::markdown_frame::MarkdownFrame;
+use crate::{consolidate, derivation};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId, State};
@@ -440,9 +440,7 @@ fn release(tx: &mut Transaction<'_>, changes: &[NameChange]) -> Result<Vec<Optio
 
 /// Expires a note: no search finds it, and consolidation deletes it for good after a while.
 pub(super) fn expire(tx: &mut Transaction<'_>, node: Node, now: Timestamp) -> Result<()> {
-    let (id, version) = (node.id, node.version.saturating_add(1));
-    tx.put_node(&Node { state: State::Expired, expires: Some(now), modified: now, version, ..node })?;
-    derivation::source_changed(tx, id, now)
+    consolidate::expire(tx, Node { expires: Some(now), ..node }, now)
 }
 
 /// Brings a retired note back. Returns whether it was retired.

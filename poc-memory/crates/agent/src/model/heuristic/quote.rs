@@ -8,6 +8,7 @@ use super::Nodes;
 use crate::quotation;
 use crate::selection::Handle;
 use poc_graph::{Ix, Node, NodeType};
+use poc_notes::speakers::{USER, authors, named_speaker};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use unicode_segmentation::UnicodeSegmentation;
@@ -42,9 +43,6 @@ const ASSISTANTS: [&str; 14] = [
     "system",
     "tool",
 ];
-
-/// The name of the person in an imported conversation with an assistant, which may have any name.
-const USER: &str = "User";
 
 /// What one speaker of a message states.
 pub(super) struct Quote<'a> {
@@ -185,10 +183,7 @@ impl Speech<'_> {
     }
 }
 
-fn authors(message: &Node) -> impl Iterator<Item = &str> {
-    message.author.iter().flat_map(|author| author.split(", "))
-}
-
+/// Whether a speaker is not a person. An assistant may have any name; the person who talks to it is [`USER`].
 fn is_assistant(speaker: &str, message: &Node) -> bool {
     ASSISTANTS.contains(&speaker.to_lowercase().as_str())
         || speaker != USER && authors(message).any(|author| author == USER)
@@ -210,10 +205,9 @@ fn speeches(message: &Node) -> Vec<Speech<'_>> {
         if is_code || line.trim_start().starts_with(['`', '>', '|']) {
             continue;
         }
-        let labelled =
-            authors.iter().find_map(|author| Some((*author, line.strip_prefix(author)?.strip_prefix(':')?)));
-        let text = match labelled {
-            Some((speaker, text)) => {
+        let text = match named_speaker(&authors, line) {
+            Some((place, text)) => {
+                let Some(&speaker) = authors.get(place) else { continue };
                 if speeches.last().is_none_or(|speech| speech.speaker != speaker) {
                     speeches.push(Speech { speaker, sentences: Vec::new() });
                 }

@@ -7,6 +7,7 @@ use crate::import::conversation::{Conversation, IdentifiedMessage, Speaker, Turn
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
 use crate::import::source_file::{Sample, SourceFile};
+use crate::speakers::USER;
 use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashSet;
 use serde_json::Value;
@@ -61,7 +62,7 @@ fn read(value: &Value, skipped: &mut SkippedCounts) -> Result<(Conversation, Vec
         format: "chatgpt".into(),
         id: id.to_owned(),
         title: json::text(value, "title").map(str::to_owned),
-        asker: "User".into(),
+        asker: USER.into(),
         answerer: "ChatGPT".into(),
         ..Conversation::default()
     };

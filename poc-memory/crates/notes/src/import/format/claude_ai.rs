@@ -9,6 +9,7 @@ use crate::import::foreign::ForeignNote;
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
 use crate::import::source_file::{Sample, SourceFile};
+use crate::speakers::USER;
 use poc_graph::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
@@ -62,7 +63,7 @@ impl Format for ClaudeAi {
                 format: "claude-ai".into(),
                 id: id.to_owned(),
                 title: json::text(&value, "name").map(str::to_owned),
-                asker: "User".into(),
+                asker: USER.into(),
                 answerer: "Claude".into(),
                 ..Conversation::default()
             };

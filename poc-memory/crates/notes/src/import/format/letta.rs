@@ -10,6 +10,7 @@ use crate::import::location::SourceLocation;
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
 use crate::import::source_file::{Sample, SourceFile};
+use crate::speakers::USER;
 use poc_graph::error::{Error, Result};
 use serde_json::{Map, Value};
 
@@ -115,7 +116,7 @@ fn agent(import: &mut Import<'_>, place: &SourceLocation, agent: &Value) -> Resu
         format: "letta".into(),
         id: json::text(agent, "id").unwrap_or(&name).to_owned(),
         title: Some(name.clone()),
-        asker: "User".into(),
+        asker: USER.into(),
         answerer: name,
         ..Conversation::default()
     };

@@ -5,6 +5,7 @@ use crate::import::conversation::Conversation;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use crate::import::transcript::{self, Position, Transcript, TranscriptLines, TranscriptSource};
+use crate::speakers::USER;
 use poc_graph::error::{Error, Result};
 use std::io::BufRead;
 
@@ -69,7 +70,7 @@ fn unread(assistant: TranscriptSource) -> Conversation {
     };
     Conversation {
         format: assistant.name().into(),
-        asker: "User".into(),
+        asker: USER.into(),
         answerer: answerer.into(),
         ..Conversation::default()
     }
