@@ -9,7 +9,7 @@ use poc_graph::error::Result;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 impl Version {
     /// The number of newest tables that are due to be merged: each further table is included if it is at most 1.5 times
@@ -88,19 +88,26 @@ impl LsmState {
             return Ok(());
         }
         let table = Arc::new(writer.finish(newest.table.watermark())?);
-        let obsolete: Vec<PathBuf> = merged.iter().map(|run| run.table.path().to_owned()).collect();
+        let obsolete: Vec<PathBuf> = merged.iter().rev().map(|run| run.table.path().to_owned()).collect();
         self.update(|current| {
             // Newer tables may have been added in the meantime.
             let at = current.tables.iter().position(|run| run.generations == newest.generations);
             let Some(at) = at else { return };
             current.tables.splice(at..at + count, [Run { generations, table }]);
         });
-        // The next open deletes leftovers. An abandoned engine deletes nothing by name, because the directory may
-        // already belong to its successor.
-        for path in obsolete.iter().filter(|_| !self.is_closing.load(Ordering::SeqCst)) {
-            // Current readers have the file open and are not affected.
-            let _ = fs::remove_file(path);
-        }
+        delete_obsolete(&obsolete, &self.is_closing);
         Ok(())
+    }
+}
+
+/// Deletes merged tables, oldest first: a salvage that finds some of them must find the tombstones of all that they
+/// have. Stops at the first that cannot be deleted; the next open deletes leftovers. Current readers have the files open
+/// and are not affected.
+fn delete_obsolete(oldest_first: &[PathBuf], is_closing: &AtomicBool) {
+    for path in oldest_first {
+        // An abandoned engine deletes nothing by name, because the directory may already belong to its successor.
+        if is_closing.load(Ordering::SeqCst) || fs::remove_file(path).is_err() {
+            return;
+        }
     }
 }

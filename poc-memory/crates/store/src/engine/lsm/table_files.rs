@@ -54,8 +54,10 @@ impl GenerationRange {
 pub(super) fn read(directory: &Path) -> Result<Vec<GenerationRange>, EngineError> {
     let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let entries = entries.map_err(EngineError::io("read", directory))?;
-    let named: Vec<(String, fs::DirEntry)> =
+    let mut named: Vec<(String, fs::DirEntry)> =
         entries.into_iter().map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry)).collect();
+    // Obsolete tables are deleted oldest first: see `merge`.
+    named.sort_by(|(name, _), (other, _)| name.cmp(other));
     let all: Vec<GenerationRange> =
         named.iter().filter_map(|(name, _)| GenerationRange::of_file_name(name)).collect();
     let mut tables: Vec<GenerationRange> =

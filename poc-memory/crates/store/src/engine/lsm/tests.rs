@@ -389,12 +389,10 @@ fn rewritten_records_have_no_obsolete_values() {
     assert_eq!(found, expected);
 }
 
-#[test]
-fn a_cancelled_rewriting_leaves_the_tables_as_they_are() {
-    let folder = poc_graph::testing::folder();
-    let engine = open(&folder);
+/// An engine with two tables, of which the second is too short to be merged with the first in the background.
+fn with_two_tables(folder: &TempDir) -> LsmEngine {
+    let engine = open(folder);
     let rng = SeededRng::new(1);
-    // The second table is too short to be merged with the first in the background.
     for (seq, count) in [(1, 4_000), (2, 100)] {
         let put = |number: u32| (number.to_be_bytes().to_vec(), Some(rng.next_u64().to_be_bytes().to_vec()));
         let changes: Vec<Put> = (0..count).map(put).collect();
@@ -402,6 +400,31 @@ fn a_cancelled_rewriting_leaves_the_tables_as_they_are() {
     }
     engine.finish_merging();
     assert_eq!(engine.state.current().tables.len(), 2);
+    engine
+}
+
+/// A salvage reads every table that it finds, so a deleted note would be found again.
+#[test]
+fn a_merged_table_is_deleted_only_after_the_older_ones() {
+    let folder = poc_graph::testing::folder();
+    let engine = with_two_tables(&folder);
+    let [older, newer] =
+        ["00000001-00000001.table", "00000002-00000002.table"].map(|name| folder.path().join(name));
+    // A file cannot be deleted where a folder has its name.
+    fs::remove_file(&older).unwrap();
+    fs::create_dir(&older).unwrap();
+    engine.rewrite(&|| Ok(())).unwrap();
+    assert!(newer.is_file());
+    fs::remove_dir(&older).unwrap();
+    drop(engine);
+    drop(open(&folder));
+    assert!(!newer.exists());
+}
+
+#[test]
+fn a_cancelled_rewriting_leaves_the_tables_as_they_are() {
+    let folder = poc_graph::testing::folder();
+    let engine = with_two_tables(&folder);
     let (before, files) = (contents(&engine), bytes_of_files(folder.path()));
     for calls in 1..=3 {
         let made = Cell::new(0);
