@@ -9,6 +9,8 @@
 //! of a folder that became a copy as soon as the copy equals the shared log. A folder with the file may therefore have
 //! transactions of its own.
 
+use super::atomic_file;
+use poc_graph::error::Result;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -64,6 +66,14 @@ impl LogHead {
         };
         file.write_all_at(&encode(seq), 0)
     }
+}
+
+/// Creates the file in a directory, durably. Unlike [`LogHead::write`], it is for a log that is not in use yet.
+///
+/// # Errors
+/// `read_only` or `unavailable` if the file cannot be written.
+pub(crate) fn create(directory: &Path, seq: u64) -> Result<()> {
+    atomic_file::write_plain(&directory.join(NAME), &[&encode(seq)])
 }
 
 /// The number in the file of the store in a directory; `None` if the file is missing or damaged.

@@ -27,7 +27,7 @@ use crate::engine::Engine;
 use crate::index_entries::LostNote;
 use crate::lock::Lock;
 use crate::log::{self, Log};
-use crate::log_head::{self, LogHead};
+use crate::log_head;
 use crate::salvaged_records::SalvagedRecords;
 use crate::suspect_log::SuspectLog;
 use crate::transaction_range::TransactionRange;
@@ -336,6 +336,11 @@ impl Repair {
         self.with_records(source, |engine| {
             let prepare = || -> Result<(Views, Journal)> {
                 NewLog { folder: &folder, log: &self.log, last, now, is_copy: self.is_copy }.write(target)?;
+                if self.is_copy && last > 0 {
+                    // The repaired log may have transactions that the shared log lacks. Without this file, a snapshot of
+                    // the shared log could replace it.
+                    log_head::create(&folder, last)?;
+                }
                 lost_notes::save(&self.directory, self.lost_notes())?;
                 let views = catch_up::views(engine, last, &|| {})?;
                 let journal = Journal::exchange(&self.directory, NEW_LOG, source_name(source))?;
@@ -344,11 +349,6 @@ impl Repair {
             };
             let (views, journal) = prepare().inspect_err(|_| clean_up(&self.directory))?;
             let replaced = journal.run(&self.directory)?;
-            if self.is_copy {
-                // The repaired log may have transactions that the shared log lacks. Without this file, a snapshot of the
-                // shared log could replace it.
-                LogHead::new(&self.directory).write(last);
-            }
             // The store is repaired, whether the replaced files can be read or not.
             let restorable = quarantine_contents(&self.directory, &replaced)
                 .and_then(|contents| quarantine_parts::missing_in(&contents, &views, engine))

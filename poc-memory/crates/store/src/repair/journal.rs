@@ -38,12 +38,16 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Replaces the log with a new one, and moves everything derived from the old log away, together with the list of
-    /// lost notes.
+    /// lost notes. If the folder of the new log has a [`log_head`], that becomes the one of the store.
     pub(super) fn exchange(store: &Path, new_log: &str, source: &str) -> Result<Journal> {
         let folder = free_name(store, "repair");
         let mut moves = moves_to_quarantine(store, &folder).map_err(|error| unexamined(&error))?;
         if store.join(lost_notes::FILE).exists() {
             moves.push((lost_notes::FILE.into(), quarantine_path(&folder).join(lost_notes::FILE)));
+        }
+        let new_head = Path::new(new_log).join(log_head::NAME);
+        if store.join(&new_head).try_exists().map_err(|error| unexamined(&error))? {
+            moves.push((new_head, log_head::NAME.into()));
         }
         moves.push((new_log.into(), "log".into()));
         Ok(Journal { source: source.to_owned(), folder, undoes: None, moves })

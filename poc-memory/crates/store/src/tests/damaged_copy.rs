@@ -197,6 +197,26 @@ fn a_copy_is_not_repaired_from_its_own_parts() {
     assert!(may_have_own_changes(folder.path()), "a snapshot does not replace the repaired log");
 }
 
+/// Without the head, a snapshot of the shared log could replace the repaired log.
+#[test]
+fn a_copy_whose_interrupted_repair_is_completed_may_have_own_changes() {
+    let (_, _, folder) = written();
+    flip(&segment_files(&folder)[1], 60);
+    crate::log_head::LogHead::new(folder.path()).write(RECORDS);
+    // Nothing can be moved to a quarantine that is not a folder.
+    let quarantine = folder.path().join("quarantine");
+    fs::write(&quarantine, "").unwrap();
+    let repair = Repair::of(folder.path(), true).unwrap().unwrap();
+    repair.run(RepairSource::Log, Timestamp(9), &[]).unwrap_err();
+    assert!(folder.path().join("repair.json").exists());
+    fs::remove_file(&quarantine).unwrap();
+    assert!(Repair::of(folder.path(), true).unwrap().is_none());
+    assert!(!folder.path().join("repair.json").exists());
+    assert!(may_have_own_changes(folder.path()));
+    undo_repair(folder.path(), &[]).unwrap();
+    assert!(may_have_own_changes(folder.path()) && Repair::of(folder.path(), true).unwrap().is_some());
+}
+
 /// The state before the first change that is left is only in snapshots.
 #[test]
 fn a_copy_is_not_moved_away_without_an_intact_snapshot() {
