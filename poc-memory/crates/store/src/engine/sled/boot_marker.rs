@@ -54,7 +54,7 @@ impl BootMarker {
                 tracing::warn!(
                     "the machine stopped while the store was open: the newest records are read from the log"
                 );
-                fs::remove_dir_all(directory)?;
+                delete_files(directory, &mut remove)?;
             }
             fs::create_dir_all(directory)?;
             if !marker.exists() {
@@ -83,6 +83,24 @@ impl Drop for BootMarker {
             tracing::debug!("the record engine's files could not be synced: {error}");
         }
     }
+}
+
+/// Deletes the files in a directory with `remove`, the marker last: without it, an open after an interruption would
+/// trust the files that are left.
+fn delete_files(directory: &Path, remove: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let marker = directory.join(MARKER);
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path != marker {
+            remove(&path)?;
+        }
+    }
+    remove(&marker)
+}
+
+/// Deletes a file, or a folder with all its contents.
+fn remove(path: &Path) -> io::Result<()> {
+    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
 fn write(marker: &Path, boot: &str) -> io::Result<()> {
@@ -135,6 +153,30 @@ mod tests {
         left_by_a_crash(&records, "one");
         let _marker = BootMarker::start_in(&records, Some("two")).unwrap();
         assert!(!records.join("db").exists());
+    }
+
+    #[test]
+    fn files_that_an_interrupted_deletion_leaves_are_not_trusted() {
+        for steps in 0..4 {
+            let folder = poc_graph::testing::folder();
+            let records = folder.path().join("records");
+            left_by_a_crash(&records, "one");
+            fs::create_dir(records.join("blobs")).unwrap();
+            fs::write(records.join("blobs/1"), "record").unwrap();
+            let mut left = steps;
+            let deleted = delete_files(&records, &mut |path| {
+                if left == 0 {
+                    return Err(io::Error::from(io::ErrorKind::Interrupted));
+                }
+                left -= 1;
+                remove(path)
+            });
+            assert_eq!(deleted.is_ok(), steps == 3);
+            let is_empty = fs::read_dir(&records).unwrap().next().is_none();
+            assert_eq!((survived_until(&records, Some("two")), is_empty), (steps == 3, steps == 3));
+            drop(BootMarker::start_in(&records, Some("two")).unwrap());
+            assert!(fs::read_dir(&records).unwrap().next().is_none());
+        }
     }
 
     #[test]
