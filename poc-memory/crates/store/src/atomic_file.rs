@@ -60,6 +60,11 @@ pub fn write_plain(path: &Path, parts: &[&[u8]]) -> Result<()> {
     Ok(replace(path, parts).map_err(|source| AtomicFileError::Write { path: path.to_owned(), source })?)
 }
 
+/// The path of a file while it is being written. A killed process leaves it behind.
+pub(crate) fn partial(path: &Path) -> PathBuf {
+    path.with_extension("partial")
+}
+
 /// Removes a file durably. Succeeds if the file does not exist.
 pub fn remove(path: &Path) -> Result<()> {
     let removed = match fs::remove_file(path) {
@@ -173,7 +178,7 @@ fn replace(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
     fs::create_dir_all(directory)?;
     // Unlike in `poc_config::atomic_write`, the temporary name is always the same, so that the large leftover of a
     // killed process is overwritten, and a file of many parts is not copied. The store does not know the settings.
-    let partial = path.with_extension("partial");
+    let partial = partial(path);
     let write = || {
         let mut file = File::create(&partial)?;
         for part in parts {

@@ -14,14 +14,14 @@ use std::path::Path;
 /// The name of the file, in the folder of the store and then in that of the repair.
 pub(super) const FILE: &str = "lost-notes.json";
 
-/// Saves a list in a folder. An empty one has no file.
+/// Saves a list in a folder. An empty one has no file, and deletes what a killed process has half written.
 ///
 /// # Errors
 /// `read_only` or `unavailable` if the file cannot be written.
 pub(super) fn save(folder: &Path, notes: &[LostNote]) -> Result<()> {
     let file = folder.join(FILE);
     if notes.is_empty() {
-        return atomic_file::remove(&file);
+        return atomic_file::remove(&file).and_then(|()| atomic_file::remove(&atomic_file::partial(&file)));
     }
     let bytes = serde_json::to_vec_pretty(notes)
         .map_err(|error| Error::internal(format!("the list of lost notes cannot be encoded: {error}")))?;

@@ -44,9 +44,11 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
 fn an_open_deletes_what_a_killed_repair_has_prepared() {
     let made = closed_store(COUNT);
     let [log, notes] = prepared_by_repair().map(|name| made.folder.path().join(name));
+    let half_written = notes.with_extension("partial");
     fs::create_dir(&log).unwrap();
     fs::write(log.join("1.log"), "text").unwrap();
     fs::write(&notes, "[]").unwrap();
+    fs::write(&half_written, "[").unwrap();
     assert_eq!(open_in(&made.folder, StoreOptions::default()).unwrap().damage(), None);
-    assert!(!log.exists() && !notes.exists());
+    assert!(!log.exists() && !notes.exists() && !half_written.exists());
 }
