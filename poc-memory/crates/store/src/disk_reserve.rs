@@ -30,8 +30,15 @@ impl Reserve {
         std::fs::metadata(&self.path).is_ok_and(|found| found.len() >= self.bytes)
     }
 
+    /// The file that occupies further space while the reserve is renewed.
+    fn probe(&self) -> PathBuf {
+        self.path.with_extension("probe")
+    }
+
     /// Creates the file unless it already has its full size.
     pub(super) fn hold(&self) -> io::Result<()> {
+        // A process that was killed while it renewed the reserve leaves this file.
+        let _ = std::fs::remove_file(self.probe());
         if self.is_held() {
             return Ok(());
         }
@@ -41,7 +48,7 @@ impl Reserve {
     /// Creates the file. Fails unless the same amount of space is still free afterwards. On a disk that accepts no
     /// writes, it fails even if the file exists.
     pub(super) fn renew(&self) -> io::Result<()> {
-        let probe = self.path.with_extension("probe");
+        let probe = self.probe();
         let allocated = self.disk.allocate(&probe, self.bytes);
         let made = allocated.and_then(|()| self.disk.allocate(&self.path, self.bytes));
         let _ = std::fs::remove_file(&probe);
@@ -54,6 +61,24 @@ impl Reserve {
             && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!("the reserve `{}` cannot be deleted: {error}", self.path.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::SystemDisk;
+
+    #[test]
+    fn the_probe_of_a_killed_process_is_deleted() {
+        let folder = poc_graph::testing::folder();
+        let reserve = Reserve::new(folder.path(), Arc::new(SystemDisk), 64);
+        for is_held in [false, true] {
+            assert_eq!(reserve.is_held(), is_held);
+            std::fs::write(reserve.probe(), [0; 64]).unwrap();
+            reserve.hold().unwrap();
+            assert!(reserve.is_held() && !reserve.probe().exists());
         }
     }
 }
