@@ -219,6 +219,17 @@ pub(super) fn code(error: &io::Error) -> Code {
     if is_failure(error) { Code::ReadOnly } else { Code::Unavailable }
 }
 
+/// Deletes a file, or a folder with all its contents, if it exists.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return remove_folder(path);
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Deletes a folder with all its contents, if it exists.
 pub(super) fn remove_folder(folder: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(folder) {

@@ -3,7 +3,7 @@
 use crate::lock::Lock;
 use crate::table::Table;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
-use crate::{Store, log, log_head, suspect_log};
+use crate::{Store, disk, log, log_head, suspect_log};
 use poc_graph::error::{Error, Result};
 use std::fs;
 use std::io;
@@ -24,10 +24,13 @@ impl From<EmptyStoreError> for Error {
     }
 }
 
+const LOCK: &str = "lock";
+const LOG: &str = "log";
+
 /// The files and folders that a new store has, or that are created again if they are missing.
 const NAMES_OF_EMPTY: [&str; 11] = [
-    "lock",
-    "log",
+    LOCK,
+    LOG,
     log_head::NAME,
     "records",
     "view",
@@ -65,9 +68,22 @@ pub fn is_empty_store(directory: &Path) -> Result<bool> {
 /// Those of [`is_empty_store`], and `unavailable` if the store cannot be deleted.
 pub fn delete_empty_store(directory: &Path) -> Result<bool> {
     let Some(_lock) = locked_if_empty(directory)? else { return Ok(false) };
-    fs::remove_dir_all(directory)
+    delete(directory, &mut disk::remove)
         .map_err(|source| EmptyStoreError::Delete { directory: directory.to_owned(), source })?;
     Ok(true)
+}
+
+/// Deletes the folder of an empty store. `remove` deletes a file or a folder if it exists. What is derived from the log
+/// comes first: without the log, an open would take what an interruption leaves for a damaged store.
+fn delete(directory: &Path, remove: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let derived = NAMES_OF_EMPTY.into_iter().filter(|name| ![LOCK, LOG].contains(name));
+    derived.map(|name| directory.join(name)).try_for_each(|path| remove(&path))?;
+    let log = directory.join(LOG);
+    log::remove_segments(&log)?;
+    remove(&log)?;
+    // Without it, another process may create a store there, so nothing else is deleted afterwards.
+    remove(&directory.join(LOCK))?;
+    fs::remove_dir(directory)
 }
 
 /// Takes the lock of an empty store; `None` if the directory does not contain one.
@@ -77,7 +93,7 @@ fn locked_if_empty(directory: &Path) -> Result<Option<Lock>> {
     if !Store::exists(directory) || !is_empty(directory)? {
         return Ok(None);
     }
-    let lock = Lock::take(&directory.join("lock"))?;
+    let lock = Lock::take(&directory.join(LOCK))?;
     Ok(is_empty(directory)?.then_some(lock))
 }
 
@@ -87,11 +103,11 @@ fn is_empty(directory: &Path) -> Result<bool> {
         return Ok(false);
     }
     let newest = suspect_log::claimed_seq(directory, HEARTBEAT_TIMEOUT)?;
-    if names(&directory.join("log"))?.is_empty() {
+    if names(&directory.join(LOG))?.is_empty() {
         let without_records = names(&directory.join("records"))?.iter().all(|name| name == HIGHEST_SEQ_FILE);
         return Ok(newest == 0 && without_records && !directory.join("view").exists());
     }
-    let (log, end) = log::inspect(&directory.join("log"), true)?;
+    let (log, end) = log::inspect(&directory.join(LOG), true)?;
     let is_whole = end.is_none() && log.first() == 1 && newest <= log.last();
     if !is_whole || log.bytes() > MAX_LOG_BYTES {
         return Ok(false);
@@ -123,6 +139,36 @@ mod tests {
     use poc_graph::error::Code;
     use poc_graph::testing::node;
     use poc_graph::time::Timestamp;
+
+    #[test]
+    fn what_an_interrupted_deletion_leaves_is_not_damaged() {
+        for steps in 0.. {
+            let folder = poc_graph::testing::folder();
+            let directory = folder.path().join("store");
+            let store = open_with_segments(&directory, 300).unwrap();
+            for number in 1..=9 {
+                let cause = Cause::new(Timestamp(1), "manual", "test");
+                store.transact(cause, |tx| tx.put_raw(Table::Meta, b"identity", Some(vec![number]))).unwrap();
+            }
+            store.checkpoint().unwrap();
+            drop(store);
+            let mut left = steps;
+            let deleted = delete(&directory, &mut |path| {
+                if left == 0 {
+                    return Err(io::Error::from(io::ErrorKind::Interrupted));
+                }
+                left -= 1;
+                disk::remove(path)
+            });
+            assert_eq!(directory.exists(), deleted.is_err());
+            if deleted.is_ok() {
+                assert_eq!(steps, NAMES_OF_EMPTY.len());
+                return;
+            }
+            assert_eq!(open_with_segments(&directory, 300).unwrap().damage(), None, "{steps} steps");
+            assert!(delete_empty_store(&directory).unwrap());
+        }
+    }
 
     #[test]
     fn only_an_empty_store_is_deleted() {

@@ -5,6 +5,7 @@
 //! which the directory was opened. It is removed at a clean close, after everything was synced. If an open finds the
 //! marker of another boot, the directory is emptied and filled from the log.
 
+use crate::disk;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ impl BootMarker {
                 tracing::warn!(
                     "the machine stopped while the store was open: the newest records are read from the log"
                 );
-                delete_files(directory, &mut remove)?;
+                delete_files(directory, &mut disk::remove)?;
             }
             fs::create_dir_all(directory)?;
             if !marker.exists() {
@@ -96,11 +97,6 @@ fn delete_files(directory: &Path, remove: &mut dyn FnMut(&Path) -> io::Result<()
         }
     }
     remove(&marker)
-}
-
-/// Deletes a file, or a folder with all its contents.
-fn remove(path: &Path) -> io::Result<()> {
-    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
 fn write(marker: &Path, boot: &str) -> io::Result<()> {
@@ -169,7 +165,7 @@ mod tests {
                     return Err(io::Error::from(io::ErrorKind::Interrupted));
                 }
                 left -= 1;
-                remove(path)
+                disk::remove(path)
             });
             assert_eq!(deleted.is_ok(), steps == 3);
             let is_empty = fs::read_dir(&records).unwrap().next().is_none();
