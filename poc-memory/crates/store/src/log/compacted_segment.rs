@@ -2,8 +2,8 @@
 //!
 //! A compacted segment contains the state after one transaction, the base, as transactions without before-images. They
 //! are followed by unchanged copies of the records between the base and the end of the last replaced segment. One
-//! rename puts the segment into place: an open uses the last compacted segment and ignores every segment that begins
-//! before its end.
+//! rename puts the segment into place: an open uses the compacted segment with the latest base and ignores every segment
+//! that begins before its end.
 
 use super::segment::{HEADER, Header, NextRecord, SegmentReader, frame};
 use super::{
@@ -261,7 +261,13 @@ impl Log {
     ) -> io::Result<()> {
         let path = segment_path(&self.directory, segment.first);
         let mut index = self.index.write();
-        let is_taken = index.segments.iter().any(|old| old.first == segment.first);
+        let mut obsolete = self.obsolete.lock();
+        let is_taken = index
+            .segments
+            .iter()
+            .map(|old| &old.first)
+            .chain(&*obsolete)
+            .any(|first| *first == segment.first);
         if is_taken && Arc::strong_count(&self.hold) > 1 {
             // A reader of the segment with this name would suddenly read the new one.
             return Err(io::ErrorKind::ResourceBusy.into());
@@ -269,7 +275,9 @@ impl Log {
         fs::rename(segment.path(), &path)?;
         let last = segment.next - 1;
         let replaced = index.segments.iter().filter(|old| old.first <= last && old.first != segment.first);
-        self.obsolete.lock().extend(replaced.map(|old| old.first));
+        // A segment that an earlier compaction has replaced may have had the same name.
+        obsolete.retain(|old| *old != segment.first);
+        obsolete.extend(replaced.map(|old| old.first));
         index.segments.retain(|old| old.first > last);
         index.positions.retain(|position| position.seq > last);
         let compacted = Segment { first: segment.first, bytes: segment.offset, changed: modified_at(&path) };
@@ -277,13 +285,15 @@ impl Log {
         index.positions.splice(0..0, std::mem::take(&mut segment.positions));
         index.base = Some(base);
         index.unchecked = true;
-        drop(index);
+        drop((obsolete, index));
         disk.sync_directory(&self.directory)
     }
 
     /// Deletes segments that a compacted one has replaced, unless they are being read.
     pub(crate) fn delete_obsolete(&self, disk: &dyn Disk) {
-        if self.obsolete.lock().is_empty() {
+        let replaced = self.obsolete.lock().clone();
+        // The directory entry of the replacing segment must be durable first. Readers do not wait for that.
+        if replaced.is_empty() || disk.sync_directory(&self.directory).is_err() {
             return;
         }
         // Readers take their hold while they have the lock of the index.
@@ -291,11 +301,10 @@ impl Log {
         if Arc::strong_count(&self.hold) > 1 {
             return;
         }
-        // The directory entry of the replacing segment must be durable first.
-        if disk.sync_directory(&self.directory).is_err() {
-            return;
-        }
         self.obsolete.lock().retain(|number| {
+            if !replaced.contains(number) {
+                return true;
+            }
             let path = segment_path(&self.directory, *number);
             let removed = remove(&path);
             if let Err(error) = &removed {
@@ -303,5 +312,107 @@ impl Log {
             }
             removed.is_err()
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::SystemDisk;
+    use crate::log::{LogIndex, inspect};
+    use poc_graph::Tenant;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn base(seq: u64) -> LogBase {
+        LogBase { seq, at: Timestamp(1), origin: [1; 16] }
+    }
+
+    /// A segment with a state after transaction `last`, which takes the transactions from `first` on.
+    fn segment(directory: &Path, first: u64, last: u64) -> CompactedSegment {
+        let mut segment = CompactedSegment::create(directory, &SystemDisk, first).unwrap();
+        for seq in first..=last {
+            let mut txn = LoggedTransaction::state(seq, Tenant::default(), &base(last), Vec::new());
+            txn.base = (seq == first).then_some(base(last));
+            segment.add(&frame(seq, &txn.encode().unwrap()).0).unwrap();
+        }
+        segment.finish(&mut |_| Ok(())).unwrap();
+        segment
+    }
+
+    /// A state that has grown takes more transactions than the one before it.
+    #[test]
+    fn the_segment_with_the_latest_base_counts_whatever_its_number() {
+        let folder = poc_graph::testing::folder();
+        let expected = [(8, 9, 9), (5, 12, 12), (11, 14, 14), (10, 13, 14)];
+        for (first, last, latest) in expected {
+            segment(folder.path(), first, last).partial.publish(first, &SystemDisk).unwrap();
+            let (log, end) = inspect(folder.path(), true).unwrap();
+            assert!(end.is_none());
+            assert_eq!((log.base_seq(), log.last()), (latest, latest), "{first} to {last}");
+        }
+    }
+
+    #[test]
+    fn a_segment_with_the_name_of_a_replaced_one_is_not_deleted() {
+        let folder = poc_graph::testing::folder();
+        let replaced = segment_path(folder.path(), 5);
+        fs::write(&replaced, "old").unwrap();
+        let log = Log::new(folder.path(), LogIndex::default(), vec![5]);
+        let mut new = segment(folder.path(), 5, 8);
+        let reader = log.snapshot();
+        let error = log.replace_beginning(&mut new, base(8), &SystemDisk).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        assert_eq!(fs::read(&replaced).unwrap(), b"old");
+        drop(reader);
+        log.replace_beginning(&mut new, base(8), &SystemDisk).unwrap();
+        log.delete_obsolete(&SystemDisk);
+        let (log, end) = inspect(folder.path(), true).unwrap();
+        assert!(end.is_none());
+        assert_eq!((log.base_seq(), log.last()), (8, 8));
+    }
+
+    /// A disk whose syncs of directories check that readers of a log need not wait.
+    struct WatchedDisk<'a> {
+        log: &'a Log,
+        synced: AtomicUsize,
+    }
+
+    impl Disk for WatchedDisk<'_> {
+        fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+            SystemDisk.create(path)
+        }
+
+        fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+            SystemDisk.append(path)
+        }
+
+        fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+            SystemDisk.truncate(path, length)
+        }
+
+        fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            SystemDisk.overwrite(path, offset, bytes)
+        }
+
+        fn sync_directory(&self, path: &Path) -> io::Result<()> {
+            assert!(self.log.index.try_read().is_some(), "a reader would wait");
+            self.synced.fetch_add(1, Ordering::SeqCst);
+            SystemDisk.sync_directory(path)
+        }
+
+        fn allocate(&self, path: &Path, bytes: u64) -> io::Result<()> {
+            SystemDisk.allocate(path, bytes)
+        }
+    }
+
+    #[test]
+    fn readers_do_not_wait_for_syncs_before_replaced_segments_are_deleted() {
+        let folder = poc_graph::testing::folder();
+        let replaced = segment_path(folder.path(), 1);
+        fs::write(&replaced, "old").unwrap();
+        let log = Log::new(folder.path(), LogIndex::default(), vec![1]);
+        let disk = WatchedDisk { log: &log, synced: AtomicUsize::new(0) };
+        log.delete_obsolete(&disk);
+        assert_eq!((disk.synced.load(Ordering::SeqCst), replaced.exists()), (1, false));
     }
 }

@@ -32,12 +32,7 @@ pub(crate) fn check_format(directory: &Path) -> Result<()> {
 /// With `all`, every record is checked, otherwise only those that no earlier open has checked. Changes nothing.
 pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<PrefixEnd>)> {
     let mut numbers = segments(directory)?;
-    let is_compacted = |number: &u64| {
-        let header = Header::read(&segment_path(directory, *number)).ok().flatten();
-        header.is_some_and(|header| header.format == COMPACTED)
-    };
-    let start = numbers.iter().rposition(is_compacted).unwrap_or(0);
-    let mut obsolete: Vec<u64> = numbers.drain(..start).collect();
+    let mut obsolete: Vec<u64> = numbers.drain(..first_segment(directory, &numbers)).collect();
     let mut checked = if all { Default::default() } else { checked_segments::read(directory) };
     let mut index = LogIndex::default();
     let mut prefix_end = None;
@@ -59,7 +54,8 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Prefix
         let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, error))?;
         if let Some(offset) = valid {
             let later = numbers.get(at + 1..).unwrap_or_default().to_vec();
-            let is_in_state = index.base.map_or(is_compacted(&number), |base| index.last < base.seq);
+            let is_in_state =
+                index.base.map_or(is_compacted(directory, number), |base| index.last < base.seq);
             let (directory, last) = (directory.to_owned(), index.last);
             prefix_end = Some(PrefixEnd { directory, number, offset, later, last, is_in_state });
             break;
@@ -69,6 +65,32 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Prefix
         }
     }
     Ok((Log::new(directory, index, obsolete), prefix_end))
+}
+
+/// The index of the segment with which the log begins: the compacted one with the latest base, if there is any. A
+/// compacted segment that a later one has replaced may still be there, and its number may be higher.
+fn first_segment(directory: &Path, numbers: &[u64]) -> usize {
+    let compacted = numbers.iter().enumerate().filter(|(_, number)| is_compacted(directory, **number));
+    match compacted.collect::<Vec<_>>().as_slice() {
+        [] => 0,
+        [(only, _)] => *only,
+        several => {
+            let latest = several.iter().max_by_key(|(_, number)| base_of_segment(directory, **number));
+            latest.map_or(0, |(at, _)| *at)
+        }
+    }
+}
+
+fn is_compacted(directory: &Path, number: u64) -> bool {
+    let header = Header::read(&segment_path(directory, number)).ok().flatten();
+    header.is_some_and(|header| header.format == COMPACTED)
+}
+
+/// The base of a compacted segment; `None` if it cannot be read.
+fn base_of_segment(directory: &Path, number: u64) -> Option<u64> {
+    let mut reader = SegmentReader::open(&segment_path(directory, number), HEADER as u64).ok()?;
+    let NextRecord::Record { payload, .. } = reader.next(true).ok()? else { return None };
+    Some(LoggedTransaction::decode(&payload).ok()?.base?.seq)
 }
 
 /// Deletes all segments of a log, the last one first, and the list of checked ones.
