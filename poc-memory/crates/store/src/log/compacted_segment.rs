@@ -289,7 +289,9 @@ impl Log {
         disk.sync_directory(&self.directory)
     }
 
-    /// Deletes segments that a compacted one has replaced, unless they are being read.
+    /// Deletes segments that a compacted one has replaced, oldest first, unless they are being read. Stops at the first
+    /// that cannot be deleted: the files of a damaged store move to the quarantine, where a note must not be found
+    /// without its deletion.
     pub(crate) fn delete_obsolete(&self, disk: &dyn Disk) {
         let replaced = self.obsolete.lock().clone();
         // The directory entry of the replacing segment must be durable first. Readers do not wait for that.
@@ -301,8 +303,9 @@ impl Log {
         if Arc::strong_count(&self.hold) > 1 {
             return;
         }
+        let mut has_failed = false;
         self.obsolete.lock().retain(|number| {
-            if !replaced.contains(number) {
+            if has_failed || !replaced.contains(number) {
                 return true;
             }
             let path = segment_path(&self.directory, *number);
@@ -310,7 +313,8 @@ impl Log {
             if let Err(error) = &removed {
                 tracing::debug!("`{}` cannot be deleted yet: {error}", path.display());
             }
-            removed.is_err()
+            has_failed = removed.is_err();
+            has_failed
         });
     }
 }
@@ -369,6 +373,21 @@ mod tests {
         let (log, end) = inspect(folder.path(), true).unwrap();
         assert!(end.is_none());
         assert_eq!((log.base_seq(), log.last()), (8, 8));
+    }
+
+    #[test]
+    fn a_replaced_segment_is_deleted_only_after_the_older_ones() {
+        let folder = poc_graph::testing::folder();
+        let [older, newer] = [1, 2].map(|first| segment_path(folder.path(), first));
+        // A file cannot be deleted where a folder has its name.
+        fs::create_dir(&older).unwrap();
+        fs::write(&newer, "old").unwrap();
+        let log = Log::new(folder.path(), LogIndex::default(), vec![1, 2]);
+        log.delete_obsolete(&SystemDisk);
+        assert!(newer.exists());
+        fs::remove_dir(&older).unwrap();
+        log.delete_obsolete(&SystemDisk);
+        assert!(!newer.exists());
     }
 
     /// A disk whose syncs of directories check that readers of a log need not wait.
