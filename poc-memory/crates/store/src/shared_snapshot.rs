@@ -24,7 +24,7 @@ pub(super) use files::SnapshotFiles;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -359,7 +359,8 @@ pub(super) fn fetch(
             // Files derived from the replaced copy do not match the new one. They are deleted first, so that the copy
             // is empty after an interruption.
             put_aside()?;
-            remove_derived(directory)?;
+            remove_derived(directory, &mut disk::remove).map_err(write_error(directory))?;
+            view_file::remove(directory)?;
             log::remove_segments(&folder).map_err(write_error(&folder))?;
             segment.publish(first, disk).map_err(write_error(&folder))?;
             return Ok(CopyBeginning::Snapshot(files));
@@ -381,13 +382,18 @@ pub(super) fn fetch(
     Ok(CopyBeginning::FirstRecord(message))
 }
 
-/// Deletes the records, the saved views, the derived files and what an interrupted compaction has prepared.
-fn remove_derived(directory: &Path) -> Result<()> {
-    let folders = [RECORDS, OLD_RECORDS, FOLDER, tenant_view_files::FOLDER, derived_files::FOLDER];
-    for name in folders {
-        remove_folder(&directory.join(name)).map_err(write_error(directory))?;
+/// Deletes the records, the saved views of tenants, the derived files and what an interrupted compaction has prepared.
+/// `remove` deletes a folder if it exists.
+fn remove_derived(directory: &Path, remove: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let old = directory.join(OLD_RECORDS);
+    remove(&old)?;
+    // If the deletion of the records were interrupted, the next open would move the rest to the quarantine.
+    match fs::rename(directory.join(RECORDS), &old) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
-    view_file::remove(directory)
+    let folders = [OLD_RECORDS, FOLDER, tenant_view_files::FOLDER, derived_files::FOLDER];
+    folders.map(|name| directory.join(name)).iter().try_for_each(|folder| remove(folder))
 }
 
 /// Downloads a snapshot to a file in the folder; `None` if parts of it are missing.
@@ -406,4 +412,37 @@ fn download(
     }
     segment.sync().map_err(write_error(directory))?;
     Ok((bytes == snapshot.bytes).then_some(segment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_deletion_leaves_all_records_or_none() {
+        for steps in 0.. {
+            let folder = poc_graph::testing::folder();
+            let records = folder.path().join(RECORDS);
+            fs::create_dir(&records).unwrap();
+            let tables = ["1.table", "2.table"].map(|name| records.join(name));
+            tables.iter().for_each(|table| fs::write(table, "records").unwrap());
+            let mut left = steps;
+            let removed = remove_derived(folder.path(), &mut |path| {
+                if left > 0 {
+                    left -= 1;
+                    return disk::remove(path);
+                }
+                if let Some(first) = fs::read_dir(path).into_iter().flatten().flatten().next() {
+                    fs::remove_file(first.path())?;
+                }
+                Err(io::ErrorKind::Interrupted.into())
+            });
+            let kept = tables.iter().filter(|table| table.exists()).count();
+            if removed.is_ok() {
+                assert_eq!((kept, steps), (0, 5));
+                return;
+            }
+            assert_eq!(kept, if steps == 0 { tables.len() } else { 0 });
+        }
+    }
 }
