@@ -49,7 +49,7 @@ impl CurrentEngine {
 
 /// An engine that has been opened, and can be reopened or replaced.
 pub(crate) struct OpenedEngine {
-    /// `None` only while the engine is being exchanged.
+    /// `None` while the engine is being exchanged, and if that has failed.
     current: RwLock<Option<CurrentEngine>>,
     source: Option<Arc<dyn EngineSource>>,
     /// Whether a failed engine did not close, so that its files stay locked.
@@ -79,6 +79,11 @@ impl OpenedEngine {
             Some(current) => work(current.engine.as_ref()),
             None => Err(EngineError::NotOpen.into()),
         }
+    }
+
+    /// Whether the engine has failed, or neither it nor a substitute could be opened after a failure.
+    fn has_failed(&self) -> bool {
+        self.current.read_recursive().as_ref().is_none_or(|current| current.engine.has_failed())
     }
 
     /// Reopens the engine if it has failed. If that is impossible, a substitute replaces it.
@@ -296,7 +301,7 @@ impl Engine for LazyEngine {
     }
 
     fn has_failed(&self) -> bool {
-        self.with(|engine| Ok(engine.has_failed())).unwrap_or(false)
+        self.opened().is_ok_and(OpenedEngine::has_failed)
     }
 
     fn retry(&self) -> Result<()> {
@@ -413,5 +418,40 @@ mod tests {
         engine.restore().unwrap();
         assert_eq!((read().as_deref(), engine.substituted()), (Some("rebuilt"), None));
         open_gate.send(()).unwrap();
+    }
+
+    /// A source that can open nothing the first time.
+    #[derive(Default)]
+    struct UnreadableOnce {
+        was_asked: AtomicBool,
+    }
+
+    impl EngineSource for UnreadableOnce {
+        fn open(&self) -> Result<Arc<dyn Engine>> {
+            match self.was_asked.swap(true, Ordering::SeqCst) {
+                true => Ok(engine_with("reopened")),
+                false => Err(Error::unavailable("too many open files")),
+            }
+        }
+
+        fn substitute(&self, why: &str) -> Result<CurrentEngine> {
+            Err(Error::unavailable(why))
+        }
+
+        fn discard(&self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_engine_that_nothing_could_replace_is_opened_by_a_later_read() {
+        let (_, gate) = mpsc::channel();
+        let failed = CurrentEngine::new(Arc::new(StuckEngine { gate: Mutex::new(gate) }));
+        let engine = LazyEngine::default();
+        let opened = OpenedEngine::new(failed, Some(Arc::new(UnreadableOnce::default())));
+        assert!(engine.0.set(Ok(opened)).is_ok());
+        assert!(engine.get(b"key").is_err() && engine.has_failed());
+        assert_eq!(engine.get(b"key").unwrap().as_deref(), Some(b"reopened".as_slice()));
+        assert!(!engine.has_failed());
     }
 }
