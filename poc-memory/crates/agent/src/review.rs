@@ -25,7 +25,8 @@ use std::collections::btree_map::Entry;
 /// reason in the items. Proposals that were applied before are not judged: the person wants them anyway.
 ///
 /// # Errors
-/// `invalid_argument` when an action with one of the numbers has no open proposal.
+/// `invalid_argument` when an action with one of the numbers has no open proposal, `conflict` when one of the proposals
+/// was decided in the meantime.
 pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem>> {
     let chosen = select_proposals(memory, run, only)?;
     let memory = &of_tenant(memory, &chosen);
@@ -46,6 +47,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
     let is_judged = row.is_some() && !ready.iter().all(|(proposal, _)| was_applied(proposal));
     let judge = is_judged.then(|| Judge::before(memory)).transpose()?;
     let mut items = decide(memory, agent, run, "agent apply", |tx, row| {
+        ready.iter().try_for_each(|(proposal, _)| expect_open(tx, proposal))?;
         let (now, inserted) = (memory.now(), RefCell::default());
         let executor = ActionExecutor { memory, agent, max_per_source: None, now, inserted };
         let seq = tx.seq();
@@ -130,6 +132,7 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
     let agent = chosen.first().map_or("", |proposal| proposal.agent.as_str());
     decide(memory, agent, run, "agent reject", |tx, row| {
         for proposal in &chosen {
+            expect_open(tx, proposal)?;
             let start = action_group::position(tx)?;
             proposal.close(tx)?;
             if let Some(entry) = entry(row, proposal) {
@@ -206,10 +209,7 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
         for (proposal, before) in chosen.iter().zip(&before) {
             if let Some(entry) = entry(row, proposal) {
                 if entry.state != ActionState::Rejected {
-                    return Err(Error::conflict(format!(
-                        "action {} was decided in the meantime",
-                        proposal.number()
-                    )));
+                    return Err(decided_meanwhile(proposal));
                 }
                 (entry.state, entry.detail) = (ActionState::Proposed, None);
                 // It may have been applied and undone before.
@@ -281,6 +281,16 @@ fn select(proposals: Vec<Proposal>, only: &[u16], otherwise: &str) -> Result<Vec
 /// The memory of the tenant of a run's proposals.
 fn of_tenant(memory: &Memory, proposals: &[Proposal]) -> Memory {
     memory.of(&proposals.first().map(|proposal| proposal.tenant.clone()).unwrap_or_default())
+}
+
+/// Fails with `conflict` when a proposal was decided since it was read, for example by another person.
+fn expect_open(tx: &Transaction<'_>, proposal: &Proposal) -> Result<()> {
+    let is_open = tx.get::<Proposal>(&proposal.key())?.is_some();
+    if is_open { Ok(()) } else { Err(decided_meanwhile(proposal)) }
+}
+
+fn decided_meanwhile(proposal: &Proposal) -> Error {
+    Error::conflict(format!("action {} was decided in the meantime", proposal.number()))
 }
 
 /// Writes a decision, and updates the run's row if it is still stored.

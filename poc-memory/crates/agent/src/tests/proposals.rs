@@ -8,12 +8,14 @@ use crate::proposal::{self, Proposal, proposals};
 use crate::review::{approve, reject, rejected_of, reopen};
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::{undo, undo_change};
+use parking_lot::Mutex;
 use poc_graph::error::Code;
-use poc_graph::time::Span;
+use poc_graph::time::{Clock, Span, Timestamp};
 use poc_graph::{NodeId, RunId, State, Trust, Tuple};
-use poc_notes::Draft;
+use poc_notes::{Draft, Memory};
 use poc_store::Record;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn proposal(run: u8, index: u16, permitted: PermittedAction) -> Proposal {
     Proposal {
@@ -247,6 +249,54 @@ fn an_approved_proposal_that_is_undone_waits_again() {
     reject(&world.memory, run.id, &[], "").unwrap();
     reopen(&world.memory, &row(&world, &run), &[]).unwrap();
     assert_eq!(proposals(&world.memory, None).unwrap(), waiting[1..]);
+}
+
+/// The clock of a memory in which another person decides when the clock is read for the first time.
+struct RacingClock {
+    memory: Memory,
+    run: RunId,
+    decision: Mutex<Option<fn(&Memory, RunId)>>,
+}
+
+impl Clock for RacingClock {
+    fn now(&self) -> Timestamp {
+        let decision = self.decision.lock().take();
+        decision.into_iter().for_each(|decide| decide(&self.memory, self.run));
+        self.memory.now()
+    }
+}
+
+#[test]
+fn of_two_decisions_at_the_same_time_only_one_counts() {
+    let decisions: [fn(&Memory, RunId); 2] = [
+        |memory, run| {
+            approve(memory, run, &[]).unwrap();
+        },
+        |memory, run| {
+            reject(memory, run, &[], "no").unwrap();
+        },
+    ];
+    for (decision, state) in decisions.into_iter().zip([ActionState::Applied, ActionState::Rejected]) {
+        let (world, definition) = proposer();
+        let run = world.run(&definition, &ScriptedModel::replying(reply()));
+        let before = world.graph();
+        let (memory, decision) = (world.memory.clone(), Mutex::new(Some(decision)));
+        let clock = Arc::new(RacingClock { memory, run: run.id, decision });
+        // The clock is read when the new note is prepared, after the open proposals were read.
+        let slow = Memory { clock, ..world.memory.clone() };
+        let error = approve(&slow, run.id, &[]).unwrap_err();
+        assert_eq!(
+            (error.code, error.message.as_str()),
+            (Code::Conflict, "action 1 was decided in the meantime")
+        );
+        let row = row(&world, &run);
+        assert_eq!(states(&row), vec![state; 4]);
+        if state == ActionState::Applied {
+            let items = undo(&world.memory, &row, &[]).unwrap().items;
+            assert!(items.len() == 4 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+        }
+        assert_eq!(world.graph(), before);
+    }
 }
 
 #[test]
