@@ -299,7 +299,9 @@ pub fn book_cost(memory: &Memory, run: &Run) -> Result<()> {
     }
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
         let kept = tx.get::<Run>(&run.key())?;
-        if kept.as_ref().is_none_or(|kept| kept.status != Status::Running) {
+        // A row that ended with calls has booked their cost: the run failed after it had ended its row, or another
+        // process has booked the reservation.
+        if kept.as_ref().is_none_or(|kept| kept.status != Status::Running && kept.calls.is_empty()) {
             add_cost(tx, run)?;
         }
         if let Some(mut kept) = kept.filter(|kept| kept.calls.is_empty()) {

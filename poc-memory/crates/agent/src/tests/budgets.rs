@@ -350,3 +350,21 @@ fn the_cost_of_a_discarded_reply_is_booked() {
         Spending { runs: 1, cost: 1.5 }
     );
 }
+
+#[test]
+fn a_call_whose_reservation_another_process_has_booked_is_not_booked_again() {
+    let world = world();
+    let definition = agent("\"link-add\"", "[retry]\nattempts = 1\n");
+    let take_over = || {
+        let mut other = world.memory.clone();
+        other.instance = "another".into();
+        assert_eq!(ledger::interrupt_orphaned(&other).unwrap().len(), 1);
+    };
+    let options = RunOptions::default();
+    let model = CallbackModel(&take_over);
+    let error = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap_err();
+    assert_eq!(error.code, poc_graph::error::Code::Conflict);
+    let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
+    assert_eq!((row.status, row.cost, row.calls.len()), (Status::Interrupted, Some(2.0), 1));
+    assert_eq!(on_record(&world), (1, 2.0));
+}
