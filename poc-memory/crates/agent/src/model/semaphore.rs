@@ -52,7 +52,11 @@ impl PrioritySemaphore {
             ticket
         };
         match cancellation.wait(LONGEST_WAIT, || self.admit(ticket, max)) {
-            WaitOutcome::Ready(place) => Some(place),
+            WaitOutcome::Ready(place) => {
+                // The next waiter may have looked while this one was still before it.
+                self.wake();
+                Some(place)
+            }
             WaitOutcome::Cancelled | WaitOutcome::TimedOut => {
                 self.0.lock().waiting.retain(|waiting| waiting.ticket != ticket);
                 self.wake();
@@ -89,7 +93,9 @@ impl Drop for SemaphorePermit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn concurrent_permits_never_exceed_the_limit() {
@@ -114,6 +120,39 @@ mod tests {
             assert!((1..=max).contains(&seen.load(Ordering::SeqCst)), "{seen:?} of {max}");
             assert!(gate.0.lock().waiting.is_empty() && gate.0.lock().inside == 0);
         }
+    }
+
+    /// Long enough for any machine.
+    const WAIT_LIMIT: Duration = Duration::from_secs(60);
+
+    /// Two callers arrive at the same time, and the later one may look first.
+    #[test]
+    fn no_caller_waits_while_a_permit_is_free() {
+        let (gate, inside, late) =
+            (Arc::<PrioritySemaphore>::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (cancellation, both) = (CancellationToken::new(), Barrier::new(2));
+        let enter_often = || {
+            for round in 1..=2000 {
+                both.wait();
+                let place = gate.enter(2, Priority::Background, &cancellation);
+                inside.fetch_add(1, Ordering::SeqCst);
+                let deadline = Instant::now() + WAIT_LIMIT;
+                while inside.load(Ordering::SeqCst) < 2 * round && late.load(Ordering::SeqCst) == 0 {
+                    late.fetch_add(usize::from(Instant::now() > deadline), Ordering::SeqCst);
+                    std::thread::yield_now();
+                }
+                drop(place);
+                both.wait();
+                if late.load(Ordering::SeqCst) > 0 {
+                    break;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(enter_often);
+            scope.spawn(enter_often);
+        });
+        assert_eq!(late.into_inner(), 0, "a caller waited although a permit was free");
     }
 
     #[test]
