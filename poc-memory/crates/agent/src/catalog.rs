@@ -70,12 +70,18 @@ impl Catalog {
     /// Those of [`Catalog::get`], and `not_found` if the file was deleted.
     pub fn get_undeleted(&self, memory: &Memory, name: &str) -> Result<&Arc<Definition>> {
         let definition = self.get(name)?;
-        if folder::lacks_file(&memory.paths.agents(), definition) {
+        if self.lacks_file(memory, name) {
             return Err(Error::not_found(format!("the file of the agent `{name}` was deleted"))
                 .hint("`poc-memory agent list` shows the agents")
                 .field("agent"));
         }
         Ok(definition)
+    }
+
+    /// Whether the file of an agent has disappeared since the catalog was read.
+    pub(crate) fn lacks_file(&self, memory: &Memory, name: &str) -> bool {
+        let definition = self.agents.get(name).and_then(|entry| entry.definition.as_ref());
+        definition.is_some_and(|definition| folder::lacks_file(&memory.paths.agents(), definition))
     }
 
     /// The agent with this name, or all agents, in order of their names.

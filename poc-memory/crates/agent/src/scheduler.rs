@@ -9,7 +9,7 @@ use super::ledger::{self, AgentState, RowOutcome, Run, Status, StatusReason, Tri
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
 use super::tenant_rotation::{self, FirstTurn};
-use super::{Catalog, CatalogEntry, Definition};
+use super::{Catalog, CatalogEntry, Definition, GRACE};
 use chrono_tz::Tz;
 use poc_graph::error::{Code, Result};
 use poc_graph::time::{Span, Timestamp};
@@ -72,6 +72,14 @@ impl Scheduler {
         let spread = memory.config.agents.catch_up_spread;
         let definitions = catalog.clone();
         let mut due = self.take_due(memory, catalog, &tick);
+        due.agents.retain(|agent, _| {
+            let has_file = !definitions.lacks_file(memory, agent);
+            if !has_file {
+                // An editor may be replacing the file. Otherwise, a scan of the files will soon find that it was deleted.
+                self.postpone(agent, tick.now.plus(GRACE));
+            }
+            has_file
+        });
         let history: BTreeMap<String, RunHistory> = due
             .names()
             .filter_map(|name| {
@@ -83,8 +91,7 @@ impl Scheduler {
         let mut is_known = |name: &str| {
             let known = history.contains_key(name);
             if !known {
-                // Its slots are found again at the next poll.
-                self.next.insert(name.to_owned(), tick.now.plus(RETRY_DELAY));
+                self.postpone(name, tick.now.plus(RETRY_DELAY));
             }
             known
         };
@@ -121,6 +128,12 @@ impl Scheduler {
         }
         self.delay_late_runs(&mut runs, &definitions, spread, tick.now);
         runs
+    }
+
+    /// Polls an agent that was due again at a time. Its slots and changes are found again then.
+    fn postpone(&mut self, agent: &str, until: Timestamp) {
+        self.next.insert(agent.to_owned(), until);
+        self.changes.postpone(agent);
     }
 
     /// Stores the times of future reruns, unless a slot comes first: it makes a rerun unnecessary.
@@ -287,7 +300,7 @@ pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
 
 /// Starts a due run with the current definition of its agent, for the tenant whose turn it is. If something blocks
 /// it by now, or it fails before the run has a row, a row is written instead. `None` when the slot already
-/// has a row or has to wait.
+/// has a row or has to wait, for example because the file of the agent is missing, which an editor may be replacing.
 ///
 /// # Errors
 /// Those of [`run::run`] and of the store.
@@ -309,6 +322,9 @@ pub fn run_due(
             RowOutcome { status: Status::Skipped, reason, message },
         );
     };
+    if catalog.lacks_file(memory, agent) {
+        return Ok(None);
+    }
     let history = RunHistory::from(ledger::state(memory, agent)?);
     if let Some(skip_reason) = due_slots::skip_reason(timing, &history, trigger, due.late, tick) {
         let waits = matches!(skip_reason.reason, StatusReason::Overlap | StatusReason::Cooldown);

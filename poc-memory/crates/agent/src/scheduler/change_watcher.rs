@@ -107,6 +107,13 @@ impl ChangeWatcher {
         }
     }
 
+    /// Scans the changes for an agent at its next poll.
+    pub(super) fn postpone(&mut self, agent: &str) {
+        if self.agents.contains(agent) {
+            self.deferred.insert(agent.to_owned());
+        }
+    }
+
     /// Records that something changed.
     fn note_change(&mut self, now: Timestamp) {
         let first = self.unscanned.map_or(now, |unscanned| unscanned.first.min(now));

@@ -4,9 +4,11 @@ use crate::DefinitionContext;
 use crate::EntryState;
 use poc_config::Config;
 use poc_config::paths::Paths;
+use poc_graph::Trust;
 use poc_graph::rng::SeededRng;
 use poc_graph::time::ManualClock;
 use poc_notes::testing::with_hash_embedder;
+use poc_notes::{Draft, insert};
 use poc_store::Table;
 use proptest::prelude::*;
 
@@ -116,6 +118,54 @@ fn a_slot_is_polled_again_after_a_failed_ledger_read() {
     write(&world.memory, None);
     assert_eq!(world.poll("2026-11-21T03:30:09Z"), None);
     assert_eq!(world.poll("2026-11-21T03:30:10Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
+}
+
+#[test]
+fn changes_are_scanned_again_after_a_failed_ledger_read() {
+    let mut world = world(&[("reader", "\"on-change\"")]);
+    world.poll("2026-11-21T00:00:00Z");
+    let mut draft = Draft::new("manual", Trust::User);
+    (draft.title, draft.body) = (Some("A note".into()), Some("about page splits".into()));
+    insert::insert(&world.memory, draft, world.memory.cause("manual", "insert")).unwrap();
+    let replace = |memory: &Memory, bytes: Option<Vec<u8>>| {
+        let replaced = memory.store.transact(memory.cause("test", "test"), |tx| {
+            let before = tx.get_raw(Table::AgentStates, b"reader")?;
+            tx.put_raw(Table::AgentStates, b"reader", bytes.clone())?;
+            Ok(before)
+        });
+        replaced.unwrap().value
+    };
+    let state = replace(&world.memory, Some(b"no record at all".to_vec()));
+    assert_eq!(world.poll("2026-11-21T00:00:01Z"), None, "something has just changed");
+    assert_eq!(world.poll("2026-11-21T00:01:00Z"), Some(vec![]));
+    replace(&world.memory, state);
+    world.memory.store.settle();
+    assert_eq!(world.poll("2026-11-21T00:01:10Z"), Some(vec!["reader 2026-11-21T00:01:10.000Z".to_owned()]));
+}
+
+#[test]
+fn a_slot_waits_while_the_file_of_its_agent_is_missing() {
+    let mut world = world(&[("daily", "\"daily at 03:30\"")]);
+    let file = world.memory.paths.agents().join("daily.toml");
+    std::fs::create_dir_all(world.memory.paths.agents()).unwrap();
+    let save = || std::fs::write(&file, "").unwrap();
+    let delete = || std::fs::remove_file(&file).unwrap();
+    save();
+    world.poll("2026-11-21T00:00:00Z");
+    delete();
+    assert_eq!(world.poll("2026-11-21T03:30:00Z"), Some(vec![]));
+    assert_eq!(world.poll("2026-11-21T03:30:01Z"), None);
+    save();
+    assert_eq!(world.poll("2026-11-21T03:30:02Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
+    // The file is deleted before the run starts.
+    delete();
+    let due = slot("daily", "2026-11-21T03:30:00Z");
+    let start =
+        || run_due(&world.memory, &world.catalog, &due, tick(&world.memory), &RunOptions::default()).unwrap();
+    assert_eq!(start(), None);
+    assert_eq!(world.rows(), []);
+    save();
+    assert_eq!(start().and_then(|row| row.slot()), Some(at("2026-11-21T03:30:00Z")));
 }
 
 #[test]
