@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::{pools, reload};
+use poc_agent::ledger::{BudgetDays, Run};
+use poc_agent::schedule::day;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::rng::SystemRng;
@@ -261,6 +263,21 @@ fn a_broken_file_keeps_its_slots() {
     world.stop(|_| {});
     world.start();
     more_slots(&world);
+    world.stop(|_| {});
+}
+
+#[test]
+fn the_spending_of_an_agent_includes_the_reservation_of_a_call_in_progress() {
+    let mut world = World::new();
+    world.write("agents/often.toml", &agent("default", "every 1h"));
+    world.start();
+    let memory = &world.state().memory;
+    let (run, today) = (Run::new_running(memory, "often", None), day(memory.now(), local_zone()));
+    let days = BudgetDays { own: today.clone(), all_agents: today };
+    ledger::reserve(memory, &run, &days, |_| Ok::<_, String>(((), 0.25))).unwrap().unwrap();
+    let list = world.call("agent list", json!({})).unwrap();
+    let often = list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "often").unwrap();
+    assert_eq!((&often["usd_today"], &list["usd_today"]), (&json!(0.25), &json!(0.25)), "{list:#}");
     world.stop(|_| {});
 }
 

@@ -26,7 +26,9 @@ pub use claim::{RowOutcome, claim, claim_for, end_run, record_slots_without_run,
 pub use link_ends::LinkEnds;
 pub use node_version::NodeVersion;
 pub use recent_spending::Spending;
-pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve, spent_by_all};
+pub use reservation::{
+    BudgetDays, DaySpending, day_spending, record_child_process, reserve, reserved_by, spent_by_all,
+};
 pub(super) use row::{expect_running, get};
 pub(crate) use row::{row, row_before, stored_row};
 pub(super) use rows::end;

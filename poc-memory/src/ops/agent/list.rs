@@ -15,6 +15,7 @@ use poc_notes::Memory;
 use poc_notes::answer_status::{self, AnswerStatus, AsOf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// List the agents: the state of their files, when they run next, how their last run ended, and how many
 /// notes wait for them. The last line, `consolidate`, is not an agent: the daemon runs it by schedule.
@@ -215,7 +216,8 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
         rerun: paused.is_none().then(|| rerun(name, entry, &state)).flatten(),
         paused: paused.map(|paused| paused.line(name)),
         stale,
-        usd_today: spent_today(memory, definition, &state).cost,
+        usd_today: spent_today(memory, definition, &state).cost
+            + ledger::reserved_by(memory, name, &today(memory, definition))?,
         usd_total: state.totals().cost,
         error: first.or(obstacle),
         model,
@@ -223,15 +225,20 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
     })
 }
 
-/// The spending of an agent today. The day is that of the machine, or of the
-/// agent's own time zone.
+/// The current day of the machine, or of the agent's own time zone.
+fn today(memory: &Memory, definition: Option<&Definition>) -> Range<Timestamp> {
+    let zone = definition.and_then(|definition| definition.schedule.timezone).unwrap_or_else(local_zone);
+    day(memory.now(), zone)
+}
+
+/// The spending of an agent today, without the calls in progress. The day is that of the machine, or of the agent's own
+/// time zone.
 pub(in crate::ops) fn spent_today(
     memory: &Memory,
     definition: Option<&Definition>,
     state: &AgentState,
 ) -> Spending {
-    let zone = definition.and_then(|definition| definition.schedule.timezone).unwrap_or_else(local_zone);
-    let today = day(memory.now(), zone);
+    let today = today(memory, definition);
     state.spending_between(today.start, today.end)
 }
 

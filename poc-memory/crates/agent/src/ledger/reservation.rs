@@ -112,6 +112,13 @@ pub fn spent_by_all(memory: &Memory, day: &Range<Timestamp>) -> Result<f64> {
     Ok(spent_by_agents(&memory.store, day)? + reserved(&reservations(&memory.store)?, day))
 }
 
+/// US dollars that the runs of an agent in progress that began on a day have reserved.
+pub fn reserved_by(memory: &Memory, agent: &str, day: &Range<Timestamp>) -> Result<f64> {
+    let mut own = reservations(&memory.store)?;
+    own.retain(|reservation| reservation.agent == agent);
+    Ok(reserved(&own, day))
+}
+
 /// US dollars that all agents spent on a day.
 fn spent_by_agents<R: Records + ?Sized>(records: &R, day: &Range<Timestamp>) -> Result<f64> {
     let states = records.range::<AgentState>(&[])?;
