@@ -141,17 +141,30 @@ impl ModelRegistry {
     pub fn suspension_of(&self, config: &Config, name: &str, now: Timestamp) -> Option<String> {
         let provider = &config.models.get(name)?.provider;
         let providers = self.0.providers.lock();
-        let (_, state) = providers.get(provider)?;
-        state.suspension(provider, config.calls.leave_alone, now)
+        self.suspension_of_provider(config, provider, providers.get(provider)?, now)
     }
 
     /// The providers that are suspended at `now`, one line each.
     pub fn suspension(&self, config: &Config, now: Timestamp) -> Vec<String> {
         let providers = self.0.providers.lock();
-        let line = |(name, (_, provider)): (&String, &(ProviderAccess, Arc<ProviderState>))| {
-            provider.suspension(name, config.calls.leave_alone, now)
-        };
-        providers.iter().filter_map(line).collect()
+        let suspended = providers
+            .iter()
+            .filter_map(|(name, provider)| self.suspension_of_provider(config, name, provider, now));
+        suspended.collect()
+    }
+
+    /// Why a provider is suspended at `now`; `None` when it is not, or when its settings or its key have changed since,
+    /// because the next call then resets its state.
+    fn suspension_of_provider(
+        &self,
+        config: &Config,
+        name: &str,
+        ((settings, key), state): &(ProviderAccess, Arc<ProviderState>),
+        now: Timestamp,
+    ) -> Option<String> {
+        let why = state.suspension(name, config.calls.leave_alone, now)?;
+        let current = config.providers.get(name)?;
+        (current == settings && self.0.factory.credentials(current) == *key).then_some(why)
     }
 
     fn provider(&self, name: &str, provider: &poc_config::ProviderConfig) -> Arc<ProviderState> {

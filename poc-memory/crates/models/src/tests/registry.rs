@@ -79,6 +79,10 @@ fn a_provider_without_credit_is_not_called_until_something_changes() {
     // A manual call that succeeds makes the provider available to all its models again.
     assert!(call(3000).is_ok() && open("b").suspension(Timestamp(3000)).is_none());
     assert!(call(4000).is_err() && open("b").suspension(Timestamp(4000)).is_some());
+    assert!(models.suspension_of(&config, "b", Timestamp(4000)).is_some());
     std::fs::write(&key, "sk-two").unwrap();
+    // Those who only ask learn that before the next call.
+    assert_eq!(models.suspension_of(&config, "b", Timestamp(4000)), None);
+    assert_eq!(models.suspension(&config, Timestamp(4000)), [""; 0]);
     assert_eq!(open("b").suspension(Timestamp(4000)), None);
 }
