@@ -281,9 +281,9 @@ fn of_two_decisions_at_the_same_time_only_one_counts() {
         let run = world.run(&definition, &ScriptedModel::replying(reply()));
         let before = world.graph();
         let (memory, decision) = (world.memory.clone(), Mutex::new(Some(decision)));
-        let clock = Arc::new(RacingClock { memory, run: run.id, decision });
         // The clock is read when the new note is prepared, after the open proposals were read.
-        let slow = Memory { clock, ..world.memory.clone() };
+        let mut slow = world.memory.clone();
+        slow.clock = Arc::new(RacingClock { memory, run: run.id, decision });
         let error = approve(&slow, run.id, &[]).unwrap_err();
         assert_eq!(
             (error.code, error.message.as_str()),
