@@ -215,6 +215,38 @@ fn a_requested_run_goes_before_scheduled_runs() {
 }
 
 #[test]
+fn a_requested_run_that_had_to_wait_uses_the_file_as_it_is_when_it_starts() {
+    let mut world = World::new();
+    world.settings = world.settings.replace("max-concurrent-runs = 2", "max-concurrent-runs = 1");
+    world.write("agents/slow.toml", &agent("slow", "every 1s"));
+    let asked = agent("default", "on-demand");
+    world.write("agents/asked.toml", &asked);
+    world.start();
+    world.tick();
+    world.until("slow", |history| count(history, "running") == 1);
+    std::thread::scope(|scope| {
+        let (send, answers) = std::sync::mpsc::channel();
+        for _ in 0..2 {
+            let (send, world) = (send.clone(), &world);
+            scope.spawn(move || send.send(world.call("agent run", json!({"agent": "asked"}))).unwrap());
+        }
+        // One of two requests is refused as soon as the other one waits.
+        let refused = answers.recv().unwrap();
+        world.write("agents/asked.toml", &asked.replace("\"all\"", "\"all | content-len:>4000\""));
+        reload::reload(world.state()).unwrap();
+        world.write("answer", "");
+        let ran = answers.recv().unwrap().unwrap();
+        assert!(refused.unwrap_err().to_string().contains("already waits for other runs"));
+        assert_eq!(
+            (&ran["status"], &ran["reason"]),
+            (&json!("skipped"), &json!("too-few-results")),
+            "{ran:#}"
+        );
+    });
+    world.stop(|_| {});
+}
+
+#[test]
 fn a_run_that_outlasts_the_grace_is_interrupted_and_caught_up() {
     let mut world = World::new();
     world.write("agents/slow.toml", &agent("slow", "every 10s"));

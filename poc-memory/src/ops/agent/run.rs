@@ -9,7 +9,7 @@ use poc_agent::ledger::{self, Run, Status, StatusReason};
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::permit::RefusalReason;
 use poc_agent::run::{self, RunOptions, Trigger};
-use poc_agent::test_runner;
+use poc_agent::{CatalogEntry, Definition, test_runner};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Exit, Result};
 use poc_notes::Memory;
@@ -77,6 +77,41 @@ fn pause_line(run: &Run, before: Option<PauseReason>, after: Option<PauseReason>
     }
 }
 
+/// The agent of a request, as its file is now.
+struct RequestedAgent {
+    entry: CatalogEntry,
+    /// Its definition with the parameters of the request.
+    definition: Definition,
+    /// The first error of its file, if that is invalid.
+    outdated: Option<String>,
+}
+
+impl AgentRun {
+    fn read_agent(&self, ctx: &Ctx<'_>) -> Result<RequestedAgent> {
+        let catalog = ctx.host.catalog()?;
+        let entry = catalog.entry(&self.agent)?.clone();
+        let outdated = entry.errors.first().map(FileDiagnostic::line);
+        // A daemon notices a deleted file only after some seconds.
+        let definition = catalog.get_undeleted(ctx.memory, &self.agent)?;
+        let definition = definition.with(&self.set.0, &ctx.memory.names.load());
+        // An earlier version of an invalid file may lack the parameter.
+        let definition = definition.map_err(|error| match &outdated {
+            Some(first) => {
+                Error::config(format!("the file of the agent `{}` is invalid: {first}", self.agent))
+            }
+            None => error,
+        })?;
+        if self.propose && definition.mode == Mode::Observe {
+            let error = Error::invalid(format!(
+                "`{}` has `mode = \"observe\"`, so it cannot propose actions",
+                self.agent
+            ));
+            return Err(error.hint("set `mode = \"propose\"` in its file").field("propose"));
+        }
+        Ok(RequestedAgent { entry, definition, outdated })
+    }
+}
+
 impl Op for AgentRun {
     const NAME: &'static str = "agent run";
     const ACCESS: Access = Access::Write;
@@ -89,32 +124,14 @@ impl Op for AgentRun {
     type Output = AgentRunOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentRunOutput> {
-        let catalog = ctx.host.catalog()?;
-        let entry = catalog.entry(&self.agent)?;
-        let outdated = entry.errors.first().map(FileDiagnostic::line);
-        // A daemon notices a deleted file only after some seconds.
-        let definition = catalog.get_undeleted(ctx.memory, &self.agent)?;
-        let definition = definition.with(&self.set.0, &ctx.memory.names.load());
-        // An earlier version of an invalid file may lack the parameter.
-        let definition = definition.map_err(|error| match &outdated {
-            Some(first) => {
-                Error::config(format!("the file of the agent `{}` is invalid: {first}", self.agent))
-            }
-            None => error,
-        })?;
+        // A wrong request fails at once.
+        let RequestedAgent { entry, definition, .. } = self.read_agent(ctx)?;
         check_tenant(ctx.memory)?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
-        if propose && definition.mode == Mode::Observe {
-            let error = Error::invalid(format!(
-                "`{}` has `mode = \"observe\"`, so it cannot propose actions",
-                self.agent
-            ));
-            return Err(error.hint("set `mode = \"propose\"` in its file").field("propose"));
-        }
-        let paused = || -> Result<Option<PauseReason>> {
+        let paused = |entry: &CatalogEntry| -> Result<Option<PauseReason>> {
             Ok(entry.paused(&ledger::state(ctx.memory, &self.agent)?, ctx.memory.now()))
         };
-        let paused_before = paused()?;
+        let paused_before = paused(&entry)?;
         let (cancellation, models) = (ctx.host.calls(), ctx.host.models());
         let _running = match dry_run {
             // A dry run claims no notes, so it does not count towards the limit of concurrent runs.
@@ -125,12 +142,14 @@ impl Op for AgentRun {
                 &cancellation,
             )?),
         };
-        let target = self.target;
+        // Its file may have changed while the run waited for others.
+        let RequestedAgent { entry, definition, outdated } = self.read_agent(ctx)?;
+        let target = self.target.clone();
         let options =
             RunOptions { dry_run, propose, force, target, cancellation, models, ..RunOptions::default() };
         if !self.record {
             let run = run::run(ctx.memory, &definition, Trigger::Manual, &options)?;
-            let pause = pause_line(&run, paused_before, paused()?);
+            let pause = pause_line(&run, paused_before, paused(&entry)?);
             return Ok(AgentRunOutput { dry_run, outdated, pause, ..AgentRunOutput::of(ctx.memory, &run)? });
         }
         let (run, entry) = test_runner::record(ctx.memory, &definition, &options)?;
