@@ -144,7 +144,7 @@ impl Op for AgentRun {
         };
         // Its file may have changed while the run waited for others.
         let RequestedAgent { entry, definition, outdated } = self.read_agent(ctx)?;
-        let target = self.target.clone();
+        let target = self.target;
         let options =
             RunOptions { dry_run, propose, force, target, cancellation, models, ..RunOptions::default() };
         if !self.record {
