@@ -121,6 +121,8 @@ impl SnapshotStore for PostgresLog {
             let writer = writer.as_slice();
             let [seq, parts, bytes] =
                 [snapshot.seq, snapshot.parts, snapshot.bytes].map(|number| number as i64);
+            // In some databases, the sum of integers is a decimal number, and a parameter that is compared with it would
+            // be one, too. The cast makes it an integer.
             let completed = connection.client.execute(
                 "INSERT INTO poc_memory_snapshot (store, seq, parts, bytes) \
                  SELECT id, $3::INT8, $4::INT8, $5::INT8 FROM poc_memory_store \
@@ -128,7 +130,7 @@ impl SnapshotStore for PostgresLog {
                    SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2) \
                  AND EXISTS ( \
                    SELECT 1 FROM poc_memory_snapshot_part WHERE store = $1 AND seq = $3 AND part < $4 \
-                   HAVING count(*) = $4 AND sum(octet_length(bytes)) = $5)",
+                   HAVING count(*) = $4 AND sum(octet_length(bytes)) = $5::INT8)",
                 &[&connection.store, &writer, &seq, &parts, &bytes],
             )?;
             Ok(completed > 0)
