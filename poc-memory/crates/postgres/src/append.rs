@@ -1,6 +1,6 @@
 //! Appends records, and leases that let a writer append after repeatedly losing to others.
 
-use crate::error::{DatabaseError, is_rolled_back};
+use crate::error::DatabaseError;
 use crate::store_connection::StoreConnection;
 use poc_store::{AppendOutcome, WriterId};
 use std::time::Duration;
@@ -35,11 +35,10 @@ pub(crate) fn append(
             Ok(Some(if row.try_get(0)? { AppendOutcome::Leased } else { AppendOutcome::Conflict }))
         }
         Ok(_) => Ok(Some(AppendOutcome::Appended)),
-        // Two writers have inserted the same number. A statement that was rolled back is a conflict, too: the head has
-        // probably moved.
-        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) || is_rolled_back(&error) => {
-            Ok(Some(AppendOutcome::Conflict))
-        }
+        // Two writers have inserted the same number.
+        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(Some(AppendOutcome::Conflict)),
+        // A statement that was rolled back is no conflict, because the head may not have moved. The connection repeats
+        // it, and if the head has moved, it then inserts nothing.
         Err(error) => Err(error),
     }
 }

@@ -259,6 +259,29 @@ fn statements_that_the_database_rolls_back_are_repeated() {
     assert!(logs[0].newest().unwrap().is_some());
 }
 
+/// Such databases also roll a statement back if the head has not moved. As a conflict, it would make the store build its
+/// transactions again, and after a few of them accept no writes.
+#[test]
+fn an_append_that_the_database_rolls_back_is_no_conflict() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    // The values of a sequence are not rolled back.
+    server.execute(
+        "CREATE SEQUENCE attempts; \
+         CREATE FUNCTION roll_back() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN \
+           IF nextval('attempts') <= 5 THEN \
+             RAISE EXCEPTION 'rolled back' USING ERRCODE = 'serialization_failure'; \
+           END IF; \
+           RETURN NEW; \
+         END $$; \
+         CREATE TRIGGER roll_back BEFORE INSERT ON poc_memory_log FOR EACH ROW EXECUTE FUNCTION roll_back()",
+    );
+    let log = log(&server, 1);
+    assert_eq!(append(&log, 1, 0), AppendOutcome::Appended);
+    assert_eq!(append(&log, 2, 0), AppendOutcome::Conflict);
+    assert_eq!(log.head().unwrap(), 1);
+}
+
 /// Writes a snapshot of two parts, and a part with files.
 fn write_snapshot(log: &PostgresLog, seq: u64) -> bool {
     log.write_part(seq, 0, b"one", MINUTE).unwrap()
