@@ -40,6 +40,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store_connection::StoreConnection;
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 
 /// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
@@ -256,6 +257,20 @@ impl SharedLog for PostgresLog {
             };
             rows.iter().map(peer).collect()
         })
+    }
+
+    fn uptime(&self) -> Result<Option<Duration>> {
+        let seconds = self.with(|connection| {
+            let row = connection
+                .client
+                .query_one("SELECT extract(epoch FROM now() - pg_postmaster_start_time())::FLOAT8", &[]);
+            match row.and_then(|row| Ok(row.try_get::<_, f64>(0)?)) {
+                Err(error) if error.code() == Some(&SqlState::UNDEFINED_FUNCTION) => Ok(None),
+                seconds => seconds.map(Some),
+            }
+        })?;
+        // It is negative if the clock of the server was set back.
+        Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
     }
 
     fn begin_copy(&self) -> Result<()> {

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio_postgres::error::SqlState;
 
 mod cut_connections;
 mod other_clock;
@@ -192,6 +191,25 @@ fn a_writer_that_ends_is_not_listed_any_more() {
     assert_eq!(first.peers().unwrap().len(), 1);
     drop(second);
     assert_eq!(first.peers().unwrap(), []);
+}
+
+#[test]
+fn the_database_says_how_long_it_has_been_running() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let log = log(&server, 1);
+    assert!(log.uptime().unwrap().is_some());
+    server.execute("ALTER FUNCTION pg_postmaster_start_time() RENAME TO another_start_time");
+    assert_eq!(log.uptime().unwrap(), None, "the database has no such function");
+    let start = |time: &str| {
+        server.execute(&format!(
+            "CREATE OR REPLACE FUNCTION pg_postmaster_start_time() RETURNS TIMESTAMPTZ LANGUAGE sql AS $$ SELECT {time} $$"
+        ));
+    };
+    start("now() - INTERVAL '1 minute'");
+    assert_eq!(log.uptime().unwrap(), Some(MINUTE));
+    start("now() + INTERVAL '1 minute'");
+    assert_eq!(log.uptime().unwrap(), None, "the clock was set back");
 }
 
 /// The reader does not poll, so it would wait in vain without a notification.

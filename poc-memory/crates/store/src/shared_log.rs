@@ -177,6 +177,10 @@ pub trait SharedLog: Send + Sync {
     /// seen while it waits for records.
     fn peers(&self) -> Result<Vec<Peer>>;
 
+    /// How long the log has been running, by its own clock; `None` if it does not know. Before, no writer could announce
+    /// that it is alive.
+    fn uptime(&self) -> Result<Option<Duration>>;
+
     /// Begins to copy another log into this one. If it is empty, all calls of other writers fail with `conflict` until
     /// the copy ends, because the log is not complete. Any writer can continue a copy that was interrupted.
     fn begin_copy(&self) -> Result<()>;

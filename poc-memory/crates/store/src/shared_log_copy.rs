@@ -161,9 +161,17 @@ impl SharedLogCopy {
         self.conflicts.load(Ordering::Relaxed)
     }
 
-    /// Whether all calls have succeeded for at least the time after which a writer without a heartbeat counts as dead.
-    pub(super) fn is_steady(&self) -> bool {
-        self.last_failure.lock().is_none_or(|at| at.elapsed() >= DEAD_AFTER)
+    /// Whether all calls have succeeded, and the shared log has been running, for at least the time after which a writer
+    /// without a heartbeat counts as dead.
+    ///
+    /// # Errors
+    /// Those of the shared log.
+    pub(super) fn is_steady(&self) -> Result<bool> {
+        if self.last_failure.lock().is_some_and(|at| at.elapsed() < DEAD_AFTER) {
+            return Ok(false);
+        }
+        let uptime = self.track_failure(self.shared.uptime())?;
+        Ok(uptime.is_none_or(|uptime| uptime >= DEAD_AFTER))
     }
 
     /// The number of the last record in the copy.

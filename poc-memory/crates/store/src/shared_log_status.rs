@@ -16,8 +16,6 @@ pub struct SharedLogStatus {
     pub behind: u64,
     /// The number of appends of this store that failed because another writer had moved the head.
     pub conflicts: u64,
-    /// Whether the log has responded for so long that every live writer has renewed its heartbeat.
-    pub is_steady: bool,
 }
 
 impl Store {
@@ -30,8 +28,16 @@ impl Store {
             head,
             behind: head.saturating_sub(self.published_seq()),
             conflicts: copy.conflicts(),
-            is_steady: copy.is_steady(),
         })
+    }
+
+    /// Whether the shared log has responded for so long that every live writer has renewed its heartbeat. `true` if there
+    /// is no shared log.
+    ///
+    /// # Errors
+    /// Those of the shared log.
+    pub fn has_current_heartbeats(&self) -> Result<bool> {
+        self.shared.shared_log.as_ref().map_or(Ok(true), |copy| copy.is_steady())
     }
 
     /// The writer id of this store in its shared log, which is new at each open; `None` if there is no shared log.

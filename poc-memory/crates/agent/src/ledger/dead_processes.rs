@@ -27,13 +27,13 @@ impl DeadProcesses {
         memory: &Memory,
         instances: impl FnOnce() -> Result<BTreeSet<String>>,
     ) -> Result<DeadProcesses> {
-        let Some(log) = memory.store.shared_log() else {
+        if memory.store.shared_log().is_none() {
             return Ok(DeadProcesses::Others(memory.instance.clone()));
-        };
+        }
         let mut instances = instances()?;
         instances.remove(&memory.instance);
         // After an outage of the log, other processes may not have renewed their heartbeats yet.
-        if instances.is_empty() || !log.is_steady {
+        if instances.is_empty() || !memory.store.has_current_heartbeats()? {
             return Ok(DeadProcesses::Of(BTreeSet::new()));
         }
         for peer in memory.store.peers()?.into_iter().filter(|peer| peer.is_alive()) {

@@ -93,6 +93,20 @@ fn after_an_outage_of_the_log_no_daemon_counts_as_dead() {
     assert_eq!(second.claim(later).unwrap().reason, Some(StatusReason::Overlap));
 }
 
+/// A daemon that starts knows of no outage before.
+#[test]
+fn after_a_start_of_the_log_no_daemon_counts_as_dead() {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log, 1);
+    first.claim(first.memory.now()).unwrap();
+    first.writer.terminate();
+    let second = Daemon::new(&log, 2);
+    log.set_uptime(Some(Duration::from_secs(14)));
+    assert!(ledger::interrupt_orphaned(&second.memory).unwrap().is_empty());
+    log.set_uptime(Some(Duration::from_secs(15)));
+    assert_eq!(ledger::interrupt_orphaned(&second.memory).unwrap().len(), 1);
+}
+
 #[test]
 fn a_row_that_could_not_be_ended_is_ended_later() {
     let log = Arc::new(MemoryLog::default());

@@ -46,6 +46,8 @@ struct LogContents {
     deleted: DeletedHistory,
     /// Whether another log is being copied into it, which was empty.
     is_copying: bool,
+    /// How long it has been running; `None` if it does not know.
+    uptime: Option<Duration>,
 }
 
 impl LogContents {
@@ -120,6 +122,11 @@ impl MemoryLog {
     /// The number of times that a claim was renewed.
     pub fn renewals(&self) -> u64 {
         self.contents.lock().renewals
+    }
+
+    /// Sets how long the log says that it has been running.
+    pub fn set_uptime(&self, uptime: Option<Duration>) {
+        self.contents.lock().uptime = uptime;
     }
 
     /// Whether a writer claims to be writing a snapshot.
@@ -280,6 +287,10 @@ impl SharedLog for MemoryLogWriter {
             };
             others.map(peer).collect()
         })
+    }
+
+    fn uptime(&self) -> Result<Option<Duration>> {
+        Ok(self.log.contents.lock().uptime)
     }
 
     fn begin_copy(&self) -> Result<()> {
