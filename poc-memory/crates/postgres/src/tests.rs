@@ -203,7 +203,8 @@ fn the_database_says_how_long_it_has_been_running() {
     assert_eq!(log.uptime().unwrap(), None, "the database has no such function");
     let start = |time: &str| {
         server.execute(&format!(
-            "CREATE OR REPLACE FUNCTION pg_postmaster_start_time() RETURNS TIMESTAMPTZ LANGUAGE sql AS $$ SELECT {time} $$"
+            "CREATE OR REPLACE FUNCTION pg_postmaster_start_time() RETURNS TIMESTAMPTZ LANGUAGE sql \
+             AS $$ SELECT {time} $$"
         ));
     };
     start("now() - INTERVAL '1 minute'");
