@@ -163,7 +163,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const TOOL: Option<ToolEffect> = None;
     /// The former name of the field `text`, if it had another one in release 0.1.
     const FORMER_TEXT: Option<FormerText> = None;
-    /// Whether it answers with the version of one note.
+    /// Whether its answer has the version of one note in the field `version`. An answer in which `past` is set shows a
+    /// past state of the note.
     const VERSIONED: bool = false;
     /// Whether its text, which has no emphasis, names commands to type. On the command line, these get the options of
     /// the call. False for texts that contain whole notes, which are shown as they are.
@@ -205,11 +206,6 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     fn is_new(_output: &Self::Output) -> bool {
         true
     }
-
-    /// The version of the one note that this answer is about, if it is current. Only [`Op::VERSIONED`] ops are asked.
-    fn version(_output: &Self::Output) -> Option<u32> {
-        None
-    }
 }
 
 /// The decoded arguments of a request.
@@ -247,8 +243,6 @@ pub trait OpOutput {
     fn exit(&self) -> Exit;
     /// See [`Op::is_new`].
     fn is_new(&self) -> bool;
-    /// See [`Op::version`].
-    fn version(&self) -> Option<u32>;
 }
 
 struct TypedOutput<O: Op> {
@@ -283,10 +277,6 @@ impl<O: Op> OpOutput for TypedOutput<O> {
 
     fn is_new(&self) -> bool {
         O::is_new(&self.output)
-    }
-
-    fn version(&self) -> Option<u32> {
-        O::version(&self.output)
     }
 }
 
@@ -393,6 +383,14 @@ impl OpDef {
         if self.tenant_scope.accepts_tenant() {
             tenancy::describe(request, tenants, self.tenant_scope);
         }
+    }
+
+    /// The version of the one note that an answer is about; `None` if it is about several notes or a past state, or if
+    /// the op has no such answers. The answer is not decoded, because that takes longer than finding a field.
+    pub fn version(&self, answer: &Value) -> Option<u32> {
+        let is_current = answer.get("past").and_then(Value::as_bool) != Some(true);
+        let version = answer.get("version").filter(|_| self.versioned && is_current)?;
+        u32::try_from(version.as_u64()?).ok()
     }
 
     /// Runs a request: checks what the caller may do, decodes the arguments, and answers.

@@ -207,10 +207,6 @@ impl Op for Get {
         })
     }
 
-    fn version(output: &GetOutput) -> Option<u32> {
-        (!output.past).then_some(output.version)
-    }
-
     fn verbatim(output: &GetOutput) -> bool {
         output.markdown.is_some()
     }

@@ -211,10 +211,6 @@ impl Op for InsertRequest {
         format!("{done} `{key}` ({keyword}, {semantic})\n{warning}")
     }
 
-    fn version(output: &InsertOutput) -> Option<u32> {
-        output.version
-    }
-
     fn exit(output: &InsertOutput) -> Exit {
         let failed = output.notes.iter().flatten().any(|note| note.error.is_some());
         if failed { Exit::Failed } else { Exit::Ok }

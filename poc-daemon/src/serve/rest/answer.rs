@@ -166,15 +166,12 @@ impl IntoResponse for HttpError {
 
 /// The response with the answer of an op. The version of a note is its `ETag`.
 pub(super) fn of_op(op: &OpDef, route: &Route, answer: Value) -> Result<Response, Error> {
-    let created = StatusCode::CREATED.as_u16() == route.status;
-    let output = if created || op.versioned { Some((op.decode)(&answer)?) } else { None };
-    let mut response = match StatusCode::from_u16(route.status) {
-        Ok(StatusCode::CREATED) if output.as_ref().is_some_and(|output| output.is_new()) => {
-            (StatusCode::CREATED, json(&ops::versioned(answer))).into_response()
-        }
-        _ => json(&ops::versioned(answer)),
-    };
-    let version = output.filter(|_| op.versioned).and_then(|output| output.version());
+    let is_new = StatusCode::CREATED.as_u16() == route.status && (op.decode)(&answer)?.is_new();
+    let version = op.version(&answer);
+    let mut response = json(&ops::versioned(answer));
+    if is_new {
+        *response.status_mut() = StatusCode::CREATED;
+    }
     if let Some(tag) = version.and_then(|version| HeaderValue::from_str(&entity_tag(version)).ok()) {
         response.headers_mut().insert(ETAG, tag);
     }

@@ -19,7 +19,7 @@ pub(super) fn encode_key<B>(mut request: Request<B>) -> Request<B> {
 
 /// `None` if nothing is to be encoded.
 fn encoded(uri: &Uri) -> Option<Uri> {
-    let rest = uri.path().strip_prefix(NODES)?;
+    let rest = uri.path().strip_prefix(NODES).filter(|rest| rest.contains('/'))?;
     let routes = OPS.iter().filter_map(|op| op.route?.path.strip_prefix(NODES)?.strip_prefix(FIELD));
     let split = routes.filter(|end| !end.is_empty()).find_map(|end| Some((rest.strip_suffix(end)?, end)));
     let (key, end) = split.filter(|(key, _)| !key.is_empty()).unwrap_or((rest, ""));

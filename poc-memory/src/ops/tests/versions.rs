@@ -100,3 +100,20 @@ fn other_changes_depend_on_the_version() {
         asked(&memory, op, with(now)).unwrap_or_else(|error| panic!("{op}: {error}"));
     }
 }
+
+/// REST sends it as the `ETag`.
+#[test]
+fn the_version_of_an_answer_is_that_of_its_only_note_now() {
+    let memory = filled();
+    let version = |op: &str, request: Value| {
+        let answer = asked(&memory, op, request).unwrap();
+        find(op).unwrap().version(&answer)
+    };
+    assert_eq!(version("get", json!({"node": "btree"})), Some(1));
+    assert_eq!(version("insert", json!({"key": "btree", "update": true, "body": "Second text"})), Some(2));
+    assert_eq!(version("get", json!({"node": "btree"})), Some(2));
+    let past = memory.store.view().seq - 1;
+    assert_eq!(version("get", json!({"node": "btree", "at": past.to_string()})), None);
+    assert_eq!(version("insert", json!({"notes": [{"title": "One of several"}]})), None);
+    assert_eq!(version("list", json!({})), None);
+}
