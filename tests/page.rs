@@ -381,7 +381,10 @@ fn the_page_starts_the_daemon_and_needs_no_rest() {
     let token = std::fs::read_to_string(world.home().join("token")).unwrap();
     let bearer = format!("Bearer {}", token.trim());
     let program = Browser::new(&http);
-    assert_eq!(program.send("GET /v1/nodes/x", &[("Authorization", &bearer)], b"").status, 404);
+    let refused = program.send("GET /v1/nodes/x", &[("Authorization", &bearer)], b"");
+    assert_eq!(refused.status, 404);
+    let hint = refused.json()["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("`enabled = true`"), "{hint}");
     assert_eq!(program.send("GET /openapi.json", &[], b"").status, 404);
     let status = world.json(&["daemon", "status"]);
     assert_eq!(

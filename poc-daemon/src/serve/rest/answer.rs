@@ -5,6 +5,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use poc_config::RestConfig;
 use poc_graph::error::{Code, Error};
 use poc_memory::ops::{self, Access, OpDef, Route};
 use serde::Serialize;
@@ -51,15 +52,23 @@ impl HttpError {
     }
 
     /// Nothing is served at this path.
-    pub(super) fn no_route(path: &str) -> HttpError {
+    pub(super) fn no_route(path: &str, config: &RestConfig) -> HttpError {
         let message = format!("nothing is served at `{path}`");
-        HttpError::new(StatusCode::NOT_FOUND, Code::NotFound, message, "`/docs` lists all paths")
+        let hint = match config.enabled {
+            true => "`/docs` lists all paths",
+            false => "REST is off: set `enabled = true` under `[rest]` in config.toml to switch it on",
+        };
+        HttpError::new(StatusCode::NOT_FOUND, Code::NotFound, message, hint)
     }
 
     /// The op of this path is switched off.
-    pub(super) fn disabled(op: &OpDef) -> HttpError {
-        let hint = match op.access {
-            Access::Destroy => "set `delete = true` under `[rest]` in config.toml to switch it on",
+    pub(super) fn disabled(op: &OpDef, config: &RestConfig) -> HttpError {
+        let needs_delete = op.access == Access::Destroy && !config.delete;
+        let hint = match (config.disabled.iter().any(|name| name == op.name), needs_delete) {
+            (true, true) => {
+                "remove it from `disabled` and set `delete = true` under `[rest]` in config.toml to switch it on"
+            }
+            (false, true) => "set `delete = true` under `[rest]` in config.toml to switch it on",
             _ => "remove it from `disabled` under `[rest]` in config.toml",
         };
         let message = format!("`{}` is switched off here", op.name);
@@ -203,4 +212,42 @@ pub(super) fn harden(mut response: Response) -> Response {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_config::Config;
+
+    fn hint(error: &HttpError) -> &str {
+        error.0.error.hint.as_deref().unwrap()
+    }
+
+    #[test]
+    fn the_hint_for_an_unknown_path_names_the_documents_only_where_they_are_served() {
+        let mut config = Config::defaults().unwrap().rest;
+        let mut hint_if = |enabled: bool| {
+            config.enabled = enabled;
+            hint(&HttpError::no_route("/v1/nothing", &config)).to_owned()
+        };
+        assert_eq!(hint_if(true), "`/docs` lists all paths");
+        let off = hint_if(false);
+        assert!(off.contains("`enabled = true`") && !off.contains("/docs"), "{off}");
+    }
+
+    #[test]
+    fn the_hint_for_an_op_names_the_settings_that_switch_it_off() {
+        let defaults = Config::defaults().unwrap().rest;
+        let check = |op: &str, delete: bool, is_named: bool, expected: [bool; 2]| {
+            let disabled = if is_named { vec![op.to_owned()] } else { Vec::new() };
+            let config = RestConfig { delete, disabled, ..defaults.clone() };
+            let error = HttpError::disabled(ops::find(op).unwrap(), &config);
+            let named = ["`delete = true`", "`disabled`"].map(|setting| hint(&error).contains(setting));
+            assert_eq!(named, expected, "{op}: {error:?}");
+        };
+        check("delete", false, false, [true, false]);
+        check("delete", true, true, [false, true]);
+        check("delete", false, true, [true, true]);
+        check("stats", false, true, [false, true]);
+    }
 }

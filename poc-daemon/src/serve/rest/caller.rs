@@ -35,7 +35,7 @@ pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Res
         return of_session(&session, head, access);
     }
     if !rest.config().enabled {
-        return Err(HttpError::no_route(head.uri.path()));
+        return Err(HttpError::no_route(head.uri.path(), rest.config()));
     }
     if access == Access::Person {
         rest.tokens.role(headers)?;

@@ -58,7 +58,7 @@ impl OpRoute {
         body: &mut Body,
     ) -> Result<Response, HttpError> {
         if self.is_for_people && caller::session(rest, &head.headers).is_none() {
-            return Err(HttpError::disabled(self.op));
+            return Err(HttpError::disabled(self.op, rest.config()));
         }
         let access = if self.is_for_people { Access::Person } else { self.op.access };
         let caller = caller::authorize(rest, head, access)?;

@@ -89,11 +89,13 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
         Some(mcp) => mcp::add(router, rest, mcp),
         None => router.route(mcp::PATH, any(async || HttpError::mcp_disabled())),
     };
-    let rest = rest.clone();
+    let (rest, context) = (rest.clone(), rest.clone());
     router = router.fallback(async move |request: Request| {
         let document =
             has_page.then(|| page::not_found::document(request.method(), request.uri(), request.headers()));
-        document.flatten().unwrap_or_else(|| HttpError::no_route(request.uri().path()).into_response())
+        document
+            .flatten()
+            .unwrap_or_else(|| HttpError::no_route(request.uri().path(), context.config()).into_response())
     });
     if let Some(cors) = cors::layer(rest.config()) {
         // This layer runs inside the guard, which has already checked host and origin.
@@ -135,13 +137,13 @@ fn methods(rest: &Arc<RestContext>, path: &str, op_routes: Vec<OpRoute>) -> Meth
             async move { op_route.answer(&rest, path, request).await }
         });
     }
-    let off = disabled_routes(path, &names);
+    let (off, rest) = (disabled_routes(path, &names), rest.clone());
     methods.fallback(async move |request: Request| {
         if let Some((_, op)) = off.iter().find(|(method, _)| *method == request.method().as_str()) {
-            return HttpError::disabled(op);
+            return HttpError::disabled(op, rest.config());
         }
         if names.is_empty() {
-            return HttpError::no_route(request.uri().path());
+            return HttpError::no_route(request.uri().path(), rest.config());
         }
         HttpError::wrong_method(request.method().as_str(), &names.join(", "))
     })

@@ -1,5 +1,6 @@
 //! The files of the page, compiled into the program.
 
+use super::super::RestContext;
 use super::super::answer::HttpError;
 use axum::Router;
 use axum::body::Bytes;
@@ -13,7 +14,7 @@ use axum::routing::get;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write as _;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// The path prefix of the files, before the name.
 pub(super) const PATH: &str = "/page/";
@@ -97,10 +98,11 @@ impl Asset {
 }
 
 /// Adds the files to a router. They are the same for everybody and need no session.
-pub(super) fn add(router: Router) -> Router {
-    let file = async |Path(name): Path<String>, request: Request| match find(&name) {
+pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
+    let rest = rest.clone();
+    let file = async move |Path(name): Path<String>, request: Request| match find(&name) {
         Some(asset) => answer(asset, request.headers()),
-        None => HttpError::no_route(request.uri().path()).into_response(),
+        None => HttpError::no_route(request.uri().path(), rest.config()).into_response(),
     };
     router.route("/page/{*name}", get(file))
 }

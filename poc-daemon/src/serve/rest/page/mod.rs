@@ -27,5 +27,5 @@ pub(super) fn is_sign_in_link(method: &Method, uri: &Uri) -> bool {
 
 /// Adds the page to a router.
 pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
-    events::add(sign_in::add(note::add(screens::add(assets::add(router), rest), rest), rest), rest)
+    events::add(sign_in::add(note::add(screens::add(assets::add(router, rest), rest), rest), rest), rest)
 }
