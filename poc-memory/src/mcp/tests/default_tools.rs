@@ -4,6 +4,12 @@ use super::*;
 use crate::mcp::recent_searches::RecentSearches;
 use parking_lot::Mutex;
 
+/// The id of the note that every search finds.
+const KETTLE: &str = "0198aaaabbbb7ccc8dddeeeeeeeeeeee";
+
+/// A text for which no search finds a note.
+const NOTHING: &str = "nothing at all";
+
 /// Records the requests, and answers each op with the same.
 struct Recorder {
     offers: Offers,
@@ -12,10 +18,12 @@ struct Recorder {
 
 impl OpExecutor for Recorder {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
+        let finds_nothing = request.get("text").is_some_and(|text| text == NOTHING);
         self.requests.lock().push((op.name.to_owned(), request));
         Ok(match op.name {
+            "retrieve" if finds_nothing => json!({"results": [], "lag": 0, "degraded": []}),
             "retrieve" | "search" => json!({"results": [
-                {"id": 1, "key": "kettle", "title": "The kettle", "snippet": "It whistles.", "date": "2026-11-20",
+                {"id": KETTLE, "key": "kettle", "title": "The kettle", "snippet": "It whistles.", "date": "2026-11-20",
                  "modified": "2026-11-20T08:00:00Z", "type": "semantic", "score": 2.5, "weight": 1.0},
             ], "lag": 0, "degraded": []}),
             "history" => json!({"id": 1, "key": "kettle", "changes": [
@@ -232,6 +240,18 @@ fn helpful_feedback_confirms_the_question() {
             json!({"for": "Which drink?", "node": "a"})
         ]
     );
+}
+
+#[test]
+fn feedback_on_an_id_confirms_the_search_that_found_the_note() {
+    let caller = Recorder { offers: offers(Access::Write, ToolSet::Default), requests: Mutex::default() };
+    let searches = RecentSearches::default();
+    let session = |tool, arguments| call_in_session(&caller, &searches, tool, arguments).unwrap();
+    session("memory_search", json!({"text": "hot drinks"}));
+    session("memory_search", json!({"text": NOTHING}));
+    session("memory_feedback", json!({"node": KETTLE, "helped": true}));
+    let requests = caller.requests.lock();
+    assert_eq!(requests.last().unwrap().1, json!({"for": "hot drinks", "node": KETTLE}));
 }
 
 #[test]

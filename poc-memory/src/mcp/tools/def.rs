@@ -1,6 +1,6 @@
 //! The trait that declares a default tool, and its type-erased form.
 
-use crate::mcp::recent_searches::RecentSearches;
+use crate::mcp::recent_searches::{FoundNote, RecentSearches};
 use crate::mcp::{OpExecutor, arguments};
 use crate::ops::schema_cache::SchemaCache;
 use crate::ops::{self, Access, FormerText, ToolEffect, min_seq, request, tenancy};
@@ -59,14 +59,14 @@ impl OpCalls<'_> {
         self.caller.call(op, request.into())
     }
 
-    /// Remembers a search of this session with the keys that it found.
-    pub(super) fn remember_search(&self, text: &str, found: Vec<String>) {
+    /// Remembers a search of this session with the notes that it found.
+    pub(super) fn remember_search(&self, text: &str, found: Vec<FoundNote>) {
         self.searches.add(self.tenant.as_ref(), text, found);
     }
 
-    /// The search of this session that a note answered.
-    pub(super) fn question_for(&self, key: &str) -> Option<String> {
-        self.searches.question_for(self.tenant.as_ref(), key)
+    /// The search of this session that a note answered. `name` is its key or its id.
+    pub(super) fn question_for(&self, name: &str) -> Option<String> {
+        self.searches.question_for(self.tenant.as_ref(), name)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `memory_search`
 
 use super::def::{DefaultTool, OpCalls, limit};
+use crate::mcp::recent_searches::FoundNote;
 use crate::ops::{self, Access, FormerText, ToolEffect, is_zero};
 use poc_graph::error::{Error, Result};
 use poc_graph::json;
@@ -103,13 +104,14 @@ impl DefaultTool for MemorySearch {
             request.insert(field.into(), limit.into());
             "search"
         };
-        let mut answer: SearchAnswer = json::decode_answer(op, &ops.call(op, request)?)?;
+        let found = ops.call(op, request)?;
+        let mut answer: SearchAnswer = json::decode_answer(op, &found)?;
         // An answer is always bounded.
         let bound = self.limit.unwrap_or(MAX_LIMIT) as usize;
         answer.left_out += truncate(&mut answer.results, bound);
         answer.pairs_left_out += truncate(&mut answer.pairs, bound);
         if let Some(text) = &text {
-            ops.remember_search(text, answer.results.iter().map(|note| note.key.clone()).collect());
+            ops.remember_search(text, found_notes(&found, bound));
         }
         json::encode(&answer)
     }
@@ -117,6 +119,16 @@ impl DefaultTool for MemorySearch {
     fn answer_schema() -> Value {
         ops::schema::<SearchAnswer>().to_value()
     }
+}
+
+/// The first `bound` notes of the answer of an op.
+fn found_notes(answer: &Value, bound: usize) -> Vec<FoundNote> {
+    let hits = answer.get("results").and_then(Value::as_array).into_iter().flatten().take(bound);
+    let found = |hit: &Value| {
+        let text = |field: &str| Some(hit.get(field)?.as_str()?.to_owned());
+        Some(FoundNote { key: text("key")?, id: text("id")? })
+    };
+    hits.filter_map(found).collect()
 }
 
 /// Keeps the first `bound` items, and returns how many were removed.
