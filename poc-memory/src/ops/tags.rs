@@ -3,12 +3,13 @@
 use super::hit::is_zero;
 use super::text::{left_out, plural, table};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
-use poc_graph::cancellation;
 use poc_graph::error::Result;
+use poc_graph::{Ix, View, Visibility, cancellation};
 use poc_notes::answer_status::{self, AsOf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// The key of the default of `limit`.
 const LIMIT: &str = "tags.limit";
@@ -42,7 +43,7 @@ pub(crate) struct TagsOutput {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct KeywordCount {
     keyword: String,
-    /// Number of live notes that have the keyword.
+    /// Number of live notes that have the keyword; for a model, without quarantined ones.
     notes: u32,
 }
 
@@ -56,11 +57,15 @@ impl Op for Tags {
     fn run(self, ctx: &Ctx<'_>) -> Result<TagsOutput> {
         let limit = argument::count("limit", self.limit, (LIMIT, ctx.memory.config.tags.limit))?;
         let view = ctx.memory.store.view();
-        let mut tags: Vec<KeywordCount> = view
-            .used_keywords()
-            .take_while(|_| !cancellation::is_requested())
-            .map(|(keyword, notes)| KeywordCount { keyword: keyword.to_owned(), notes })
-            .collect();
+        let hidden = hidden_uses(&view, ctx.visibility(false));
+        let visible = |(keyword, notes): (&str, u32)| {
+            let number = if hidden.is_empty() { None } else { view.keyword_number(keyword) };
+            let not_shown = number.and_then(|number| hidden.get(&number)).copied().unwrap_or(0);
+            let notes = notes.saturating_sub(not_shown);
+            (notes > 0).then(|| KeywordCount { keyword: keyword.to_owned(), notes })
+        };
+        let mut tags: Vec<KeywordCount> =
+            view.used_keywords().take_while(|_| !cancellation::is_requested()).filter_map(visible).collect();
         cancellation::check()?;
         tags.sort_by(|a, b| Reverse(a.notes).cmp(&Reverse(b.notes)).then_with(|| a.keyword.cmp(&b.keyword)));
         let left_out = tags.len().saturating_sub(limit);
@@ -82,4 +87,19 @@ impl Op for Tags {
         text.push_str(&left_out(output.tags.len(), output.left_out, "more keyword", LIMIT));
         text
     }
+}
+
+/// The number of quarantined notes that the caller does not see, for each keyword of theirs, by its number in the view. A
+/// keyword is a text, too, which must not reach a model.
+fn hidden_uses(view: &View, visibility: Visibility) -> BTreeMap<u32, u32> {
+    let mut uses = BTreeMap::new();
+    if visibility.quarantined {
+        return uses;
+    }
+    let is_quarantined = |ix: &Ix| !visibility.admits(view.trust(*ix));
+    let hidden = view.hidden_nodes(visibility).into_iter().filter(is_quarantined);
+    for number in hidden.flat_map(|ix| view.keywords(ix)) {
+        *uses.entry(*number).or_insert(0) += 1;
+    }
+    uses
 }

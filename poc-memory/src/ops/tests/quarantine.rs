@@ -85,6 +85,21 @@ fn a_model_sees_quarantined_notes_only_with_the_flag() {
 }
 
 #[test]
+fn a_model_gets_no_keyword_that_only_quarantined_notes_have() {
+    let memory = poisoned();
+    let tags = |actor| asked(&memory, actor, "tags", json!({})).unwrap()["tags"].as_array().unwrap().clone();
+    let uses = |actor| {
+        let all = tags(actor);
+        all.iter().find(|tag| tag["keyword"] == "poisoned").map(|tag| tag["notes"].clone())
+    };
+    assert_eq!((uses(Principal::Person), uses(Principal::Model)), (Some(json!(2)), None));
+    let note = json!({"title": "Tea is not poisoned", "keywords": ["poisoned"]});
+    asked(&memory, Principal::Person, "insert", note).unwrap();
+    assert_eq!((uses(Principal::Person), uses(Principal::Model)), (Some(json!(3)), Some(json!(1))));
+    assert_eq!(tags(Principal::Person).len(), tags(Principal::Model).len());
+}
+
+#[test]
 fn errors_do_not_suggest_quarantined_keys() {
     let memory = poisoned();
     for request in [json!({"node": "hiden"}), json!({"node": "hidden-to"})] {
