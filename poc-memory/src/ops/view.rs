@@ -136,8 +136,9 @@ impl Op for ViewRequest {
                 .field("around"));
         }
         let agents = PipelineAgents::of(ctx, pipeline.as_ref());
-        let snapshot =
-            ReadSnapshot::of(ctx.memory, self.at)?.with_visit_rules(agents.visit_rules(&ctx.memory.config));
+        let snapshot = ReadSnapshot::of(ctx.memory, self.at)?
+            .with_quarantined(ctx.visibility(false).quarantined)
+            .with_visit_rules(agents.visit_rules(&ctx.memory.config));
         let center = match &self.around {
             Some(name) => {
                 let node = snapshot.find(name).map_err(|error| error.field("around"))?;

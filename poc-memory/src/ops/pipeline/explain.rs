@@ -71,8 +71,9 @@ impl Op for PipelineExplain {
         });
         let parsed: Vec<Pipeline> = parsed.collect::<Result<_>>()?;
         let agents = PipelineAgents::of(ctx, &parsed);
-        let snapshot =
-            ReadSnapshot::of(ctx.memory, None)?.with_visit_rules(agents.visit_rules(&ctx.memory.config));
+        let snapshot = ReadSnapshot::of(ctx.memory, None)?
+            .with_quarantined(ctx.visibility(false).quarantined)
+            .with_visit_rules(agents.visit_rules(&ctx.memory.config));
         let misspelt: Vec<String> = parsed
             .iter()
             .flat_map(|pipeline| {

@@ -84,6 +84,36 @@ fn a_model_sees_quarantined_notes_only_with_the_flag() {
     }
 }
 
+/// These ops have no argument `quarantined`.
+#[test]
+fn a_model_does_not_see_quarantined_notes_in_a_layout_or_an_explanation() {
+    let memory = poisoned();
+    let requests = [
+        ("view", json!({})),
+        ("view", json!({"pipeline": ["all"]})),
+        ("view", json!({"pipeline": ["match:hidden"]})),
+        ("view", json!({"around": "btree"})),
+        ("pipeline explain", json!({"pipelines": ["all | keyword:poisond"]})),
+    ];
+    for (op, request) in requests {
+        let shows = |actor| {
+            let answer = asked(&memory, actor, op, request.clone()).unwrap().to_string();
+            answer.contains("hidden\"") || answer.contains("`poisoned`")
+        };
+        let shown = (shows(Principal::Person), shows(Principal::Model));
+        assert_eq!(shown, (true, false), "{op} {request}");
+    }
+    let around = json!({"around": "hidden"});
+    let error = asked(&memory, Principal::Model, "view", around).unwrap_err();
+    assert_eq!(error.code, Code::Rejected);
+    let explain = json!({"pipelines": ["all"], "run": true});
+    let results = |actor| {
+        let answer = asked(&memory, actor, "pipeline explain", explain.clone()).unwrap();
+        answer["pipelines"][0]["ran"]["stages"][0]["out"].clone()
+    };
+    assert_ne!(results(Principal::Person), results(Principal::Model));
+}
+
 #[test]
 fn a_model_gets_no_keyword_that_only_quarantined_notes_have() {
     let memory = poisoned();
