@@ -253,7 +253,7 @@ impl LsmEngine {
                 recent
             }
         };
-        recent.engine.apply(encoded(changes).into(), watermark)?;
+        recent.apply(encoded(changes), watermark)?;
         let bytes: usize = changes.iter().map(put_length).sum();
         if recent.bytes.fetch_add(bytes, Ordering::SeqCst) + bytes >= self.limits.recent
             && let Err(error) = self.write_table(&self.state.current(), &[], watermark)
@@ -379,7 +379,7 @@ impl Engine for LsmEngine {
         let current = self.state.current();
         let mut found = None;
         if let Some(recent) = &current.recent {
-            found = recent.engine.get(key)?;
+            found = recent.get(key)?;
         }
         for run in &current.tables {
             if found.is_some() {
