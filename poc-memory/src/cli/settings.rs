@@ -9,6 +9,7 @@ use poc_config::{Config, Setting};
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 /// Show every setting and where its value comes from
 ///
@@ -64,8 +65,14 @@ impl LocalCommand for ConfigShow {
     }
 }
 
+/// The width of the column of settings.
+const SETTING_WIDTH: usize = 44;
+
 fn setting_line(Setting { key, value, origin }: &Setting) -> String {
-    format!("{:<44} # {origin}\n", format!("{key} = {value}"))
+    let setting = format!("{key} = {value}");
+    // `format` counts characters, some of which take two columns.
+    let padding = " ".repeat(SETTING_WIDTH.saturating_sub(setting.width()));
+    format!("{setting}{padding} # {origin}\n")
 }
 
 /// Show one setting and where its value comes from
@@ -134,7 +141,7 @@ mod tests {
     fn one_setting_is_found_and_other_names_get_a_hint() {
         let folder = poc_graph::testing::folder();
         let file = folder.path().join("config.toml");
-        std::fs::write(&file, "[retrieve]\ntop-k = 5\n").unwrap();
+        std::fs::write(&file, "[retrieve]\ntop-k = 5\n[transcripts]\nfolders = [\"~/日本\"]\n").unwrap();
         let show = |key: &str| match find(poc_config::settings(&file).unwrap(), key) {
             Ok(setting) => ConfigGet::show(&setting, &Terminal::default()),
             Err(error) => error.line(),
@@ -143,6 +150,8 @@ mod tests {
             show("retrieve.top-k").trim_end(),
             format!("{:<44} # {}", "retrieve.top-k = 5", file.display())
         );
+        let wide = show("transcripts.folders");
+        assert_eq!(wide.split_once(" # ").unwrap().0.width(), SETTING_WIDTH, "{wide}");
         assert_eq!(show("text.k1").trim_end(), format!("{:<44} # default", "text.k1 = 0.9"));
         insta::assert_snapshot!(show("retrieve.topk"), @"`key`: `retrieve.topk` is not a setting; did you mean `retrieve.top-k`?");
         insta::assert_snapshot!(show("backup"), @"`key`: `backup` is a section; name a setting of this section, such as `backup.keep`");

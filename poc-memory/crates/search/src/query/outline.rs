@@ -4,6 +4,10 @@ use super::ast::{Pipeline, StageCall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use unicode_width::UnicodeWidthStr as _;
+
+/// The width of the column of arguments.
+const ARGUMENT_WIDTH: usize = 32;
 
 /// The outline of one stage. `Display` writes the stage followed by one line per argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,8 +74,35 @@ impl fmt::Display for Outline {
                 (Some(value), false) => format!("{name} = {value} (default)"),
                 (None, _) => format!("{name} is not given"),
             };
-            writeln!(f, "    {argument:<32}  {meaning}")?;
+            // `format` counts characters, some of which take two columns.
+            let padding = " ".repeat(ARGUMENT_WIDTH.saturating_sub(argument.width()));
+            writeln!(f, "    {argument}{padding}  {meaning}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meanings_are_aligned_also_after_wide_characters() {
+        let argument = |value: &str| Argument {
+            name: "text".into(),
+            value: Some(value.into()),
+            given: true,
+            meaning: "the words".into(),
+        };
+        let outline = Outline {
+            stage: "match:tea".into(),
+            kind: "generator".into(),
+            does: "finds notes by words".into(),
+            arguments: vec![argument("tea"), argument("日本茶")],
+            saved: None,
+        };
+        let text = outline.to_string();
+        let before = text.lines().filter_map(|line| Some(line.split_once("the words")?.0.width()));
+        assert_eq!(before.collect::<Vec<_>>(), [38, 38], "{text}");
     }
 }
