@@ -193,6 +193,25 @@ mod tests {
     }
 
     #[test]
+    fn the_headers_with_versions_are_described() {
+        let document = all();
+        let headers = |path: &str, method: &str| -> Vec<String> {
+            let parameters = document["paths"][path][method]["parameters"].as_array().unwrap();
+            let headers = parameters.iter().filter(|parameter| parameter["in"] == "header");
+            headers.map(|header| header["name"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(headers("/v1/insert", "post"), ["If-Match", "If-None-Match"]);
+        assert_eq!(headers("/v1/nodes/{node}", "delete"), ["If-Match"]);
+        assert!(headers("/v1/nodes/{node}", "get").is_empty());
+        for op in OPS {
+            let Some(route) = op.route else { continue };
+            let operation = &document["paths"][route.path][verb(route.method)];
+            let success = &operation["responses"][route.status.to_string()];
+            assert_eq!(success["headers"]["ETag"].is_object(), op.versioned, "{}", op.name);
+        }
+    }
+
+    #[test]
     fn every_answer_is_an_object_with_a_version() {
         let document = all();
         for (name, schema) in document["components"]["schemas"].as_object().unwrap() {

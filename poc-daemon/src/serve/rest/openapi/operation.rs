@@ -12,6 +12,9 @@ use serde_json::{Map, Value, json};
 /// The status of a failed precondition, for ops that take a version.
 const CONDITION_STATUS: u16 = 412;
 
+/// The status of a route that may create something.
+const CREATED: u16 = 201;
+
 /// Errors that only a request with a body can cause.
 const BODY_STATUSES: &[u16] = &[408, 413, 415];
 
@@ -73,6 +76,13 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
             "schema": {"type": "string", "pattern": "^(\"[0-9]+\"|\\*)$"},
             "description": "The `ETag` that the note must have, the same as `if_version`; `*` if the note must exist",
         }));
+        if route.status == CREATED {
+            parameters.push(json!({
+                "name": "If-None-Match", "in": "header", "required": false,
+                "schema": {"type": "string", "pattern": "^\\*$"},
+                "description": "`*` if there must be no such note yet, the same as 0 in `if_version`",
+            }));
+        }
     }
     if let Some(Value::Object(properties)) = request.get_mut("properties") {
         if route.method == Method::Delete {
@@ -122,7 +132,11 @@ fn responses(op: &OpDef, route: &Route, takes_version: bool, schemas: &mut Schem
     schemas.add(&name, Value::Object(ops::versioned_schema(answer)));
     let schema = json!({"$ref": format!("#/components/schemas/{name}")});
     let success = json!({"description": description, "content": {"application/json": {"schema": schema}}});
-    if route.status == 201 {
+    let success = match op.versioned {
+        true => with(success, "headers", version_header()),
+        false => success,
+    };
+    if route.status == CREATED {
         let same = with(success.clone(), "description", "Nothing new was created".into());
         responses.insert("200".into(), same);
     }
@@ -138,6 +152,11 @@ fn responses(op: &OpDef, route: &Route, takes_version: bool, schemas: &mut Schem
         }
     }
     Value::Object(responses)
+}
+
+/// The header with the version of a note, which an answer about several notes or a past state does not have.
+fn version_header() -> Value {
+    json!({"ETag": {"description": "The version of the note, which `If-Match` takes", "schema": {"type": "string"}}})
 }
 
 /// A resource that is not an op, as an operation.
