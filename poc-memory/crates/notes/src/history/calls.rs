@@ -90,14 +90,51 @@ const MAX_BETWEEN: usize = 16;
 /// Maximum number of cached ends of calls.
 const MAX_CACHED: usize = 4096;
 
-/// Cached results of [`last_of_call`], by transaction.
+/// Cached results of [`last_of_call`].
 #[derive(Default)]
-pub(crate) struct CallEnds(BTreeMap<(Tenant, u64), CachedEnd>);
+pub(crate) struct CallEnds {
+    /// The ends of calls that may have several transactions, by transaction.
+    ends: BTreeMap<(Tenant, u64), CachedEnd>,
+    singles: SingleCalls,
+}
+
+/// The numbers of transactions that are known to be all of their call, one bit for each. Most transactions are, so they
+/// would not all fit among the cached ends.
+#[derive(Default)]
+struct SingleCalls(Vec<u64>);
+
+impl SingleCalls {
+    /// The first number that is not remembered. All others together take 2 MiB.
+    const END: u64 = 1 << 24;
+
+    /// The index of the word with the bit of a number, and the bit.
+    fn place(seq: u64) -> (usize, u64) {
+        ((seq / 64) as usize, 1 << (seq % 64))
+    }
+
+    fn contains(&self, seq: u64) -> bool {
+        let (word, bit) = SingleCalls::place(seq);
+        self.0.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+
+    fn insert(&mut self, seq: u64) {
+        if seq >= SingleCalls::END {
+            return;
+        }
+        let (word, bit) = SingleCalls::place(seq);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        if let Some(bits) = self.0.get_mut(word) {
+            *bits |= bit;
+        }
+    }
+}
 
 #[derive(Clone, Copy)]
 struct CachedEnd {
     listed: u64,
-    /// The last transaction of the call among those that were read; `None` for a call of a single one.
+    /// The last transaction of the call among those that were read; `None` if the log does not have the transaction.
     last: Option<u64>,
     /// The newest transaction for which this holds; `None` if no later one can change it.
     newest: Option<u64>,
@@ -107,7 +144,7 @@ struct CachedEnd {
 struct CallEnd {
     /// The number of its last transaction that changed notes.
     listed: u64,
-    /// The number of its last transaction; `None` for a call of a single one.
+    /// The number of its last transaction; `None` if the log does not have the transaction.
     last: Option<u64>,
 }
 
@@ -119,32 +156,41 @@ pub(super) fn last_of_call(memory: &Memory, seq: u64, newest: u64) -> Result<u64
         return Ok(seq);
     }
     let id = (memory.store.tenant(), seq);
-    let cached = memory.call_ends.lock().0.get(&id).copied();
+    let cached = {
+        let known = memory.call_ends.lock();
+        if known.singles.contains(seq) {
+            return Ok(seq);
+        }
+        known.ends.get(&id).copied()
+    };
     let is_valid = |end: &CachedEnd| end.newest.map_or(end.listed <= newest, |known| known == newest);
     if let Some(end) = cached.filter(is_valid) {
         return Ok(end.listed);
     }
     let is_earlier = |end: &CachedEnd| end.newest.is_some_and(|known| known < newest);
     let known = cached.filter(is_earlier).and_then(|end| end.last).unwrap_or(seq);
-    let CallEnd { listed, last } = find_end(memory, seq, known, newest)?;
-    let is_over = last.is_none_or(|last| newest > last + MAX_BETWEEN as u64);
-    let mut ends = memory.call_ends.lock();
-    while ends.0.len() >= MAX_CACHED {
-        ends.0.pop_first();
+    // The cause is read from the log, because the index of changes lacks the start of the call for a creation.
+    let own = memory.store.cause(seq)?;
+    if own.as_ref().is_some_and(|own| own.began.is_none()) {
+        memory.call_ends.lock().singles.insert(seq);
+        return Ok(seq);
     }
-    ends.0.insert(id, CachedEnd { listed, last, newest: (!is_over).then_some(newest) });
+    let end = own.map(|own| find_end(memory, seq, known, newest, &own)).transpose()?;
+    let CallEnd { listed, last } = end.unwrap_or(CallEnd { listed: seq, last: None });
+    let is_over = last.is_none_or(|last| newest > last + MAX_BETWEEN as u64);
+    let ends = &mut memory.call_ends.lock().ends;
+    while ends.len() >= MAX_CACHED {
+        ends.pop_first();
+    }
+    ends.insert(id, CachedEnd { listed, last, newest: (!is_over).then_some(newest) });
     Ok(listed)
 }
 
-/// The end of the call to which a transaction belongs, up to `newest`; `known` is this or a later transaction of the
-/// call. The transactions of a call follow each other closely, so the last one is found in steps that double, without
-/// reading all of them.
-fn find_end(memory: &Memory, seq: u64, known: u64, newest: u64) -> Result<CallEnd> {
-    // The cause is read from the log, because the index of changes lacks the start of the call for a creation.
-    let Some(own) = memory.store.cause(seq)?.filter(|own| own.began.is_some()) else {
-        return Ok(CallEnd { listed: seq, last: None });
-    };
-    let part_from = |from: u64| part_among(memory, from..=newest, &own);
+/// The end of the call to which a transaction belongs, up to `newest`; `own` is the cause of this transaction, and
+/// `known` is this or a later transaction of the call. The transactions of a call follow each other closely, so the last
+/// one is found in steps that double, without reading all of them.
+fn find_end(memory: &Memory, seq: u64, known: u64, newest: u64, own: &Cause) -> Result<CallEnd> {
+    let part_from = |from: u64| part_among(memory, from..=newest, own);
     let (mut last, mut step) = (known, 1);
     while let Some(part) = part_from(last + step)? {
         last = part;
@@ -158,7 +204,7 @@ fn find_end(memory: &Memory, seq: u64, known: u64, newest: u64) -> Result<CallEn
     for later in (seq + 1..=last).rev() {
         cancellation::check()?;
         let part = summary(memory, later, &|_| true)?;
-        if part.is_some_and(|part| part.nodes.is_some() && part.cause.is_same_call(&own)) {
+        if part.is_some_and(|part| part.nodes.is_some() && part.cause.is_same_call(own)) {
             return Ok(CallEnd { listed: later, last: Some(last) });
         }
     }
@@ -285,7 +331,7 @@ mod tests {
         assert_eq!(numbers(), [(1, 2)]);
         damage_last(&memory);
         assert_eq!(numbers(), [(1, 2)], "cached");
-        memory.call_ends.lock().0.clear();
+        *memory.call_ends.lock() = CallEnds::default();
         assert_eq!(numbers(), [(1, 1)]);
     }
 
@@ -316,6 +362,22 @@ mod tests {
     }
 
     #[test]
+    fn a_transaction_that_is_all_of_its_call_is_read_once() {
+        let memory = TestMemory::new();
+        for number in 1..=2 {
+            let cause = Cause::new(Timestamp(5), "manual", "insert");
+            memory.store.transact(cause, |tx| tx.put_node(&node(number))).unwrap();
+        }
+        let numbers = || [1, 2].map(|seq| last_of_call(&memory, seq, 2).ok());
+        assert_eq!(numbers(), [Some(1), Some(2)]);
+        damage_last(&memory);
+        memory.call_ends.lock().ends.clear();
+        assert_eq!(numbers(), [Some(1), Some(2)], "other calls take none of their places");
+        *memory.call_ends.lock() = CallEnds::default();
+        assert_eq!(numbers(), [Some(1), None]);
+    }
+
+    #[test]
     fn no_number_of_a_deleted_history_is_cached() {
         let memory = TestMemory::new();
         let call = Cause::new(Timestamp(5), "import:x", "import").part(Timestamp(5));
@@ -342,6 +404,20 @@ mod tests {
         assert_eq!(memory.store.first_seq(), 3);
         assert_eq!(numbers(), [(1, 1)]);
         assert!(summary(&memory, 1, &|_| true).unwrap().is_none());
+    }
+
+    poc_laws::laws! {
+        #[test]
+        fn single_calls_are_a_set_of_numbers(
+            inserted in proptest::collection::btree_set(0u64..1_000, 0..40), asked in 0u64..100_000,
+        ) {
+            let mut singles = SingleCalls::default();
+            inserted.iter().for_each(|&seq| singles.insert(seq));
+            singles.insert(u64::MAX);
+            for seq in (0..1_000).chain([asked, SingleCalls::END, u64::MAX]) {
+                prop_assert_eq!(singles.contains(seq), inserted.contains(&seq));
+            }
+        }
     }
 
     poc_laws::laws! {
