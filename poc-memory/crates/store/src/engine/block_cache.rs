@@ -47,9 +47,23 @@ impl BlockCache {
         if let Some(found) = find(&generations.newer, key) {
             return Ok(found.clone());
         }
+        self.renew(&mut generations, key)
+    }
+
+    /// Like [`BlockCache::get`], without copies of the bounds of the block.
+    pub(in crate::engine) fn block(&self, key: &[u8]) -> Result<Arc<Block>, u64> {
+        let mut generations = self.generations.lock();
+        if let Some(found) = find(&generations.newer, key) {
+            return Ok(found.block.clone());
+        }
+        self.renew(&mut generations, key).map(|found| found.block)
+    }
+
+    /// Moves the block of a key from the older generation to the newer one, and returns it.
+    fn renew(&self, generations: &mut Generations, key: &[u8]) -> Result<CachedBlock, u64> {
         let found = find(&generations.older, key).cloned().ok_or(generations.changes)?;
         generations.older.remove(&found.lower);
-        self.insert(&mut generations, found.clone());
+        self.insert(generations, found.clone());
         Ok(found)
     }
 

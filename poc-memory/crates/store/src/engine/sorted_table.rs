@@ -201,8 +201,8 @@ impl SortedTable {
 
     /// The block that a key belongs to; `None` if all keys are greater. It is cached.
     fn block_of(&self, key: &[u8]) -> Result<Option<Arc<Block>>, EngineError> {
-        let changes = match self.cache.get(key) {
-            Ok(found) => return Ok(Some(found.block)),
+        let changes = match self.cache.block(key) {
+            Ok(block) => return Ok(Some(block)),
             Err(changes) => changes,
         };
         let Some(at) = self.number_of_blocks_up_to(key).checked_sub(1) else { return Ok(None) };
