@@ -2,7 +2,7 @@
 //!
 //! Small batches of changes go to sled; a large batch becomes a [`SortedTable`] at once. When sled holds enough, its
 //! records become a table too and a new sled folder is started. Tables of similar length are merged in the background.
-//! A record is looked up in sled first, then in the tables from newest to oldest.
+//! A record is looked up in sled first, if a Bloom filter passes its key, then in the tables from newest to oldest.
 //!
 //! Tables are synced, but sled is not. After a power failure, sled's folder is emptied, and the changes after the
 //! newest table are read from the log again.
