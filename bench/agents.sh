@@ -46,7 +46,7 @@ esac
 for folder in "$@"; do
     case $mode in
     month)
-        agents=facts,linker,rename,replay,separator,split,transfer
+        agents=facts,linker,quotations,rename,replay,separator,split,transfer
         evaluate "$folder" --agents $agents --nights 30
         evaluate "$folder" --agents $agents --nights 30 --recall
         ;;

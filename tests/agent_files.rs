@@ -231,7 +231,7 @@ fn warnings_are_reported_with_their_location() {
     agent("first", "all | limit:5", "schedule = \"daily\"\n");
     agent("second", "all | !provenance:first | limit:5", "schedule = \"daily\"\n");
     assert!(!warnings(&world, "first").contains("feedback loop"));
-    for bundled in ["facts", "linker", "rename", "replay", "separator", "split", "transfer"] {
+    for bundled in ["facts", "linker", "quotations", "rename", "replay", "separator", "split", "transfer"] {
         assert_eq!(warnings(&world, bundled), "[]");
     }
 }

@@ -72,7 +72,7 @@ def filled():
     ]:
         world.run("insert", "--title", title, "--body", body, "--key", key, "--type", "episodic")
     world.run("agent", "run", "linker", "--propose")
-    # Without a language model it is skipped, which the page shows as well.
+    # Without a language model it writes nothing, which the page shows as well.
     world.run("agent", "run", "facts", check=False)
     world.start()
     return world

@@ -353,9 +353,9 @@ def test_agents_run_pause_and_explain(browser):
     page = browser.open().page
     page.goto(browser.path("/agents"))
     ready(page)
-    assert page.locator("tbody tr").count() == 7
+    assert page.locator("tbody tr").count() == 8
     costs = page.locator("thead th").all_inner_texts().index("Cost today")
-    assert page.locator(f"tbody td:nth-child({costs + 1})").all_inner_texts() == ["$0.00"] * 7
+    assert page.locator(f"tbody td:nth-child({costs + 1})").all_inner_texts() == ["$0.00"] * 8
     page.click("a >> text=separator")
     page.wait_for_url("**/agents/separator")
     ready(page)

@@ -65,7 +65,7 @@ const NEXT: &[(&str, &str)] = &[
     ("poc-memory import FOLDER", "import your own notes: Markdown or JSON Lines"),
     ("poc-memory search WORDS", "find them"),
     ("poc-memory agent run linker --dry-run", "see what an agent would do, before it does"),
-    ("poc-memory agent list", "the seven bundled agents"),
+    ("poc-memory agent list", "the eight bundled agents"),
     ("poc-memory daemon start", "run the agents on schedule"),
     ("poc-memory --help", "everything else"),
 ];

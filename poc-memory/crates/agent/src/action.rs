@@ -337,7 +337,12 @@ pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
                     0 => format!("at most {max}"),
                     min => format!("{min} to {max}"),
                 };
-                write!(text, "; a body of at most {} characters, {sources} sources", limits.insert_max_chars)
+                let quotation = match limits.insert_only_quotations {
+                    true => "; the body is text of a source between “ and ”, with … for what is left out",
+                    false => "",
+                };
+                let chars = limits.insert_max_chars;
+                write!(text, "; a body of at most {chars} characters, {sources} sources{quotation}")
             }
             _ => Ok(()),
         };

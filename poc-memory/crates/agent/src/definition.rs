@@ -203,6 +203,8 @@ pub struct Limits {
     pub insert_max_sources: usize,
     /// Maximum live nodes derived from one node.
     pub insert_max_per_source: usize,
+    /// Whether new nodes are quotations, which agents without this setting may not insert.
+    pub insert_only_quotations: bool,
     /// Maximum supersessions per run.
     pub supersede_max: usize,
     /// Whether supersessions are applied; otherwise they are proposed.

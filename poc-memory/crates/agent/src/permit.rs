@@ -15,8 +15,7 @@ use super::quotation;
 use super::selection::{self, Handle, PromptExtent, Selection};
 use poc_graph::error::Result;
 use poc_graph::{Activity, ChunkRef, Node, NodeId, Trust, plural};
-use poc_notes::Draft;
-use poc_notes::Memory;
+use poc_notes::{Draft, Memory, key_words};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -252,21 +251,31 @@ impl<'a> Permit<'a> {
         self.check_length(&action.title, &action.keywords, &action.body)?;
         let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
         draft.keywords = Some(action.keywords.clone());
-        self.check_quotation_key(&action.key, &action.body, &sources)?;
+        if self.definition.limits.insert_only_quotations {
+            draft.key = Some(self.quotation_key(action, &sources)?);
+        } else {
+            refuse_quotation_key(&action.key, &action.title)?;
+        }
         Ok(PermittedAction::Insert { draft: Box::new(draft), sources, reason: action.reason.clone() })
     }
 
-    /// Checks that a key of the form of [`poc_graph::quotation_key`] belongs to a quotation of one of the sources, because
-    /// lists do not show such a note.
-    fn check_quotation_key(&self, key: &str, body: &str, sources: &[NodeId]) -> Verdict<()> {
+    /// The key of a new note that must be a quotation of one of its sources.
+    fn quotation_key(&self, action: &Insert, sources: &[NodeId]) -> Verdict<String> {
         let quotes = |id: &NodeId| {
-            self.selection.by_id(*id).is_some_and(|source| quotation::is_of(body, &source.node))
+            self.selection.by_id(*id).is_some_and(|source| quotation::is_of(&action.body, &source.node))
         };
-        if !Node::is_quotation_key(key.trim()) || sources.iter().any(quotes) {
-            return Ok(());
+        if !sources.iter().any(quotes) {
+            let why = "the body is not text of a source between “ and ” (`limits.insert.only-quotations`)";
+            return Err(RefusalReason::InvalidValue.because(why));
         }
-        let why = format!("only a quotation of a source may have a key such as `{}`", key.trim());
-        Err(RefusalReason::InvalidValue.because(why))
+        match action.key.trim() {
+            "" => Ok(poc_graph::quotation_key(action.title.trim(), &action.body)),
+            key if Node::is_quotation_key(key) => Ok(key.to_owned()),
+            key => {
+                let why = format!("a quotation cannot have the key `{key}`; without one, it gets its own");
+                Err(RefusalReason::InvalidValue.because(why))
+            }
+        }
     }
 
     fn check_min_sources(&self, sources: &[NodeId]) -> Verdict<()> {
@@ -315,6 +324,11 @@ impl<'a> Permit<'a> {
     /// The permitted replacement of a note by a new one, or its renaming if only its key is new.
     fn rewrite(&self, action: &Supersede, old: &Handle) -> Verdict<PermittedAction> {
         let (was, id) = (&old.node, old.node.id);
+        if self.definition.limits.insert_only_quotations {
+            let why = "a note can only be replaced by another note of the prompt, which `by` names \
+                       (`limits.insert.only-quotations`)";
+            return Err(RefusalReason::InvalidValue.because(why));
+        }
         // Empty fields of the reply keep the old value.
         let kept = |text: &str, was: &str| {
             if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
@@ -322,7 +336,7 @@ impl<'a> Permit<'a> {
         self.check_length(&action.title, &[], &action.body)?;
         let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
         let draft = self.draft(&action.key, &title, body)?;
-        self.check_quotation_key(&action.key, "", &[])?;
+        refuse_quotation_key(&action.key, &title)?;
         if let Some(renaming) = PermittedAction::renaming(was, &draft) {
             return check_short_key(action.key.trim()).map(|()| renaming);
         }
@@ -442,6 +456,22 @@ fn max_decrease(weight: f64, max_delta: f64) -> f64 {
     }
     let above_lowest = weight - (Activity::INITIAL_WEIGHT - max_delta);
     ((above_lowest * 1000.0).round() / 1000.0).max(0.0)
+}
+
+/// Refuses a key of the form of [`poc_graph::quotation_key`], also one that a title without a key would get, because lists
+/// do not show a note with such a key.
+fn refuse_quotation_key(key: &str, title: &str) -> Verdict<()> {
+    let key = match key.trim() {
+        "" => key_words(title).join("-"),
+        key => key.to_owned(),
+    };
+    if !Node::is_quotation_key(&key) {
+        return Ok(());
+    }
+    let why = format!(
+        "only agents that insert quotations (`limits.insert.only-quotations`) may use a key such as `{key}`"
+    );
+    Err(RefusalReason::InvalidValue.because(why))
 }
 
 /// Checks that a key is a short name. The key is shown next to text that may be trusted more than the agent, so it must

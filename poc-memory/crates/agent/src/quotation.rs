@@ -1,6 +1,7 @@
 //! Quotations: derived notes whose body is text of their source, word by word, in quotation marks.
 //!
-//! The heuristic model writes them. Their keys ([`poc_graph::quotation_key`]) tell them from other derived notes.
+//! Only agents with the setting `limits.insert.only-quotations` may write them. Their keys
+//! ([`poc_graph::quotation_key`]) tell them from other derived notes.
 
 use poc_graph::Node;
 
@@ -14,8 +15,11 @@ pub(crate) fn body(parts: &[String]) -> String {
 
 /// Whether a body quotes a note: each part of the quotation is in the body of the note.
 pub(crate) fn is_of(body: &str, source: &Node) -> bool {
-    // The text may have the mark as well, so that a part is not always what was quoted.
-    quoted(body).is_some_and(|text| text.split(OMISSION).all(|part| source.body.contains(part.trim())))
+    // The text may have the mark as well, so that a part is not always what was quoted, and can be empty.
+    quoted(body).is_some_and(|text| {
+        let mut parts = text.split(OMISSION).map(str::trim);
+        parts.clone().any(|part| !part.is_empty()) && parts.all(|part| source.body.contains(part))
+    })
 }
 
 /// The text between the quotation marks.
@@ -40,6 +44,9 @@ mod tests {
         assert!(is_of(&quotation, &source));
         assert!(!is_of(&quotation, &note("I moved to Lisbon.")));
         assert!(!is_of(&source.body, &source));
+        for empty in ["“”", "“ … ”"] {
+            assert!(!is_of(empty, &source), "{empty}");
+        }
         let source = note("I was so tired …\nWe went home early.");
         assert!(is_of(&body(&["I was so tired …".to_owned(), "We went home early.".to_owned()]), &source));
     }

@@ -97,6 +97,8 @@ struct LimitsSection {
     weight_max_delta: f64,
     /// Maximum characters of a new note's body.
     insert_max_chars: usize,
+    /// Whether new notes are quotations of their sources, which only lead searches to them.
+    insert_only_quotations: bool,
     /// Filters of protected notes, which are never superseded.
     protect: Vec<String>,
 }
@@ -165,15 +167,18 @@ impl LimitsSection {
             max_actions: limits.max_actions,
             weight_max_delta: limits.weight_max_delta,
             insert_max_chars: limits.insert_max_chars,
+            insert_only_quotations: limits.insert_only_quotations,
             protect: limits.protect.iter().map(Pipeline::filters).collect(),
         }
     }
 
     fn line(&self) -> String {
-        let LimitsSection { max_actions, weight_max_delta, insert_max_chars, .. } = self;
+        let LimitsSection { max_actions, weight_max_delta, insert_max_chars, insert_only_quotations, .. } =
+            self;
         let actions = plural(*max_actions as u64, "action");
         let characters = plural(*insert_max_chars as u64, "character");
-        format!("{actions}, a delta of {weight_max_delta}, {characters} a note")
+        let quotations = if *insert_only_quotations { ", only quotations" } else { "" };
+        format!("{actions}, a delta of {weight_max_delta}, {characters} a note{quotations}")
     }
 }
 

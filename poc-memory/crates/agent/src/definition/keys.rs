@@ -221,6 +221,12 @@ pub const KEYS: &[KeySpec] = &[
         ValueType::Count(0, UNBOUNDED),
         "Maximum notes derived from one note, by all agents together; a new note beyond it is refused",
     ),
+    key(
+        "limits.insert.only-quotations",
+        ValueType::Flag,
+        "`true`: every new note is a quotation, which only leads searches to its source; its body is text of the source \
+         between “ and ”, with … for what is left out. `false`: no new note is a quotation",
+    ),
     table("limits.supersede", "Replacements of notes"),
     key("limits.supersede.max", ValueType::Count(0, UNBOUNDED), "Maximum per run"),
     key(

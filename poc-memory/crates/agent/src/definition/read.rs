@@ -335,6 +335,7 @@ impl<'a> Reader<'a> {
             insert_min_sources: insert.get("min-sources")?.value,
             insert_max_sources: insert.get("max-sources")?.value,
             insert_max_per_source: insert.get("max-per-source")?.value,
+            insert_only_quotations: insert.get("only-quotations")?.value,
             supersede_max: supersede.get("max")?.value,
             supersede_apply: supersede.one_of("mode", &SUPERSEDE_MODES)?,
         })

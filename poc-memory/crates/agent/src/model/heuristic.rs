@@ -6,9 +6,10 @@
 //!
 //! The permitted actions determine the task. With only `supersede`, it renames notes after the words of their
 //! titles. With `supersede` and `insert`, it splits long notes at their headings, without losing a line. With
-//! `insert` but not `supersede`, it collects sentences that several episodes share. With both and a prompt that
-//! lists derived notes, it quotes what speakers say in the first person, with the question that they answer. It
-//! changes no weights, because only use shows what is important, and it writes no text of its own. The same
+//! `insert` but not `supersede`, it collects sentences that several episodes share. For an agent whose new notes are
+//! quotations, it quotes what speakers say in the first person, with the question that they answer. It changes no
+//! weights, because only use shows what is important, and it writes no text of its own. So it does nothing for an agent
+//! with both actions whose prompt lists derived notes: such an agent states facts in sentences of its own. The same
 //! selection always gives the same reply.
 
 mod filler_words;
@@ -32,6 +33,9 @@ use poc_config::Config;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The notes of a reply to an agent that extracts facts.
+const NO_FACTS: &str = "Only a language model can state facts; `poc-memory setup model` finds one.";
+
 /// The model of the provider `heuristic`.
 pub struct Heuristic {
     settings: poc_config::HeuristicConfig,
@@ -52,12 +56,6 @@ impl Heuristic {
     }
 }
 
-/// Whether an agent extracts facts and replaces those that are no longer true.
-fn extracts_facts(actions: &[ActionKind], shows_derived: bool) -> bool {
-    let may = |kind| actions.contains(&kind);
-    may(ActionKind::Insert) && may(ActionKind::Supersede) && shows_derived
-}
-
 impl Model for Heuristic {
     fn is_language_model(&self) -> bool {
         false
@@ -74,9 +72,10 @@ impl Model for Heuristic {
         let mut excluded = BTreeSet::new();
         let mut counts = Vec::new();
         let (inserts, supersedes) = (may(ActionKind::Insert), may(ActionKind::Supersede));
-        let is_facts = extracts_facts(request.actions, request.shows_derived);
+        let quotes = request.only_quotations;
+        let states_facts = inserts && supersedes && request.shows_derived && !quotes;
         let (mut inserted, mut superseded) = (Vec::new(), Vec::new());
-        if supersedes && !is_facts {
+        if supersedes && !states_facts && !quotes {
             let near_duplicates = near_duplicate::find(&self.settings, &nodes);
             excluded = near_duplicates.iter().map(|pair| pair.duplicate.name.as_str()).collect();
             counts.push((near_duplicates.len(), "supersession"));
@@ -95,13 +94,13 @@ impl Model for Heuristic {
                 excluded.extend(splits.iter().map(|split| split.whole.name.as_str()));
             }
         }
-        if is_facts {
-            let (quotes, outdated) = quote::find(&nodes, request.max_chars);
-            counts.push((quotes.len(), "quotation"));
-            inserted.extend(quotes.iter().map(quote::Quote::insertion));
+        if quotes {
+            let (found, outdated) = quote::find(&nodes, request.max_chars);
+            counts.push((found.len(), "quotation"));
+            inserted.extend(found.iter().map(quote::Quote::insertion));
             superseded.extend(outdated.iter().map(quote::OutdatedQuote::supersession));
         }
-        if inserts && !supersedes {
+        if inserts && !supersedes && !quotes {
             let found = transfer::find(&self.settings, &self.cosines, &nodes, request.text, request.agent);
             counts.push((found.len(), "overview"));
             inserted.extend(found.iter().map(|group| group.insertion(request.text, request.max_chars)));
@@ -131,7 +130,8 @@ impl Model for Heuristic {
         if may(ActionKind::Weight) {
             reply.insert("weight".into(), json!([]));
         }
-        reply.insert("notes".into(), Value::String(notes(&counts)));
+        let summary = if states_facts { NO_FACTS.to_owned() } else { notes(&counts) };
+        reply.insert("notes".into(), Value::String(summary));
         let reply = Value::Object(reply);
         Ok(Reply { text: reply.to_string(), structured: Some(reply), ..Reply::default() })
     }

@@ -34,6 +34,8 @@ pub struct Request<'a> {
     pub actions: &'a [ActionKind],
     /// Whether the prompt lists the notes that were derived from the selected ones.
     pub shows_derived: bool,
+    /// Whether new notes must be quotations.
+    pub only_quotations: bool,
     /// Maximum characters of a new note's body.
     pub max_chars: usize,
     /// The agent's name.

@@ -174,6 +174,7 @@ impl RunAttempt<'_> {
             text: &memory.text,
             actions: &definition.execution.actions,
             shows_derived: definition.prompt.shows("DERIVED"),
+            only_quotations: definition.limits.insert_only_quotations,
             max_chars: definition.limits.insert_max_chars,
             agent: &definition.name,
             system: &prompt.system,

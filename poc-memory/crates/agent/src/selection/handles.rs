@@ -59,8 +59,8 @@ impl Handles<'_> {
         }
         let view = self.view;
         let mut derived: Vec<Ix> = selected.iter().flat_map(|&ix| view.derived_notes(ix)).collect();
-        let has_language_model = self.definition.has_language_model(&self.memory.config);
-        derived.retain(|&ix| may_be_known(view, ix, has_language_model));
+        let lists_quotations = self.definition.limits.insert_only_quotations;
+        derived.retain(|&ix| may_be_known(view, ix, lists_quotations));
         let known = known_facts::find(self.memory, self.definition, view, selected, &derived, self.similar)?;
         derived.extend(known);
         for ix in derived {

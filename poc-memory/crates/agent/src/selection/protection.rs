@@ -2,7 +2,7 @@
 
 use crate::Definition;
 use poc_graph::error::Result;
-use poc_graph::{Ix, State, Trust, View};
+use poc_graph::{Ix, Trust, View};
 use poc_notes::Memory;
 use std::collections::HashSet;
 
@@ -12,11 +12,10 @@ pub(crate) fn may_be_read(view: &View, ix: Ix) -> bool {
     is_trusted(view, ix) && !view.is_pointer(ix)
 }
 
-/// Whether a prompt may list a node among those that were derived from others. A language model reads the sources of a
-/// quotation, so it is shown only those whose source has changed.
-pub(super) fn may_be_known(view: &View, ix: Ix, has_language_model: bool) -> bool {
-    let is_useful = !view.is_quotation(ix) || !has_language_model || view.state(ix) == Some(State::Stale);
-    is_trusted(view, ix) && !view.is_confirmed_question(ix) && is_useful
+/// Whether a prompt may list a node among those that were derived from others. Quotations are listed only for agents that
+/// insert them. To others, they would suggest that nothing is left to say about their sources.
+pub(super) fn may_be_known(view: &View, ix: Ix, lists_quotations: bool) -> bool {
+    is_trusted(view, ix) && !view.is_confirmed_question(ix) && (lists_quotations || !view.is_quotation(ix))
 }
 
 fn is_trusted(view: &View, ix: Ix) -> bool {

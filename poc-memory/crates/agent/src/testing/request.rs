@@ -68,6 +68,7 @@ impl TestRequest {
             text: &self.text,
             actions: &self.actions,
             shows_derived: false,
+            only_quotations: false,
             max_chars: 4000,
             agent: &self.agent,
             system: "the system",

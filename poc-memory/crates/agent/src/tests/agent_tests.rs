@@ -223,6 +223,7 @@ fn every_bundled_agent_passes_its_tests() {
         [
             ("facts", 4),
             ("linker", 4),
+            ("quotations", 4),
             ("rename", 6),
             ("replay", 5),
             ("separator", 5),

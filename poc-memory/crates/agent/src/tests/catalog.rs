@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[test]
-fn bundled_agents_need_no_language_model() {
+fn bundled_agents_run_without_a_language_model() {
     let world = World::new();
     let (catalog, models) = (Catalog::load(&world.memory).unwrap(), ModelRegistry::default());
     for (name, entry) in &catalog.agents {
@@ -100,13 +100,16 @@ fn a_deleted_file_retires_its_agent_but_a_deleted_folder_does_not() {
     let names = |catalog: &Catalog| catalog.agents.keys().cloned().collect::<Vec<_>>();
     assert_eq!(
         names(&Catalog::load(&world.memory).unwrap()),
-        ["facts", "linker", "mine", "rename", "separator", "split", "transfer"]
+        ["facts", "linker", "mine", "quotations", "rename", "separator", "split", "transfer"]
     );
 
     std::fs::remove_dir_all(world.home.path().join("agents")).unwrap();
     let world = world.reopen();
     let catalog = Catalog::load(&world.memory).unwrap();
-    assert_eq!(names(&catalog), ["facts", "linker", "mine", "rename", "separator", "split", "transfer"]);
+    assert_eq!(
+        names(&catalog),
+        ["facts", "linker", "mine", "quotations", "rename", "separator", "split", "transfer"]
+    );
     assert_eq!(catalog.problems.len(), 1);
     assert!(catalog.problems[0].contains("is missing"), "{}", catalog.problems[0]);
 }

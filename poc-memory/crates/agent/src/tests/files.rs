@@ -233,7 +233,10 @@ fn bundled_agents_and_the_seed_file_are_valid() {
     let world = World::new();
     let catalog = Catalog::load(&world.memory).unwrap();
     let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
-    assert_eq!(names, ["facts", "linker", "rename", "replay", "separator", "split", "transfer"]);
+    assert_eq!(
+        names,
+        ["facts", "linker", "quotations", "rename", "replay", "separator", "split", "transfer"]
+    );
     for (name, entry) in &catalog.agents {
         assert_eq!(entry.state, EntryState::Ok, "{name}: {}", report(&entry.errors));
     }

@@ -4,7 +4,8 @@
 mod generator;
 
 use super::invariants::{Image, PromptSnapshot, REASONS, Rules};
-use super::world::{World, edit, parse};
+use super::world::{World, agent as agent_with, edit, parse};
+use crate::Definition;
 use crate::ledger::{self, Run, Status};
 use crate::model::{CallFailure, Model, Reply, Request};
 use crate::run::{RunOptions, Trigger, run_with};
@@ -296,4 +297,44 @@ fn the_invariant_check_detects_planted_violations() {
         poc_notes::supersede::apply(tx, one, other, "agent:tester", "", config, now).unwrap();
     });
     assert!(found.as_ref().is_err_and(|why| why.contains("was superseded")), "{found:?}");
+}
+
+#[test]
+fn the_invariant_check_detects_planted_quotations() {
+    let dice = Dice(SeededRng::new(3));
+    let (world, _) = memory(&dice);
+    let definition = |limits: &str| agent_with("\"insert\"", &format!("[limits.insert]\n{limits}"));
+    let (others, only_quotations) = (definition("max = 1\n"), definition("only-quotations = true\n"));
+    let mut number = 1_000_000;
+    let mut planted = |definition: &Definition, key: &str, body: &str| {
+        let read = Image::of(&world);
+        let asked = PromptSnapshot { prompt: String::new(), then: read.clone(), read };
+        let run = Run::new_running(&world.memory, "tester", None);
+        number += 1;
+        let (key, body, provenance) = (key.to_owned(), body.to_owned(), "agent:tester".to_owned());
+        let note = Node { key, body, provenance, ..poc_graph::testing::node(number) };
+        let source = world.memory.find("note-00-first").unwrap().id;
+        let write = |tx: &mut poc_store::Transaction<'_>| {
+            tx.put_node(&note)?;
+            let sources = [source];
+            poc_notes::derivation::add_sources(tx, note.id, &sources, "agent:tester", "", world.memory.now())
+        };
+        world.memory.store.transact(world.memory.cause("agent:tester", "agent run"), write).unwrap();
+        let rules = Rules { definition, results: &|_| false, protected: &|_| false };
+        rules.judge(&asked, &Image::of(&world), &run).unwrap_err()
+    };
+    let quoted = format!("“{}”", world.memory.find("note-00-first").unwrap().body.trim());
+    let found = planted(&others, "quote-0123456789ab", &quoted);
+    assert!(found.contains("has the key of a quotation"), "{found}");
+    for (key, body) in [
+        ("a-name", quoted.as_str()),
+        ("quote-0123456789ac", "“Nobody said it.”"),
+        ("quote-0123456789ad", "“”"),
+    ] {
+        let found = planted(&only_quotations, key, body);
+        assert!(found.contains("is not a quotation"), "{found}");
+    }
+    // The next rule is that nothing of it was permitted.
+    let found = planted(&only_quotations, "quote-0123456789ae", &quoted);
+    assert!(found.contains("notes were created"), "{found}");
 }

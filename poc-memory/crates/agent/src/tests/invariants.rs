@@ -6,6 +6,7 @@ use crate::definition::{ActionKind, Definition, Mode, Targets};
 use crate::ledger::{ActionState, Run, Status};
 use crate::proposal::proposals;
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId, State, Trust, Visit};
+use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reasons that a reply can lead to. They are stored in rows.
@@ -84,6 +85,21 @@ impl Image {
         let link = |a, b| self.edges.contains_key(&(a, kind, b));
         olds(a).into_iter().any(|old| link(old, b)) || olds(b).into_iter().any(|old| link(a, old))
     }
+}
+
+/// Whether lists hide a note of an agent with this key: `quote-` with twelve hexadecimal digits, and perhaps an ending.
+fn looks_like_quotation_key(key: &str) -> bool {
+    Regex::new("^quote-[0-9a-fA-F]{12}(-|$)").unwrap().is_match(key)
+}
+
+/// Whether a body is nothing but text of another one, with marks around it and where text is left out.
+fn is_quoted(body: &str, of: &str) -> bool {
+    let chars: Vec<char> = body.chars().collect();
+    let [first, text @ .., last] = chars.as_slice() else { return false };
+    let parts: Vec<String> =
+        text.split(|c| *c == '…').map(|part| part.iter().collect::<String>().trim().to_owned()).collect();
+    let is_empty = parts.iter().all(String::is_empty);
+    (*first, *last) == ('“', '”') && !is_empty && parts.iter().all(|part| of.contains(part.as_str()))
 }
 
 /// The prompt, the store that was read for it, and the store when the reply came.
@@ -206,7 +222,9 @@ impl Rules<'_> {
                     self.may(ActionKind::Supersede) && free(*id) && whole(was),
                     format!("`{}` was renamed", was.key),
                 )?;
-                let is_name = now.key.len() <= 512 && !now.key.contains(char::is_whitespace);
+                let is_name = now.key.len() <= 512
+                    && !now.key.contains(char::is_whitespace)
+                    && !looks_like_quotation_key(&now.key);
                 refuse(is_name, format!("`{}` is not a valid key", now.key))?;
                 renamed += 1;
                 continue;
@@ -290,6 +308,24 @@ impl Rules<'_> {
         let min = read.nodes.values().filter(|node| shown(&node.id)).map(|node| node.trust).min();
         let made: Vec<&Node> =
             after.nodes.values().filter(|node| !then.nodes.contains_key(&node.id)).collect();
+        for node in &made {
+            let is_quotation = looks_like_quotation_key(&node.key);
+            match limits.insert_only_quotations {
+                false => refuse(!is_quotation, format!("`{}` has the key of a quotation", node.key))?,
+                true => {
+                    let sources = after
+                        .edges
+                        .keys()
+                        .filter(|(src, kind, _)| (*src, *kind) == (node.id, EdgeKind::DerivedFrom));
+                    // A source may have been replaced in the same run.
+                    let quotes = sources
+                        .flat_map(|(.., source)| replaced_by(source))
+                        .filter_map(|source| then.nodes.get(&source))
+                        .any(|source| is_quoted(&node.body, &source.body));
+                    refuse(is_quotation && quotes, format!("`{}` is not a quotation", node.key))?;
+                }
+            }
+        }
         let inserted = if self.may(ActionKind::Insert) { limits.insert_max } else { 0 };
         let made_by = applied(ActionKind::Insert) + retired.len();
         refuse(

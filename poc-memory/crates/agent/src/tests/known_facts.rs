@@ -21,7 +21,11 @@ fn message(world: &World, key: &str, body: &str) -> NodeId {
 
 /// The agent `facts`.
 fn facts(world: &World) -> Definition {
-    (**Catalog::load(&world.memory).unwrap().get("facts").unwrap()).clone()
+    bundled(world, "facts")
+}
+
+fn bundled(world: &World, agent: &str) -> Definition {
+    (**Catalog::load(&world.memory).unwrap().get(agent).unwrap()).clone()
 }
 
 /// The agent `facts`, and a message with a fact that was drawn from it.
@@ -235,8 +239,9 @@ fn a_model_with_a_short_context_sees_fewer_known_facts() {
 }
 
 #[test]
-fn only_the_heuristic_model_is_shown_its_quotations() {
-    let (mut world, definition) = with_a_fact();
+fn only_an_agent_that_inserts_quotations_is_shown_them() {
+    let (mut world, facts) = with_a_fact();
+    let quotations = bundled(&world, "quotations");
     world.draft(Draft {
         node_type: Some("episodic".into()),
         title: None,
@@ -244,13 +249,13 @@ fn only_the_heuristic_model_is_shown_its_quotations() {
         ..draft("douro", "Hey! Long time no see. I see the Douro from my new home again.")
     });
     let heuristic = Heuristic::new(&world.memory.config).unwrap();
-    let run = world.run(&definition, &heuristic);
+    let run = world.run(&quotations, &heuristic);
     assert_eq!(run.applied_actions().count(), 1, "{run:#?}");
     world.clock.advance(Span::DAY);
     message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
 
     // The message with the quotation, and one that resembles it, which does not need the quotation.
-    let shown = |world: &World| {
+    let shown = |world: &World, definition: &Definition| {
         ["douro", "lisbon"].map(|key| {
             let known = Mutex::new(Vec::new());
             let model = FnModel(|request: &Request<'_>| {
@@ -259,42 +264,113 @@ fn only_the_heuristic_model_is_shown_its_quotations() {
                 json!({"notes": ""})
             });
             let options = RunOptions { target: Some(key.into()), ..RunOptions::default() };
-            run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
+            run_with(&world.memory, definition, &model, Trigger::Manual, &options).unwrap();
             known.into_inner()
         })
     };
-    let is_quotation = |text: &String| text.ends_with("“I see the Douro from my new home again.”");
-    let quoted =
-        shown(&world).map(|known| (known.iter().filter(|text| is_quotation(text)).count(), known.len()));
-    assert_eq!(quoted, [(1, 2), (0, 1)]);
-    world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
-    for known in shown(&world) {
-        assert_eq!(known.len(), 1, "{known:?}");
-        assert!(known[0].starts_with("Ann has her home in Porto"), "{known:?}");
+    let quotation = "“I see the Douro from my new home again.”";
+    // The same with a language model, and for a quotation whose message has changed.
+    for changes in [false, true] {
+        if changes {
+            world.edit("douro", "Hey! Long time no see.");
+            for model in ["default", "heuristic"] {
+                world.config().models.get_mut(model).unwrap().provider = "anthropic".into();
+            }
+        }
+        let [douro, lisbon] = shown(&world, &quotations);
+        assert_eq!(douro.iter().filter(|text| text.ends_with(quotation)).count(), 1, "{douro:?}");
+        assert!(lisbon.iter().all(|text| !text.ends_with(quotation)), "{lisbon:?}");
+        for known in shown(&world, &facts) {
+            assert_eq!(known.len(), 1, "{known:?}");
+            assert!(known[0].starts_with("Ann has her home in Porto"), "{known:?}");
+        }
+    }
+}
+
+/// A model that writes these notes about `lisbon`, each with a key, a title and a body.
+fn writes<'a>(notes: &'a [(&'a str, &'a str, &'a str)]) -> impl Model + 'a {
+    FnModel(move |request: &Request<'_>| {
+        let source = handle(request, "lisbon");
+        let row = |&(key, title, body): &(&str, &str, &str)| json!({"reason": "", "key": key, "title": title, "body": body, "keywords": [], "sources": [source]});
+        json!({"notes": "", "insert": notes.iter().map(row).collect::<Vec<_>>()})
+    })
+}
+
+const LISBON: &str = "Ann: the move to Lisbon is done, I can see the river.";
+
+#[test]
+fn an_agent_for_quotations_inserts_only_text_of_a_source() {
+    let world = World::new();
+    let quotations = bundled(&world, "quotations");
+    message(&world, "lisbon", LISBON);
+    let (title, body) = ("Ann, 1 May 2026", "“the move to Lisbon is done … I can see the river.”");
+    let key = poc_graph::quotation_key("Ann, 2 May 2026", body);
+    let river = "“I can see the river.”";
+    let notes = [
+        ("", title, "“I live in Rome.”"),
+        ("", title, "I can see the river."),
+        ("", title, "“ … ”"),
+        ("", "Ann can see the river.", ""),
+        ("ann-sees-the-river", title, river),
+        ("", title, body),
+        (key.as_str(), title, river),
+    ];
+    let run = world.run(&quotations, &writes(&notes));
+    let codes: Vec<_> = run.actions.iter().map(|action| action.refusal_code.as_deref()).collect();
+    let refused = Some("invalid-value");
+    assert_eq!(codes, [refused, refused, refused, refused, refused, None, None], "{run:#?}");
+    assert_eq!(world.memory.find(&poc_graph::quotation_key(title, body)).unwrap().body, body);
+    assert_eq!(world.memory.find(&key).unwrap().body, river);
+}
+
+#[test]
+fn an_agent_for_quotations_replaces_a_note_only_by_another_one() {
+    let (world, _) = with_a_fact();
+    let quotations = bundled(&world, "quotations");
+    let replies = [
+        json!({"reason": "", "key": "", "title": "Ann has her home in Rome.", "body": "", "by": ""}),
+        json!({"reason": "", "key": "rome", "title": "", "body": "", "by": ""}),
+        json!({"reason": "", "key": "", "title": "", "body": "", "by": "porto"}),
+    ];
+    for (row, code) in replies.into_iter().zip([Some("invalid-value"), Some("invalid-value"), None]) {
+        let model = FnModel(|request: &Request<'_>| {
+            let mut row = row.clone();
+            row["node"] = json!(handle(request, KNOWN));
+            if row["by"] != "" {
+                row["by"] = json!(handle(request, "porto"));
+            }
+            json!({"notes": "", "supersede": [row]})
+        });
+        let options = RunOptions { target: Some("porto".into()), ..RunOptions::default() };
+        let run = run_with(&world.memory, &quotations, &model, Trigger::Manual, &options).unwrap();
+        assert_eq!(run.actions[0].refusal_code.as_deref(), code, "{run:#?}");
     }
 }
 
 #[test]
-fn only_text_of_a_source_may_have_the_key_of_a_quotation() {
+fn other_agents_insert_no_quotations() {
     let (world, definition) = with_a_fact();
-    message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
-    let (hidden, quoted) = ("“I live in Rome.”", "“the move to Lisbon is done … I can see the river.”");
-    let key = |body: &str| poc_graph::quotation_key("Ann, 1 May 2026", body);
-    let model = FnModel(|request: &Request<'_>| {
-        let source = handle(request, "lisbon");
-        let row = |body: &str| {
-            json!({"reason": "", "key": key(body), "title": "Ann, 1 May 2026", "body": body, "keywords": [],
-                "sources": [source]})
-        };
-        json!({"notes": "", "insert": [row(hidden), row(quoted)], "supersede": [{"reason": "", "by": "",
-            "node": handle(request, KNOWN), "key": key(hidden), "title": "Ann has her home in Rome.", "body": "",
-            "sources": [source]}]})
-    });
-    let run = world.run(&definition, &model);
-    let refused = run.actions.iter().filter(|action| action.refusal_code.as_deref() == Some("invalid-value"));
-    assert_eq!((refused.count(), run.applied_actions().count()), (2, 1), "{run:#?}");
-    assert_eq!(world.memory.find(&key(quoted)).unwrap().body, quoted);
-    assert!(world.memory.find(&key(hidden)).is_err());
+    message(&world, "lisbon", LISBON);
+    let body = "“I can see the river.”";
+    let key = poc_graph::quotation_key("Ann, 1 May 2026", body);
+    let notes = [
+        (key.as_str(), "Ann, 1 May 2026", body),
+        // A key that is made of the title.
+        ("", "Quote 0123456789ab of Ann", body),
+        ("", "Ann sees the river from her new home in Lisbon.", ""),
+    ];
+    let run = world.run(&definition, &writes(&notes));
+    let codes: Vec<_> = run.actions.iter().map(|action| action.refusal_code.as_deref()).collect();
+    assert_eq!(codes, [Some("invalid-value"), Some("invalid-value"), None], "{run:#?}");
+    for (key, title) in [(key.as_str(), "Ann has her home in Rome."), ("", "Quote 0123456789ab")] {
+        let model = FnModel(|request: &Request<'_>| {
+            json!({"notes": "", "supersede": [{"reason": "", "by": "", "node": handle(request, KNOWN), "key": key,
+                "title": title, "body": "", "sources": [handle(request, "porto")]}]})
+        });
+        let options = RunOptions { target: Some("porto".into()), ..RunOptions::default() };
+        let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
+        assert_eq!(run.actions[0].refusal_code.as_deref(), Some("invalid-value"), "{run:#?}");
+    }
 }
 
 #[test]

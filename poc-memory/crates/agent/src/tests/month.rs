@@ -44,7 +44,7 @@ impl MonthSimulation {
     fn new(world: World, probes: Vec<Probe>) -> MonthSimulation {
         let catalog = Catalog::load(&world.memory).unwrap();
         let agents: Vec<_> = catalog.agents.keys().map(|name| catalog.get(name).unwrap().clone()).collect();
-        assert_eq!(agents.len(), 7);
+        assert_eq!(agents.len(), 8);
         MonthSimulation { world, agents, probes, last: BTreeMap::new() }
     }
 

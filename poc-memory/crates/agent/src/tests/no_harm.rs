@@ -31,7 +31,8 @@ const HARM: f64 = 0.005;
 const LUCK: f64 = 0.01;
 
 /// All bundled agents.
-const AGENTS: [&str; 7] = ["facts", "linker", "rename", "replay", "separator", "split", "transfer"];
+const AGENTS: [&str; 8] =
+    ["facts", "linker", "quotations", "rename", "replay", "separator", "split", "transfer"];
 
 /// Nights in which the heuristic model runs.
 const NIGHTS: i64 = 4;

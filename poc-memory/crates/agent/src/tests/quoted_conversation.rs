@@ -1,5 +1,4 @@
-//! A conversation of two people that `facts` reads without a language model: what they say is found by what they were
-//! asked.
+//! A conversation of two people that `quotations` reads: what they say is found by what they were asked.
 
 use super::world::{FnModel, World, draft, parse};
 use crate::ledger::{Run, Status, StatusReason};
@@ -22,6 +21,10 @@ const MESSAGES: &str = include_str!("quoted_conversation/messages.jsonl");
 const QUESTION: &str = "What did Ben do with the violin of his grandmother?";
 const ANSWER: &str = "chat-2";
 
+fn bundled(world: &World, agent: &str) -> Definition {
+    (**Catalog::load(&world.memory).unwrap().get(agent).unwrap()).clone()
+}
+
 struct Conversation {
     world: World,
     definition: Definition,
@@ -33,7 +36,7 @@ impl Conversation {
         let source = ImportSource::Text(MESSAGES.into());
         let report = import(&world.memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
         assert_eq!((report.inserted, report.failed.len()), (9, 0), "{report:?}");
-        let definition = (**Catalog::load(&world.memory).unwrap().get("facts").unwrap()).clone();
+        let definition = bundled(&world, "quotations");
         Conversation { world, definition }
     }
 
@@ -47,8 +50,8 @@ impl Conversation {
     /// The notes that the agent wrote: title and body.
     fn quotations(&self) -> Vec<(String, String)> {
         let (store, view) = (&self.world.memory.store, self.world.memory.store.view());
-        let own =
-            (0..view.slots()).filter(|&ix| view.is_live(ix) && view.provenance_name(ix) == "agent:facts");
+        let is_own = |ix| view.is_live(ix) && view.provenance_name(ix) == "agent:quotations";
+        let own = (0..view.slots()).filter(|&ix| is_own(ix));
         let notes = own.map(|ix| store.node(view.id(ix).unwrap()).unwrap().unwrap());
         let mut quotations: Vec<_> = notes.map(|note| (note.title, note.body)).collect();
         quotations.sort();
@@ -132,20 +135,43 @@ fn a_question_finds_the_message_that_answered_the_same_question_until_the_run_is
 }
 
 #[test]
-fn a_language_model_that_is_set_up_later_reads_the_messages_without_their_quotations() {
+fn a_memory_with_a_language_model_gets_both_facts_and_quotations() {
     let mut conversation = Conversation::new();
+    let facts = bundled(&conversation.world, "facts");
+    // Without a language model, there are only quotations.
     conversation.read();
     let quoted = conversation.quotations();
+    let memory = &conversation.world.memory;
+    let silent = run(memory, &facts, Trigger::Manual, &RunOptions::default()).unwrap();
+    assert_eq!((silent.status, silent.visited.len()), (Status::Noop, 9), "{silent:#?}");
+    assert!(silent.notes.contains("Only a language model"), "{}", silent.notes);
+    assert_eq!(backlog(memory, &facts).unwrap(), 0);
+
     conversation.world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
     let Conversation { world, definition } = &conversation;
-    assert_eq!(backlog(&world.memory, definition).unwrap(), 9);
+    let count = |agent: &Definition| backlog(&world.memory, agent).unwrap();
+    assert_eq!((count(&facts), count(definition)), (9, 0));
     let model = FnModel(|request: &Request<'_>| {
         assert!(request.selection.handles.iter().all(|handle| !handle.is_derived), "{}", request.prompt);
         json!({"notes": ""})
     });
-    assert_eq!(world.run(definition, &model).visited.len(), 9);
-    assert_eq!(world.run(definition, &model).reason, Some(StatusReason::NotStale));
+    assert_eq!(world.run(&facts, &model).visited.len(), 9);
+    assert_eq!(world.run(&facts, &model).reason, Some(StatusReason::NotStale));
     assert_eq!(conversation.quotations(), quoted);
+
+    // A later message gets quotations as well.
+    world.draft(Draft {
+        node_type: Some("episodic".into()),
+        title: None,
+        author: Some("Ann".into()),
+        ..draft(
+            "later",
+            "Hello again. In the autumn we are going to paint the whole kitchen in a dark green.",
+        )
+    });
+    assert_eq!((count(&facts), count(definition)), (1, 1));
+    let read = conversation.read();
+    assert_eq!((read.status, read.applied_actions().count()), (Status::Ok, 1), "{read:#?}");
 }
 
 /// An agent never visits a quotation, so a limit that counted quotations would leave no notes.

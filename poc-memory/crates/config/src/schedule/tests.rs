@@ -54,7 +54,7 @@ fn unspecified_times_follow_from_the_agents_name() {
         slot.0.rem_euclid(Span::DAY.0) / Span::MINUTE.0
     };
     let (mut starts, mut days) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
-    for agent in ["facts", "linker", "separator", "replay", "transfer", "rename", "split"] {
+    for agent in ["facts", "quotations", "linker", "separator", "replay", "transfer", "rename", "split"] {
         for text in ["daily", "weekly", "weekly on friday", "monthly", "monthly on 3", "monthly on last"] {
             assert!((120..300).contains(&minute(text, agent)), "{text} {agent}");
         }

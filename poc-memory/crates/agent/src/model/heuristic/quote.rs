@@ -62,8 +62,7 @@ impl Quote<'_> {
     /// The action of a reply that inserts the quotation.
     pub(super) fn insertion(&self) -> Value {
         let reason = format!("{} says this in the first person", self.speaker);
-        let key = poc_graph::quotation_key(&self.title, &self.body);
-        json!({"reason": reason, "key": key, "title": self.title, "body": self.body, "keywords": [],
+        json!({"reason": reason, "key": "", "title": self.title, "body": self.body, "keywords": [],
                "sources": [self.message.name]})
     }
 }

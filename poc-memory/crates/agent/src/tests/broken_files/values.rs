@@ -320,7 +320,7 @@ fn a_value_out_of_range_names_the_range() {
          → did you mean `sonnet`?
     "gpt-9"
       11:9: unknown model `gpt-9`
-         → the models are `default`, `haiku`, `opus`, `sonnet`; to add one, write a section `[models.gpt-9]` in config.toml and restart the daemon
+         → the models are `default`, `haiku`, `heuristic`, `opus`, `sonnet`; to add one, write a section `[models.gpt-9]` in config.toml and restart the daemon
     ""
       11:9: the name of the model is empty
          → name a model, such as `default`

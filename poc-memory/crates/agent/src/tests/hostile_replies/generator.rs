@@ -75,6 +75,24 @@ fn text(dice: &Dice) -> String {
     }
 }
 
+/// A note that is a quotation, or resembles one.
+fn quotation(dice: &Dice, handle: &dyn Fn() -> Value) -> Value {
+    let key = *dice.pick(&["", "", "quote-0123456789ab", " quote-0123456789AB-2 ", "quote-of-the-day"]);
+    let title = *dice.pick(&["Ann, 1 May 2026", "Quote 0123456789ab", "quote: 0123456789AB, and more"]);
+    let body = *dice.pick(&[
+        "“words and words.”",
+        "“words … words.”",
+        "“words and … words and words.”",
+        "words and words.",
+        "“words and words of somebody else”",
+        "“”",
+        "“ … ”",
+        "“",
+        "“words and words.” So much for that.",
+    ]);
+    json!({"reason": "", "key": key, "title": title, "body": body, "keywords": [], "sources": [handle()]})
+}
+
 fn actions(dice: &Dice, kind: &str, names: &[String], notes: &[String]) -> Value {
     let entry = || {
         let handle = || handle(dice, names, notes);
@@ -83,6 +101,7 @@ fn actions(dice: &Dice, kind: &str, names: &[String], notes: &[String]) -> Value
                 json!({"reason": text(dice), "from": handle(), "to": handle(), "strength": number(dice, 1.0)})
             }
             "weight" => json!({"reason": text(dice), "node": handle(), "delta": number(dice, 0.2)}),
+            "insert" if dice.one_in(3) => quotation(dice, &handle),
             "insert" => {
                 json!({"reason": text(dice), "key": text(dice), "title": text(dice), "body": text(dice),
                 "keywords": [text(dice)], "sources": [handle(), handle()]})
@@ -211,6 +230,7 @@ pub(super) fn agent(dice: &Dice, protect: &str) -> Definition {
         limits += &format!("[limits.{kind}]\nmax = {}\n", dice.below(4));
         limits += match *kind {
             "supersede" if !dice.one_in(4) => "mode = \"apply\"\n",
+            "insert" if dice.one_in(3) => "max-chars = 300\nonly-quotations = true\n",
             "insert" => "max-chars = 300\n",
             "weight" => "max-delta = 0.1\n",
             _ => "",

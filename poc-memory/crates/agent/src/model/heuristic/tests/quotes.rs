@@ -30,7 +30,7 @@ fn with_derived(mut scene: Scene, title: &str, body: &str) -> Scene {
 /// The note of a quotation, as the agent stores it.
 fn quotation_note(number: usize, title: &str, body: &str) -> Node {
     let key = poc_graph::quotation_key(title, body);
-    let (title, body, provenance) = (title.into(), body.into(), "agent:facts".into());
+    let (title, body, provenance) = (title.into(), body.into(), "agent:quotations".into());
     Node { key, title, body, provenance, ..testing::node(number as u64) }
 }
 
@@ -43,7 +43,7 @@ fn quotations(reply: &Value) -> Vec<[String; 3]> {
 
 /// The bodies of the quotations of these messages.
 fn bodies(of: &[(&str, &str)]) -> Vec<String> {
-    quotations(&messages(of).facts(MAX_CHARS)).into_iter().map(|[_, _, body]| body).collect()
+    quotations(&messages(of).quotations(MAX_CHARS)).into_iter().map(|[_, _, body]| body).collect()
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_statement_is_quoted_with_its_speaker_the_day_and_the_question_before_it() {
         ("Ann", "Hey Ben! Where did you move to last spring?"),
         ("Ben", "Good to hear from you! We moved to Lisbon in April. Nice weather here."),
     ]);
-    let reply = scene.facts(MAX_CHARS);
+    let reply = scene.quotations(MAX_CHARS);
     assert_eq!(
         quotations(&reply),
         [[
@@ -64,8 +64,18 @@ fn a_statement_is_quoted_with_its_speaker_the_day_and_the_question_before_it() {
     assert_eq!(reply["insert"][0]["reason"], "Ben says this in the first person");
     assert_eq!(reply["supersede"], json!([]));
     assert_eq!(reply["notes"], "Proposed from similarity and structure alone: 1 quotation.");
-    // Agents that extract no facts quote no messages.
+    // Other agents quote no messages.
     assert_eq!(scene.answer(&ALL)["insert"], json!([]));
+}
+
+#[test]
+fn an_agent_that_extracts_facts_gets_no_action() {
+    let (hello, long) = ("Hello. I moved to Lisbon in May.", "I moved to Lisbon in May. ".repeat(100));
+    let mut scene = messages(&[("Ann", hello), ("Ann", hello), ("Ann", &long)]);
+    scene = scene.pair(1, 2, 1.0);
+    let reply = scene.facts();
+    assert_eq!((&reply["insert"], &reply["supersede"]), (&json!([]), &json!([])));
+    assert_eq!(reply["notes"], "Only a language model can state facts; `poc-memory setup model` finds one.");
 }
 
 #[test]
@@ -81,7 +91,7 @@ fn of_a_turn_with_an_assistant_only_the_person_is_quoted() {
         ),
     ]);
     assert_eq!(
-        quotations(&scene.facts(MAX_CHARS)),
+        quotations(&scene.quotations(MAX_CHARS)),
         [[
             r#"["N2"]"#,
             "User, 1 January 1970, asked “Do you want me to open it?”",
@@ -96,7 +106,7 @@ fn each_person_of_a_turn_is_quoted_and_later_lines_belong_to_the_one_before() {
         "Ann: Hello.\nI painted the kitchen on Sunday.\nBen: Well done! We bought paint for the hall, too.";
     let scene = messages(&[("Ann, Ben", text)]);
     assert_eq!(
-        quotations(&scene.facts(MAX_CHARS)),
+        quotations(&scene.quotations(MAX_CHARS)),
         [
             [r#"["N1"]"#, "Ann, 1 January 1970", "“I painted the kitchen on Sunday.”"],
             [r#"["N1"]"#, "Ben, 1 January 1970", "“We bought paint for the hall, too.”"],
@@ -115,10 +125,10 @@ fn assistants_are_not_quoted() {
     assert_eq!(bodies(&[("User, Sam", turn)]), ["“I keep my photos in the folder.”"]);
     let mut scene = messages(&[("Ann", text)]);
     scene.nodes[0].author = None;
-    assert!(quotations(&scene.facts(MAX_CHARS)).is_empty());
+    assert!(quotations(&scene.quotations(MAX_CHARS)).is_empty());
     scene.nodes[0].author = Some("Ann".into());
     scene.nodes[0].node_type = NodeType("semantic".into());
-    assert!(quotations(&scene.facts(MAX_CHARS)).is_empty());
+    assert!(quotations(&scene.quotations(MAX_CHARS)).is_empty());
 }
 
 #[test]
@@ -159,9 +169,9 @@ fn a_message_that_is_one_statement_is_quoted_only_if_it_answers_a_question() {
     assert!(bodies(&[("Ben", question), ("Ben", answer)]).is_empty());
     let mut apart = messages(&[("Ann", question), ("Ben", answer)]);
     apart.sessions = vec![vec![1], vec![2]];
-    assert!(quotations(&apart.facts(MAX_CHARS)).is_empty());
+    assert!(quotations(&apart.quotations(MAX_CHARS)).is_empty());
     apart.sessions.clear();
-    assert!(quotations(&apart.facts(MAX_CHARS)).is_empty());
+    assert!(quotations(&apart.quotations(MAX_CHARS)).is_empty());
 }
 
 /// The messages between the two were read earlier.
@@ -169,9 +179,9 @@ fn a_message_that_is_one_statement_is_quoted_only_if_it_answers_a_question() {
 fn a_message_answers_only_the_message_before_it() {
     let (question, answer) = (("Ann", "Where did you move to?"), ("Ben", "We moved to Lisbon in April."));
     let mut scene = messages(&[question, ("Cid", "No idea."), answer]);
-    assert!(quotations(&scene.facts(MAX_CHARS)).is_empty());
+    assert!(quotations(&scene.quotations(MAX_CHARS)).is_empty());
     scene.nodes[1].node_type = NodeType("semantic".into());
-    assert!(quotations(&scene.facts(MAX_CHARS)).is_empty());
+    assert!(quotations(&scene.quotations(MAX_CHARS)).is_empty());
     assert_eq!(bodies(&[("Cid", "No idea."), question, answer]), ["“We moved to Lisbon in April.”"]);
 }
 
@@ -180,15 +190,16 @@ fn of_long_questions_the_last_ones_are_named() {
     let long = format!("Did you {}sleep? Where did you move to?", "really ".repeat(25));
     let scene = messages(&[("Ann", &long), ("Ben", "We moved to Lisbon in April.")]);
     let titles: Vec<String> =
-        quotations(&scene.facts(MAX_CHARS)).into_iter().map(|[_, title, _]| title).collect();
+        quotations(&scene.quotations(MAX_CHARS)).into_iter().map(|[_, title, _]| title).collect();
     assert_eq!(titles, ["Ben, 1 January 1970, asked “Where did you move to?”"]);
 }
 
 #[test]
 fn a_quotation_has_at_most_the_permitted_characters() {
     let scene = messages(&[("Ann", "Hello. I moved to Lisbon in May. We like the old tram.")]);
-    let quoted =
-        |max: usize| quotations(&scene.facts(max)).into_iter().map(|[_, _, body]| body).collect::<Vec<_>>();
+    let quoted = |max: usize| {
+        quotations(&scene.quotations(max)).into_iter().map(|[_, _, body]| body).collect::<Vec<_>>()
+    };
     let both = "“I moved to Lisbon in May. We like the old tram.”";
     assert_eq!(quoted(both.chars().count()), [both]);
     assert_eq!(quoted(both.chars().count() - 1), ["“I moved to Lisbon in May.”"]);
@@ -200,11 +211,11 @@ fn a_message_is_quoted_once_and_again_after_an_edit() {
     let quoted = "“I moved to Lisbon in May.”";
     let scene = messages(&[("Ann", "Hello. I moved to Lisbon in May.")]);
     let mut scene = with_derived(scene, "Ann, 1 January 1970", quoted);
-    let reply = scene.facts(MAX_CHARS);
+    let reply = scene.quotations(MAX_CHARS);
     assert_eq!((&reply["insert"], &reply["supersede"]), (&json!([]), &json!([])));
 
     scene.nodes[0].body = "Hello. I moved to Porto in May.".into();
-    let reply = scene.facts(MAX_CHARS);
+    let reply = scene.quotations(MAX_CHARS);
     assert_eq!(quotations(&reply), [[r#"["N1"]"#, "Ann, 1 January 1970", "“I moved to Porto in May.”"]]);
     let replaced = json!({"reason": "the message no longer has this text", "node": "N2", "by": "N1", "key": "",
         "title": "", "body": "", "sources": []});
@@ -219,9 +230,9 @@ fn after_an_edit_of_what_one_speaker_says_only_this_is_quoted_again() {
     let scene = messages(&[("Ann, Ben", &text("Porto"))]);
     let scene = with_derived(scene, "Ann, 1 January 1970", "“I painted the kitchen on Sunday.”");
     let mut scene = with_derived(scene, "Ben, 1 January 1970", "“We moved to Porto in May.”");
-    assert!(quotations(&scene.facts(MAX_CHARS)).is_empty());
+    assert!(quotations(&scene.quotations(MAX_CHARS)).is_empty());
     scene.nodes[0].body = text("Lisbon");
-    let reply = scene.facts(MAX_CHARS);
+    let reply = scene.quotations(MAX_CHARS);
     assert_eq!(quotations(&reply), [[r#"["N1"]"#, "Ben, 1 January 1970", "“We moved to Lisbon in May.”"]]);
     assert_eq!(reply["supersede"][0]["node"], "N3");
 }
@@ -231,7 +242,7 @@ fn facts_that_a_language_model_wrote_stay() {
     let scene = messages(&[("Ann", "Hello. I moved to Porto in May.")]);
     let mut scene = with_derived(scene, "Ann lives in Lisbon.", "She moved there in May.");
     scene.nodes[1].key = "ann-lives-in-lisbon".into();
-    let reply = scene.facts(MAX_CHARS);
+    let reply = scene.quotations(MAX_CHARS);
     assert_eq!(quotations(&reply).len(), 1);
     assert_eq!(reply["supersede"], json!([]));
 }
@@ -265,7 +276,7 @@ poc_laws::laws! {
     fn a_quotation_has_only_text_of_its_message(texts in prop::collection::vec(any_message(), 1..4), max in 10usize..200) {
         let of: Vec<(&str, &str)> = texts.iter().map(|text| ("Ann, Ben", text.as_str())).collect();
         let mut scene = messages(&of);
-        for [sources, title, body] in quotations(&scene.facts(max)) {
+        for [sources, title, body] in quotations(&scene.quotations(max)) {
             let number = (1..=of.len()).find(|number| sources == format!("[\"N{number}\"]")).unwrap();
             let message = scene.nodes[number - 1].clone();
             let quote = quotation_note(scene.nodes.len() + 1, &title, &body);
@@ -275,7 +286,7 @@ poc_laws::laws! {
             scene.nodes.push(quote);
         }
         // The next reply adds nothing.
-        let again = scene.facts(max);
+        let again = scene.quotations(max);
         prop_assert_eq!(&again["insert"], &json!([]));
         prop_assert_eq!(&again["supersede"], &json!([]));
     }

@@ -111,10 +111,21 @@ impl Scene {
         self.reply(actions, |request| request)
     }
 
-    /// The reply to an agent that extracts facts of at most `max_chars` characters.
-    pub(super) fn facts(&self, max_chars: usize) -> Value {
+    /// The reply to an agent that inserts quotations of at most `max_chars` characters.
+    pub(super) fn quotations(&self, max_chars: usize) -> Value {
         let may = [ActionKind::Insert, ActionKind::Supersede];
-        self.reply(&may, |request| Request { shows_derived: true, max_chars, ..request })
+        self.reply(&may, |request| Request {
+            shows_derived: true,
+            only_quotations: true,
+            max_chars,
+            ..request
+        })
+    }
+
+    /// The reply to an agent that extracts facts.
+    pub(super) fn facts(&self) -> Value {
+        let may = [ActionKind::Insert, ActionKind::Supersede];
+        self.reply(&may, |request| Request { shows_derived: true, ..request })
     }
 
     fn reply(&self, actions: &[ActionKind], adapt: impl for<'a> Fn(Request<'a>) -> Request<'a>) -> Value {
