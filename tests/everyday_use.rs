@@ -509,20 +509,33 @@ fn colors_are_for_terminals() {
     assert!(colored.contains("\u{1b}[36mplaces/harbour\u{1b}[0m"), "{colored:?}");
 }
 
+fn agent_names(world: &World) -> Vec<String> {
+    let listed = world.json(&["agent", "list"]);
+    let agents = listed["agents"].as_array().unwrap().iter();
+    agents.map(|agent| agent["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The folder of agents was filled by a version that did not have `quotations`.
+#[test]
+fn a_new_bundled_agent_is_added_to_an_existing_memory() {
+    let world = World::new();
+    world.run(&["init"]);
+    let agents = world.home().join("agents");
+    std::fs::remove_file(agents.join("quotations.toml")).unwrap();
+    let written = std::fs::read_to_string(agents.join(".bundled")).unwrap();
+    std::fs::write(agents.join(".bundled"), written.replace("quotations.toml\n", "")).unwrap();
+    assert!(agent_names(&world).contains(&"quotations".to_owned()));
+    world.run(&["init"]);
+    assert!(agents.join("quotations.toml").exists());
+    assert!(agent_names(&world).contains(&"quotations".to_owned()));
+}
+
 #[test]
 fn removed_bundled_agents_stay_removed() {
     let world = World::new();
     world.run(&["init"]);
     std::fs::remove_file(world.home().join("agents/linker.toml")).unwrap();
-    let names = || -> Vec<String> {
-        let listed = world.json(&["agent", "list"]);
-        listed["agents"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|agent| agent["name"].as_str().unwrap().to_owned())
-            .collect()
-    };
+    let names = || agent_names(&world);
     assert!(!names().contains(&"linker".to_owned()), "{:?}", names());
     world.run(&["init"]);
     assert!(!world.home().join("agents/linker.toml").exists());

@@ -291,7 +291,10 @@ fn only_an_agent_that_inserts_quotations_is_shown_them() {
 fn writes<'a>(notes: &'a [(&'a str, &'a str, &'a str)]) -> impl Model + 'a {
     FnModel(move |request: &Request<'_>| {
         let source = handle(request, "lisbon");
-        let row = |&(key, title, body): &(&str, &str, &str)| json!({"reason": "", "key": key, "title": title, "body": body, "keywords": [], "sources": [source]});
+        let row = |&(key, title, body): &(&str, &str, &str)| {
+            json!({"reason": "", "key": key, "title": title, "body": body, "keywords": [],
+                "sources": [source]})
+        };
         json!({"notes": "", "insert": notes.iter().map(row).collect::<Vec<_>>()})
     })
 }

@@ -71,8 +71,7 @@ fn a_statement_is_quoted_with_its_speaker_the_day_and_the_question_before_it() {
 #[test]
 fn an_agent_that_extracts_facts_gets_no_action() {
     let (hello, long) = ("Hello. I moved to Lisbon in May.", "I moved to Lisbon in May. ".repeat(100));
-    let mut scene = messages(&[("Ann", hello), ("Ann", hello), ("Ann", &long)]);
-    scene = scene.pair(1, 2, 1.0);
+    let scene = messages(&[("Ann", hello), ("Ann", hello), ("Ann", &long)]).pair(1, 2, 1.0);
     let reply = scene.facts();
     assert_eq!((&reply["insert"], &reply["supersede"]), (&json!([]), &json!([])));
     assert_eq!(reply["notes"], "Only a language model can state facts; `poc-memory setup model` finds one.");
