@@ -83,15 +83,15 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     let _running = RUNNING.lock();
     let file = SourceFile::at(transcript, transcript.display().to_string())?;
     let position_file = position_file(memory, transcript);
-    let position = read_position(&position_file);
-    let mut notes = position.as_ref().map(|position| position.notes.clone()).unwrap_or_default();
+    let saved = read_position(&position_file);
+    let mut notes = saved.as_ref().map(|position| position.notes.clone()).unwrap_or_default();
     let size = file.size()?;
     // A file that became shorter was replaced by another one.
-    let position = position.filter(|position| position.read <= size);
-    if position.as_ref().is_some_and(|position| position.read == size) {
+    let position = saved.as_ref().filter(|position| position.read <= size);
+    if position.is_some_and(|position| position.read == size) {
         return Ok(CaptureReport::default());
     }
-    let assistant = match &position {
+    let assistant = match position {
         Some(position) => position.assistant,
         None => transcripts::assistant_of(&file.sample()?).ok_or_else(|| {
             Error::invalid("it is not a transcript of Claude Code or Codex")
@@ -108,7 +108,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     let whole = || {
         read_from(None)?.ok_or_else(|| Error::internal("a whole transcript refers to lines before its first"))
     };
-    let (mut read, position) = match &position {
+    let (mut read, position) = match position {
         Some(from) => match read_from(Some(from))? {
             Some(read) => (read, Some(from)),
             None => (whole()?, None),
@@ -135,7 +135,11 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
                 notes.insert(turn, note);
             }
         }
-        write_position(&position_file, &Position { notes, ..next })?;
+        let next = Position { notes, ..next };
+        // The file may have grown by an unfinished line only.
+        if saved.as_ref() != Some(&next) {
+            write_position(&position_file, &next)?;
+        }
     }
     Ok(CaptureReport {
         is_read: true,

@@ -103,7 +103,8 @@ pub(super) struct Content {
 
 /// Reads a transcript from `position`, at which `input` begins. `lines` is a parser with the state of the
 /// earlier lines. A last line without a line end is left for the next read. Returns `None` if the whole
-/// transcript must be read instead.
+/// transcript must be read instead: a line refers to an earlier one, or no turn begins at `position` because another
+/// file has replaced the transcript.
 pub(super) fn read_from(
     assistant: TranscriptSource,
     mut lines: Box<dyn TranscriptLines>,
@@ -137,6 +138,10 @@ pub(super) fn read_from(
         place = LinePosition { offset: place.offset + bytes, line: place.line + 1 };
     }
     let Some(content) = lines.finish() else { return Ok(None) };
+    let begins_at = |place| content.turns.first().is_some_and(|first| first.place == place);
+    if from.is_some_and(|position| !begins_at(position.turn)) {
+        return Ok(None);
+    }
     skipped.merge(&content.skipped);
     let Content { conversation, mut turns, abandoned, .. } = content;
     let last = turns.last().map(|last| last.place);

@@ -420,6 +420,39 @@ fn a_deleted_turn_that_was_imported_again_grows_with_its_session() {
     }
 }
 
+#[test]
+fn a_transcript_that_a_longer_one_replaced_is_read_from_its_beginning() {
+    for assistant in [TranscriptSource::ClaudeCode, TranscriptSource::Codex] {
+        let memory = TestMemory::new();
+        let (before, _) = transcript(assistant, &[talk("one", "1"), talk("two", "2")]);
+        capture(&memory, &file(&memory, &before), &CaptureOptions::default()).unwrap();
+        let prompts = ["Which port does the gateway use?", "Which database?", "Which compression?"];
+        let (after, turns) = transcript(assistant, &prompts.map(|prompt| talk(prompt, "It is open.")));
+        assert!(after.len() > before.len());
+        let report = capture(&memory, &file(&memory, &after), &CaptureOptions::default()).unwrap();
+        assert!(report.failed.is_empty() && report.first_line == 1, "{report:?}");
+        for (prompt, turn) in prompts.iter().zip(&turns) {
+            let body = memory.find(&key(assistant, turn)).unwrap().body;
+            assert!(body.contains(prompt), "{assistant:?}: {body}");
+        }
+    }
+}
+
+#[test]
+fn a_capture_that_finds_nothing_new_does_not_write_the_position() {
+    let memory = TestMemory::new();
+    let (text, _) = transcript(TranscriptSource::ClaudeCode, &[talk("Which port?", "It is 5432.")]);
+    let capture_text =
+        |text: &str| capture(&memory, &file(&memory, text), &CaptureOptions::default()).unwrap();
+    capture_text(&text);
+    let position = fs::read_dir(memory.paths.transcripts()).unwrap().next().unwrap().unwrap().path();
+    // The same position in another form.
+    let saved = format!("{}\n", fs::read_to_string(&position).unwrap());
+    fs::write(&position, &saved).unwrap();
+    assert!(capture_text(&format!("{text}{{\"unfinished\": ")).is_read);
+    assert_eq!(fs::read_to_string(&position).unwrap(), saved);
+}
+
 fn talk(prompt: &str, answer: &str) -> GeneratedTurn {
     GeneratedTurn {
         prompt: prompt.into(),
