@@ -18,6 +18,9 @@ use std::path::Path;
 /// counted.
 const MAX_MESSAGE_BYTES: usize = 32 << 10;
 
+/// Maximum number of bytes before [`MAX_MESSAGE_BYTES`] that are left out, too, so that the text ends after a whole word.
+const MAX_CUT_WORD_BYTES: usize = 4 << 10;
+
 /// A conversation, or the work of a subagent in one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Conversation {
@@ -70,7 +73,8 @@ pub(super) struct TurnMessage {
 
 impl TurnMessage {
     /// A message. The text is trimmed, NUL characters are removed, and bytes after the first [`MAX_MESSAGE_BYTES`] are
-    /// left out and counted in `skipped`.
+    /// left out and counted in `skipped`. A word that crosses this limit is left out as a whole: the part of a secret
+    /// would not be recognised as one.
     pub(super) fn new(
         speaker: Speaker,
         at: Option<Timestamp>,
@@ -79,7 +83,7 @@ impl TurnMessage {
     ) -> TurnMessage {
         let mut text = text.trim().replace('\0', "");
         if text.len() > MAX_MESSAGE_BYTES {
-            let end = text.floor_char_boundary(MAX_MESSAGE_BYTES);
+            let end = end_of_words(&text, MAX_MESSAGE_BYTES);
             let rest = text.len() - end;
             skipped.add("ends of long messages", rest);
             text.truncate(end);
@@ -211,6 +215,16 @@ impl Conversation {
     }
 }
 
+/// The end of the last whole word within the first `max` bytes of a longer text; `max` itself within a very long word.
+fn end_of_words(text: &str, max: usize) -> usize {
+    let max = text.floor_char_boundary(max);
+    let (kept, rest) = text.split_at(max);
+    if rest.starts_with(char::is_whitespace) {
+        return max;
+    }
+    kept.rfind(char::is_whitespace).filter(|end| max - end <= MAX_CUT_WORD_BYTES).unwrap_or(max)
+}
+
 /// Whether a text begins with a block of Markdown, such as a heading, a list or a code block.
 fn starts_block(text: &str) -> bool {
     let is_mark = |c: char| matches!(c, '#' | '-' | '*' | '`' | '>' | '|' | '+' | '~' | '<');
@@ -324,6 +338,17 @@ mod tests {
         let message = TurnMessage::new(Speaker::Person, None, &"é".repeat(MAX_MESSAGE_BYTES), &mut skipped);
         assert!(message.text.ends_with("é\n\n[32768 bytes left out]"));
         assert_eq!(skipped.iter().next().unwrap().1.bytes, 32768);
+    }
+
+    #[test]
+    fn a_secret_that_crosses_the_limit_is_left_out_as_a_whole() {
+        let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        let text = format!("{} {secret}", "a ".repeat(MAX_MESSAGE_BYTES / 2 - 15));
+        let message = TurnMessage::new(Speaker::Person, None, &text, &mut SkippedCounts::default());
+        assert!(message.text.ends_with("a \n\n[41 bytes left out]") && !message.text.contains("ghp_"));
+        let whole = format!("{}\n{secret}", "a".repeat(MAX_MESSAGE_BYTES));
+        let message = TurnMessage::new(Speaker::Person, None, &whole, &mut SkippedCounts::default());
+        assert!(message.text.ends_with("aa\n\n[41 bytes left out]"), "{}", message.text.len());
     }
 
     #[test]
