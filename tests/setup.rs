@@ -168,7 +168,7 @@ fn setup_registers_every_assistant_and_remove_restores_every_byte() {
         || serde_json::from_str::<Value>(&user.ok(&["--json", "daemon", "status"])).unwrap()["pid"].clone();
     let following = pid();
     let removed = user.ok(&["setup", "remove", "--yes"]);
-    assert!(removed.contains("the daemon was restarted with the restored settings"), "{removed}");
+    assert!(removed.ends_with("the daemon was restarted\n"), "{removed}");
     assert_ne!(pid(), following);
     assert_eq!(user.files(), before);
     let own = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
@@ -243,6 +243,29 @@ fn setup_without_hooks_removes_those_of_an_earlier_setup() {
     user.ok(&["setup", "remove", "--yes"]);
     assert_eq!(user.read(".claude.json"), CLAUDE_STATE);
     assert_eq!(user.json_at(".claude/settings.json"), expected);
+}
+
+#[test]
+fn sessions_that_called_a_hook_are_followed_until_the_hooks_are_removed() {
+    let user = User::new();
+    user.world.write("config.toml", OWN_SETTINGS);
+    let session = user.world.write("hooks/a.json", "{\"notes\": {}, \"transcript\": \"/home/ann/a.jsonl\"}");
+    let removals: [(&[&str], &[&str]); 2] = [
+        (&["setup", "codex"], &["setup", "remove"]),
+        (&["setup", "claude-code"], &["setup", "claude-code", "--no-hooks", "--no-daemon"]),
+    ];
+    for (set_up, remove) in removals {
+        user.ok(&[set_up, &["--yes", "--no-daemon"]].concat());
+        std::fs::write(&session, "{\"notes\": {}, \"transcript\": \"/home/ann/a.jsonl\"}").unwrap();
+        user.ok(&[remove, &["--yes"]].concat());
+        assert!(!session.exists(), "{remove:?}");
+    }
+    // A plugin may have registered the hooks of the sessions.
+    user.ok(&["setup", "remove", "--yes"]);
+    user.ok(&["setup", "cursor", "--yes", "--no-daemon"]);
+    std::fs::write(&session, "{}").unwrap();
+    user.ok(&["setup", "remove", "--yes"]);
+    assert!(session.exists());
 }
 
 #[test]

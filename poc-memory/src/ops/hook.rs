@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sessions::HookSession;
 pub use sessions::followed_transcripts;
+pub(crate) use sessions::forget_sessions;
 use std::path::{Path, PathBuf};
 
 /// Answers a hook of an assistant with the text to add to the conversation. Follows the transcript of the

@@ -88,7 +88,7 @@ pub(crate) use daemon::tail;
 pub use def::{Access, IrreversibleFlag, Method, Op, OpDef, OpOutput, Route, ToolEffect};
 pub(crate) use hit::is_zero;
 pub use hook::followed_transcripts;
-pub(crate) use hook::{Hook, HookEvent, HookOutput};
+pub(crate) use hook::{Hook, HookEvent, HookOutput, forget_sessions};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 pub use json_schema::schema;
 pub(crate) use key_prefix::keys_beginning_with;

@@ -1,9 +1,8 @@
 //! Removes the hooks that an earlier `setup` registered, for `setup --no-hooks`.
 
 use super::assistant::{Assistant, SettingsFolders};
-use super::edit::Edit;
 use super::plan::FileChange;
-use super::record::{SetupRecord, WrittenFile};
+use super::record::SetupRecord;
 use super::settings_file::SettingsFile;
 use crate::cli::command_context::CommandContext;
 use poc_graph::error::Result;
@@ -24,7 +23,7 @@ pub(super) fn changes(
         assistants.iter().filter_map(|assistant| assistant.hooks_file(&folders)).collect();
     let mut changes = Vec::new();
     let mut others_remain = false;
-    for file in record.files.iter().filter(|file| has_hooks(file)) {
+    for file in record.files.iter().filter(|file| file.has_hooks()) {
         let removal = file.undone(SettingsFile::without_same_edits);
         if named.contains(&file.settings.path) {
             changes.extend(removal?);
@@ -40,9 +39,4 @@ pub(super) fn changes(
         }
     }
     Ok(changes)
-}
-
-/// Whether a recorded file got hooks.
-fn has_hooks(file: &WrittenFile) -> bool {
-    file.settings.edits.iter().any(|edit| matches!(edit, Edit::HookEntry { .. }))
 }

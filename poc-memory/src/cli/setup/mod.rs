@@ -22,7 +22,7 @@ use super::command_context::CommandContext;
 use super::confirmation::ask;
 use super::daemon;
 use super::local::LocalCommand;
-use crate::ops::Terminal;
+use crate::ops::{Terminal, forget_sessions};
 use check::SelfCheck;
 use plan::{FileChange, SetupPlan};
 use poc_graph::error::{Code, Error, Exit, Result};
@@ -119,6 +119,10 @@ impl LocalCommand for Setup {
         }
         for change in &changes.removals {
             record.undo(&context.paths, change)?;
+        }
+        // Nobody has registered other hooks, unless with a plugin.
+        if !changes.removals.is_empty() && !record.has_hooks() {
+            forget_sessions(&context.paths)?;
         }
         output.written = true;
         if !self.no_daemon {

@@ -1,6 +1,7 @@
 //! The record of the changes by `setup`, with copies of the original files, which `setup remove` restores.
 
 use super::copies;
+use super::edit::Edit;
 use super::plan::FileChange;
 use super::settings_file::{self, SettingsFile};
 use poc_config::files;
@@ -29,6 +30,11 @@ pub(super) struct WrittenFile {
 }
 
 impl WrittenFile {
+    /// Whether the file got hooks.
+    pub(super) fn has_hooks(&self) -> bool {
+        self.settings.edits.iter().any(|edit| matches!(edit, Edit::HookEntry { .. }))
+    }
+
     /// Whether a text is the one that was written.
     pub(super) fn is(&self, text: &str) -> bool {
         self.hash == hash(text)
@@ -57,6 +63,11 @@ impl WrittenFile {
 }
 
 impl SetupRecord {
+    /// Whether a file got hooks.
+    pub(super) fn has_hooks(&self) -> bool {
+        self.files.iter().any(WrittenFile::has_hooks)
+    }
+
     /// Reads the record; an empty one if `setup` has never written anything.
     ///
     /// # Errors

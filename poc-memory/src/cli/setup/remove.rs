@@ -6,7 +6,7 @@ use super::settings_file::SettingsFile;
 use crate::cli::command_context::CommandContext;
 use crate::cli::daemon;
 use crate::cli::local::LocalCommand;
-use crate::ops::Terminal;
+use crate::ops::{Terminal, forget_sessions};
 use poc_config::files;
 use poc_graph::error::Result;
 use serde::Serialize;
@@ -14,7 +14,8 @@ use serde::Serialize;
 /// Undo what `setup` wrote: files that have not changed since are restored; from other files, only the settings of
 /// the memory are removed
 ///
-/// If the settings of the memory change, a running daemon is restarted, because it would follow transcripts until then.
+/// Sessions that have called a hook are not captured any more. A running daemon is restarted if it would follow
+/// transcripts until then.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SetupRemove {
     /// Do not ask
@@ -34,7 +35,8 @@ pub(in crate::cli) struct SetupRemoveOutput {
     written: bool,
     /// Whether the daemon no longer starts with the session.
     service_removed: bool,
-    /// Whether the daemon was restarted, so that it reads the restored settings of the memory.
+    /// Whether the daemon was restarted, so that it reads the restored settings of the memory and follows no session
+    /// that has called a hook.
     daemon_restarted: bool,
 }
 
@@ -70,11 +72,13 @@ impl LocalCommand for SetupRemove {
         for copy in record.files.iter().filter_map(|file| file.copy.as_ref()) {
             files::remove(copy)?;
         }
+        let had_sessions = record.has_hooks() && forget_sessions(paths)?;
         record = SetupRecord::default();
         record.save(paths)?;
         let own_settings = paths.config_file();
+        let is_changed = changes.iter().any(|change| change.path == own_settings);
         // The daemon reads `[transcripts]` only when it starts, and would capture sessions until then.
-        if changes.iter().any(|change| change.path == own_settings) && daemon::is_running(context) {
+        if (is_changed || had_sessions) && daemon::is_running(context) {
             daemon::restart(context)?;
             output.daemon_restarted = true;
         }
@@ -97,7 +101,7 @@ impl LocalCommand for SetupRemove {
             text.push_str("the daemon no longer starts with your session\n");
         }
         if output.daemon_restarted {
-            text.push_str("the daemon was restarted with the restored settings\n");
+            text.push_str("the daemon was restarted\n");
         }
         text
     }

@@ -105,6 +105,21 @@ pub fn followed_transcripts(paths: &Paths) -> Vec<PathBuf> {
     entries.filter_map(|entry| read(entry.ok()?.path())).collect()
 }
 
+/// Forgets the sessions that have called a hook, so that a daemon that starts follows none of them. Returns whether there
+/// were any.
+///
+/// # Errors
+/// `unavailable` if a file cannot be removed.
+pub(crate) fn forget_sessions(paths: &Paths) -> Result<bool> {
+    let Ok(entries) = std::fs::read_dir(paths.hook_sessions()) else { return Ok(false) };
+    let mut had_sessions = false;
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        files::remove(&path)?;
+        had_sessions = true;
+    }
+    Ok(had_sessions)
+}
+
 /// The key prefixes of the notes of a session, one for each assistant.
 pub(super) fn keys(id: &str) -> Vec<String> {
     if id.is_empty() {
