@@ -114,6 +114,7 @@ pub fn consolidate(
     let mut work = Consolidation { memory, cause, progress, outcome };
     work.expire(&plan.to_expire, now)?;
     work.end_derived(&plan.ended_notes, now)?;
+    work.delete_quotations(&plan.to_delete, now)?;
     work.remove_edges(&plan.edges, now)?;
     work.delete(&plan.to_delete, now)?;
     work.delete_keyword_entries(&plan.entries)?;
@@ -145,7 +146,7 @@ struct ConsolidationPlan {
     /// Derived notes of agents that have no live source left once `to_expire` has expired, and confirmed questions whose
     /// notes damage has lost.
     ended_notes: Vec<NodeId>,
-    /// Notes past their retention time.
+    /// Notes past their retention time, and the quotations of answers that repeat a question of them.
     to_delete: Vec<NodeId>,
     /// Edges to remove.
     edges: Vec<EdgeId>,
@@ -174,6 +175,14 @@ impl ConsolidationPlan {
                 to_expire.push(id);
             }
         }
+        let mut quotations: BTreeSet<NodeId> = BTreeSet::new();
+        for &id in &to_delete {
+            let repeating = derivation::answers_to(&memory.store, view, id)?;
+            quotations.extend(repeating.into_iter().map(|quotation| quotation.id));
+        }
+        to_expire.retain(|id| !quotations.contains(id));
+        to_delete.retain(|id| !quotations.contains(id));
+        to_delete.extend(quotations);
         let leaving: HashSet<NodeId> = to_expire.iter().chain(&to_delete).copied().collect();
         let mut orphans = derivation::orphaned_questions(memory, view)?;
         orphans.retain(|id| !leaving.contains(id));
@@ -297,6 +306,22 @@ impl Consolidation<'_> {
         })
     }
 
+    /// Deletes the quotations that repeat a question of a note past its retention time. Its edges, which are removed
+    /// afterwards, lead to the answers.
+    fn delete_quotations(&mut self, nodes: &[NodeId], now: Timestamp) -> Result<()> {
+        let keep = self.memory.config.consolidate.keep_expired;
+        self.in_transactions(ConsolidationPhase::Notes, nodes, |tx, id, report| {
+            let Some(node) = tx.node(*id)? else { return Ok(()) };
+            if node.expires.is_none_or(|at| !is_past_retention(at, keep, now)) {
+                return Ok(());
+            }
+            for quotation in derivation::answers_to(tx, tx.view(), *id)? {
+                delete(tx, &quotation, now, report)?;
+            }
+            Ok(())
+        })
+    }
+
     fn remove_edges(&mut self, edges: &[EdgeId], now: Timestamp) -> Result<()> {
         let (memory, keep) = (self.memory, self.memory.config.consolidate.keep_expired);
         self.in_transactions(ConsolidationPhase::Edges, edges, |tx, &EdgeId { src, kind, dst }, report| {
@@ -323,13 +348,7 @@ impl Consolidation<'_> {
             if node.expires.is_none_or(|at| !is_past_retention(at, keep, now)) {
                 return Ok(());
             }
-            // Edges that were added since the plan was made.
-            report.removed_edges += tx.edges(*id)?.len() as u64;
-            // Derived notes that end with it have expired already; the others become stale.
-            derivation::source_changed(tx, *id, now)?;
-            tx.delete_node(*id)?;
-            report.deleted_nodes += 1;
-            if node.state.is_live() { count_unused(tx, &node.keywords, report) } else { Ok(()) }
+            delete(tx, &node, now, report)
         })
     }
 
@@ -378,6 +397,21 @@ impl Consolidation<'_> {
         }
         Ok(())
     }
+}
+
+/// Deletes a note with the edges that it still has. Derived notes that end with it have expired already; the others
+/// become stale.
+fn delete(
+    tx: &mut Transaction<'_>,
+    note: &Node,
+    now: Timestamp,
+    report: &mut ConsolidationReport,
+) -> Result<()> {
+    report.removed_edges += tx.edges(note.id)?.len() as u64;
+    derivation::source_changed(tx, note.id, now)?;
+    tx.delete_node(note.id)?;
+    report.deleted_nodes += 1;
+    if note.state.is_live() { count_unused(tx, &note.keywords, report) } else { Ok(()) }
 }
 
 /// Counts the given keywords that no live note has any more.

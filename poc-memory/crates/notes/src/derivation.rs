@@ -15,8 +15,8 @@ use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, Ix, Node, NodeId, NodeType, State, View, provenance};
-use poc_store::{Record as _, Table, Transaction};
-use std::collections::{BTreeMap, HashSet};
+use poc_store::{Record as _, Records, Table, Transaction};
+use std::collections::{BTreeSet, HashSet};
 
 /// Adds a `derived-from` edge from a note to each of its sources.
 ///
@@ -141,7 +141,7 @@ pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Time
     let mut ended_notes = Vec::new();
     // Without recursion, because a chain of derived notes may be long, and notes may be derived from each other.
     let mut open = vec![derived_notes(tx, source)?];
-    for quotation in answers_to(tx, source)? {
+    for quotation in answers_to(tx, tx.view(), source)? {
         open.push(derived_notes(tx, quotation.id)?);
         tx.delete_node(quotation.id)?;
         ended_notes.push(quotation);
@@ -164,20 +164,30 @@ pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Time
     Ok(ended_notes)
 }
 
-/// The quotations of the notes beside a note in its session that repeat a question of it.
-fn answers_to(tx: &Transaction<'_>, source: NodeId) -> Result<Vec<Node>> {
-    let Some(note) = tx.node(source)? else { return Ok(Vec::new()) };
+/// The live quotations of the notes beside a note in its session that repeat a question of it.
+pub(super) fn answers_to(records: &impl Records, view: &View, source: NodeId) -> Result<Vec<Node>> {
+    // The view tells that most notes have none, without a record being read.
+    let beside = quotations_beside(view, source);
+    let note = if beside.is_empty() { None } else { records.node(source)? };
+    let Some(note) = note else { return Ok(Vec::new()) };
     let repeats = |quotation: &Node| {
         let mut questions = quotation.answered_question().into_iter().flat_map(|asked| asked.split('?'));
         questions.any(|question| !question.trim().is_empty() && note.body.contains(question.trim()))
     };
-    let mut answers: BTreeMap<NodeId, Node> = BTreeMap::new();
-    let edges = tx.edges(source)?;
-    for edge in edges.iter().filter(|edge| edge.kind == EdgeKind::Structural && edge.src == source) {
-        let repeating = derived_notes(tx, edge.dst)?.into_iter().filter(repeats);
-        answers.extend(repeating.map(|note| (note.id, note)));
+    let mut answers = Vec::new();
+    for id in beside {
+        answers.extend(records.node(id)?.filter(|found| found.state.is_live() && repeats(found)));
     }
-    Ok(answers.into_values().collect())
+    Ok(answers)
+}
+
+/// The quotations of the notes beside a note in its session.
+fn quotations_beside(view: &View, source: NodeId) -> BTreeSet<NodeId> {
+    let Some(ix) = view.find(source) else { return BTreeSet::new() };
+    let edges = view.edges(ix).iter();
+    let beside = edges.filter(|edge| edge.is_outgoing() && edge.kind() == EdgeKind::Structural);
+    let derived = beside.flat_map(|edge| view.derived_notes(edge.target()));
+    derived.filter(|&ix| view.is_quotation(ix)).filter_map(|ix| view.id(ix)).collect()
 }
 
 /// Marks a stale note as active again if it has not changed since it was read: its agent has compared it with

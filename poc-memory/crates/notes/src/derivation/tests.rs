@@ -221,9 +221,8 @@ fn a_note_of_an_agent_expires_with_its_last_source() {
     assert_eq!((expire(2), state(&memory, 3)), (2, Some(State::Expired)));
 }
 
-/// Otherwise the text of a deleted message would stay in the title of another note.
-#[test]
-fn a_quotation_that_repeats_a_question_is_deleted_with_the_question() {
+/// A session of notes 1 to 3, and note 4, a quotation of note 2 that repeats the question of note 1.
+fn with_quotation() -> TestMemory {
     let memory = TestMemory::new();
     let message = |number: u64, key: &str, body: &str| {
         let node_type = NodeType(NodeType::EPISODIC.into());
@@ -247,9 +246,35 @@ fn a_quotation_that_repeats_a_question_is_deleted_with_the_question() {
         add_sources(tx, id(4), &[id(2)], "agent:facts", "", memory.now())
     };
     memory.store.transact(memory.cause("agent:facts", "test"), put).unwrap();
+    memory
+}
+
+/// Otherwise the text of a deleted message would stay in the title of another note.
+#[test]
+fn a_quotation_that_repeats_a_question_is_deleted_with_the_question() {
+    let memory = with_quotation();
     let deleted = |number: u64| change(&memory, |tx| delete::apply(tx, id(number), memory.now())).derived;
     assert!(deleted(3).is_empty());
     assert_eq!(state(&memory, 4), Some(State::Active));
-    assert_eq!(deleted(1).into_iter().map(|note| note.key).collect::<Vec<_>>(), std::slice::from_ref(&key));
+    assert_eq!(deleted(1).into_iter().map(|note| note.id).collect::<Vec<_>>(), [id(4)]);
     assert_eq!([2, 4].map(|number| state(&memory, number)), [Some(State::Active), None]);
+}
+
+#[test]
+fn a_quotation_that_repeats_a_question_is_deleted_when_the_expired_question_is() {
+    let memory = with_quotation();
+    let expire = |number: u64| {
+        let kept = memory.config.consolidate.keep_expired;
+        change(&memory, |tx| {
+            let node = tx.node(id(number))?.unwrap();
+            tx.put_node(&Node { expires: Some(memory.now().minus(kept)), ..node })
+        });
+        let cause = memory.cause("manual", "consolidate");
+        let dry_run = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap().report;
+        let report = consolidate(&memory, &cause, false, &|_, _, _| {}).unwrap().report;
+        assert_eq!(report, dry_run);
+        [2, 4].map(|other| state(&memory, other))
+    };
+    assert_eq!(expire(3), [Some(State::Active); 2]);
+    assert_eq!(expire(1), [Some(State::Active), None]);
 }
