@@ -85,8 +85,8 @@ pub(crate) struct ImportOutput {
     /// New edges to similar notes.
     semantic_edges: u64,
     failed: Vec<FailedNote>,
-    /// Properties that were left out because of their value or occur several times, and texts that were not imported
-    /// because only the note was changed.
+    /// Properties that were left out because of their value or occur several times, texts that were not imported because
+    /// only the note was changed, and files that changed the note of another file.
     #[serde(default)]
     warnings: Vec<FailedNote>,
     /// Links to notes that do not exist.

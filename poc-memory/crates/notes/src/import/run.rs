@@ -58,7 +58,8 @@ pub struct ImportReport {
     /// Links to missing notes.
     pub unresolved: Vec<UnresolvedImportLink>,
     /// Parts of imported notes that were left out: fields because of their values, all but the last of several equal
-    /// properties, or a text because the note was changed in the memory but not in its source.
+    /// properties, or a text because the note was changed in the memory but not in its source. Also files that changed the
+    /// note of a file of another import.
     pub warnings: Vec<(SourceLocation, Error)>,
     /// Unknown fields, and the number of notes that had them.
     pub ignored: BTreeMap<String, u64>,

@@ -14,7 +14,7 @@ use crate::samples::InsertSamples;
 use crate::{Draft, supersede};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, NodeId, normal_key};
+use poc_graph::{Node, NodeId, escape_line, normal_key};
 use poc_store::Transaction;
 use std::path::Path;
 
@@ -85,19 +85,26 @@ impl Import<'_> {
             for (place, (entry, note)) in first.into_iter().chain(last) {
                 self.replace_copy(tx, entry, note, now)?;
                 let outcome = separate_note_errors(store_one(tx, note, now, &mut samples))?;
+                let mut other_file = None;
                 if let (Ok(stored), Some(frame)) = (&outcome, &entry.frame) {
-                    self.put_frame(tx, stored.id, frame, &entry.kept_keywords)?;
+                    other_file = self.put_frame(tx, stored.id, frame, &entry.kept_keywords)?;
                     name_after_file(tx, stored, entry.key.as_deref(), frame)?;
                 }
-                stored.push((place, outcome));
+                stored.push((place, outcome, other_file));
             }
-            stored.sort_by_key(|(place, _)| *place);
+            stored.sort_by_key(|(place, ..)| *place);
             samples.store(tx, self.memory.embedder.name())?;
             Ok(stored)
         })?;
-        for ((entry, _), (_, stored)) in ready.into_iter().zip(stored.value) {
+        for ((entry, _), (_, stored, other_file)) in ready.into_iter().zip(stored.value) {
             match stored {
-                Ok(stored) => self.record(entry, &stored, now),
+                Ok(stored) => {
+                    let is_updated = stored.outcome == StoreOutcome::Updated;
+                    if let Some(other) = other_file.filter(|_| is_updated) {
+                        self.report.warnings.push((entry.location.clone(), changed_note_of(&other)));
+                    }
+                    self.record(entry, &stored, now);
+                }
                 Err(error) => self.report.failed.push((entry.location, error)),
             }
         }
@@ -242,22 +249,26 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Stores the frame of a note, and deletes frames of files that no longer exist in the same folder.
+    /// Stores the frame of a note, and deletes frames of files that no longer exist in the same folder. Returns the path of
+    /// another file that has the note if the file of the frame did not have it.
     fn put_frame(
         &self,
         tx: &mut Transaction<'_>,
         id: NodeId,
         frame: &MarkdownFrame,
         kept_keywords: &[String],
-    ) -> Result<()> {
-        for old in MarkdownFrame::all(tx, id)?.iter().filter(|old| self.is_gone(old)) {
-            old.delete(tx, id)?;
-        }
-        let Some(node) = tx.node(id)? else { return Ok(()) };
+    ) -> Result<Option<String>> {
+        let (gone, others): (Vec<_>, Vec<_>) =
+            MarkdownFrame::all(tx, id)?.into_iter().partition(|old| self.is_gone(old));
+        gone.iter().try_for_each(|old| old.delete(tx, id))?;
+        let Some(node) = tx.node(id)? else { return Ok(None) };
         let mut imported = Properties::of(&node);
         // An export writes these into the file, which does not contain them.
         imported.keywords.retain(|word| !kept_keywords.contains(word));
-        MarkdownFrame { imported, ..frame.clone() }.put(tx, id)
+        MarkdownFrame { imported, ..frame.clone() }.put(tx, id)?;
+        // A file with the same path in another folder may be the same file, which was moved with its folder.
+        let has_path = others.iter().any(|other| other.path == frame.path);
+        Ok(others.into_iter().map(|other| other.path).next().filter(|_| !has_path))
     }
 
     /// Whether the file of a frame belonged to the folder that is read, and no longer exists there.
@@ -306,6 +317,12 @@ impl Import<'_> {
 fn unchanged_source() -> Error {
     Error::conflict("the note has changed since it was imported, but its source has not")
         .hint("the note stays as it is; change the source, or delete the note, to import it again")
+}
+
+/// The warning that a file has changed the note that another file had alone until then.
+fn changed_note_of(other: &str) -> Error {
+    Error::conflict(format!("it changed the note of `{}`, which has the same key", escape_line(other)))
+        .hint("if it is another note, undo the import and give the file a key of its own")
 }
 
 /// Sets `expires` of a node that is past it; its text stays.

@@ -621,6 +621,23 @@ fn a_file_with_the_key_of_the_note_of_another_file_is_refused() {
 }
 
 #[test]
+fn a_file_that_changes_the_note_of_a_file_of_another_folder_is_named() {
+    let memory = TestMemory::new();
+    put(memory.folder(), "kitchen/soup.md", "Lentils with carrots.\n");
+    let import = |path: &str| take(&memory, ImportSource::Path(memory.folder().join(path)));
+    import("kitchen");
+    put(memory.folder(), "elsewhere/tin.md", "---\nkey: soup\n---\nA soup from a tin.\n");
+    let report = import("elsewhere/tin.md");
+    let warnings: Vec<String> =
+        report.warnings.iter().map(|(place, error)| format!("{place}: {error}")).collect();
+    assert_eq!(counts(&report), [0, 1, 0, 0], "{}", failures(&report));
+    assert_eq!(warnings, ["`tin.md`: it changed the note of `soup.md`, which has the same key"]);
+    put(memory.folder(), "elsewhere/tin.md", "---\nkey: soup\n---\nA soup from a can.\n");
+    let report = import("elsewhere/tin.md");
+    assert_eq!((counts(&report), report.warnings.len()), ([0, 1, 0, 0], 0), "{}", failures(&report));
+}
+
+#[test]
 fn a_file_that_cannot_be_read_keeps_its_note() {
     let memory = TestMemory::new();
     let folder = memory.folder().join("kitchen");
