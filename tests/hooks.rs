@@ -411,6 +411,24 @@ fn a_session_is_captured_also_when_its_assistant_is_killed() {
 }
 
 #[test]
+fn a_session_whose_start_was_missed_is_captured_also_by_the_next_daemon() {
+    for hook in ["prompt", "stop"] {
+        let mut world = World::new();
+        world.start_daemon();
+        let session = AssistantSession::new(&world, "6f1e2d3c-0004-4000-8000-000000000004", "journal");
+        session.turn(0, "Which port shall the gateway have?", "We use port 7443 for the gateway.");
+        assert_eq!(session.hook(&world, hook, json!({"prompt": "thanks"})), None);
+        // The assistant and the daemon are killed.
+        world.kill_daemon();
+        session.turn(1, "And which database?", "We keep everything in sled.");
+        world.start_daemon();
+        world.until(WAIT_LIMIT, &["search", "-p", "all | type:episodic"], |found| {
+            found["results"].as_array().unwrap().len() == 2
+        });
+    }
+}
+
+#[test]
 fn secrets_in_a_session_are_stored_only_if_the_settings_allow_it() {
     for (settings, title) in [
         ("", "use [secret: aws-access-key]"),

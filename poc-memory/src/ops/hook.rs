@@ -111,6 +111,10 @@ impl Op for Hook {
     fn run(self, ctx: &Ctx<'_>) -> Result<HookOutput> {
         if let Some(transcript) = self.transcript.as_deref().filter(|path| path.is_absolute()) {
             ctx.host.daemon()?.follow(transcript);
+            // The start of a session is missed if the daemon is not ready in time. A start replaces the whole state.
+            if !self.subagent && self.event != HookEvent::SessionStart {
+                sessions::set_transcript(ctx.memory, &self.session, transcript)?;
+            }
         }
         if self.subagent {
             return Ok(HookOutput::silent("a subagent asks"));

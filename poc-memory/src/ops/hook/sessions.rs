@@ -97,6 +97,16 @@ fn file(memory: &Memory, id: &str) -> Option<PathBuf> {
     (!name.is_empty()).then(|| memory.paths.hook_sessions().join(format!("{name}.json")))
 }
 
+/// Records the transcript of a session, so that the next daemon follows it, too.
+pub(super) fn set_transcript(memory: &Memory, id: &str, transcript: &Path) -> Result<()> {
+    let mut session = HookSession::load(memory, id);
+    if session.transcript.as_deref() == Some(transcript) {
+        return Ok(());
+    }
+    session.transcript = Some(transcript.to_owned());
+    session.save(memory, id)
+}
+
 /// The transcripts of the sessions that have called a hook.
 pub fn followed_transcripts(paths: &Paths) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(paths.hook_sessions()) else { return Vec::new() };
