@@ -70,7 +70,9 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
             Some(false) if may_be_key => "assigned-secret",
             _ => continue,
         };
-        secrets.push(DetectedSecret { kind, at: start..start + value.len() });
+        let end = start + value.len();
+        let rest = if quoted { escaped_rest(text, start, end) } else { 0 };
+        secrets.push(DetectedSecret { kind, at: start..end + rest });
     }
     for at in memmem::find_iter(bytes, SENTENCE_SEPARATOR) {
         let start = at + SENTENCE_SEPARATOR.len();
@@ -178,6 +180,30 @@ fn value(rest: &str, start: usize) -> (usize, &str, bool) {
         }
     }
     (start, rest.get(..length).unwrap_or_default(), false)
+}
+
+/// The number of bytes after a value at `start..end` in quotes, which ends before a backslash, up to the closing quote; 0
+/// if a space comes first, or if the quotes themselves are escaped.
+fn escaped_rest(text: &str, start: usize, end: usize) -> usize {
+    let bytes = text.as_bytes();
+    let before = |distance: usize| start.checked_sub(distance).and_then(|at| bytes.get(at));
+    let (quote, rest) = (before(1), bytes.get(end..).unwrap_or_default());
+    if before(2) == Some(&b'\\') || rest.first() != Some(&b'\\') {
+        return 0;
+    }
+    let mut is_escaped = false;
+    for (length, byte) in rest.iter().enumerate().take(VALUE_MAX) {
+        if is_escaped {
+            is_escaped = false;
+        } else if Some(byte) == quote {
+            return length;
+        } else if byte.is_ascii_whitespace() {
+            return 0;
+        } else {
+            is_escaped = *byte == b'\\';
+        }
+    }
+    0
 }
 
 fn is_key(value: &str) -> bool {

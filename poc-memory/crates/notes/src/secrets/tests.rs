@@ -43,6 +43,13 @@ fn private_keys_are_replaced_as_a_whole() {
 }
 
 #[test]
+fn the_end_of_a_quoted_password_with_a_backslash_is_replaced_too() {
+    check(r#"password = "S3cret\$\"more9", x"#, r#"password = "[secret: password]", x"#);
+    check(r#"{"password": "hunter2\nand more"}"#, r#"{"password": "[secret: password]\nand more"}"#);
+    check(r#""{\"password\": \"hunter2\"}""#, r#""{\"password\": \"[secret: password]\"}""#);
+}
+
+#[test]
 fn passwords_in_urls_are_replaced() {
     check("postgres://ann:hunter2@db.local/x", "postgres://ann:[secret: url-password]@db.local/x");
     check("see redis://:p%40ss@cache:6379.", "see redis://:[secret: url-password]@cache:6379.");
