@@ -59,7 +59,7 @@ use super::markdown_frame::MarkdownFrame;
 use super::{Draft, Memory, secrets};
 use foreign::ForeignNote;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{cancellation, content_hash, normal_key, plural};
+use poc_graph::{cancellation, content_hash, normal_key, plural, title_of};
 use run::{Import, KeyUse};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -139,7 +139,7 @@ impl<'a> Import<'a> {
             cause: memory.cause(provenance, IMPORT_OP),
             report: ImportReport::default(),
             chunk: Chunk::of(memory.config.import.chunk),
-            key_claims: Vec::new(),
+            deferred: Vec::new(),
             done: 0,
             total: None,
             progress,
@@ -156,8 +156,8 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Adds a note of `bytes` bytes, or its error. Stores the pending chunk when it is full. A file with the key of the
-    /// note of another file waits for the end of the source.
+    /// Adds a note of `bytes` bytes, or its error. Stores the pending chunk when it is full. A file waits for the end of
+    /// the source if it has the key of the note of another file, or the text of a note that a later file may change.
     pub(super) fn add_note(
         &mut self,
         location: SourceLocation,
@@ -168,8 +168,8 @@ impl<'a> Import<'a> {
         self.done += 1;
         let note = note.map(|note| self.without_faults(&location, note));
         match note {
-            Ok(note) if !self.files_with_key(&note)?.is_empty() => {
-                self.key_claims.push((location, bytes, note));
+            Ok(note) if !self.files_with_key(&note)?.is_empty() || self.is_copy_of_stored(&note)? => {
+                self.deferred.push((location, bytes, note));
                 Ok(())
             }
             note => self.add_in_order(location, bytes, note),
@@ -205,7 +205,7 @@ impl<'a> Import<'a> {
 
     /// Stores the pending chunk, then creates the edges between the notes.
     fn store_rest(&mut self) -> Result<()> {
-        self.add_key_claims()?;
+        self.add_deferred()?;
         let chunk = self.chunk.take();
         if !chunk.is_empty() {
             self.store(chunk)?;
@@ -220,14 +220,14 @@ impl<'a> Import<'a> {
 
     /// Adds the files that have waited. One with the key of a file that could not be read is refused, because that file
     /// may still have the key.
-    fn add_key_claims(&mut self) -> Result<()> {
-        let claims = std::mem::take(&mut self.key_claims);
-        if claims.is_empty() {
+    fn add_deferred(&mut self) -> Result<()> {
+        let deferred = std::mem::take(&mut self.deferred);
+        if deferred.is_empty() {
             return Ok(());
         }
         let failed: HashSet<SourceLocation> =
             self.report.failed.iter().map(|(location, _)| location.clone()).collect();
-        for (location, bytes, note) in claims {
+        for (location, bytes, note) in deferred {
             let mut others = self.files_with_key(&note)?.into_iter().map(SourceLocation::File);
             let note = match others.find(|other| failed.contains(other)) {
                 Some(other) => Err(Error::conflict(format!("its key belongs to the note of {other}"))
@@ -294,6 +294,24 @@ impl<'a> Import<'a> {
         frames.retain(|other| other.provenance == frame.provenance && self.files.contains(&other.path));
         let is_own = frames.iter().any(|other| other.path == frame.path);
         Ok(if is_own { Vec::new() } else { frames.into_iter().map(|other| other.path).collect() })
+    }
+
+    /// Whether a file of a folder has no note yet, and the text of a stored note.
+    fn is_copy_of_stored(&self, read: &ParsedNote) -> Result<bool> {
+        let ParsedNote::Foreign(foreign) = read else { return Ok(false) };
+        let Some(key) = foreign.draft.key.as_deref().filter(|_| foreign.frame.is_some()) else {
+            return Ok(false);
+        };
+        let (store, config) = (&self.memory.store, &self.memory.config);
+        if self.files.is_empty() || store.find_key(&normal_key(key))?.is_some() {
+            return Ok(false);
+        }
+        // An invalid draft is reported when it is prepared.
+        let Ok(mut draft) = foreign.draft.clone().checked(config, self.memory.now()) else {
+            return Ok(false);
+        };
+        let title = draft.title.take().or_else(|| title_of(draft.body.as_deref().unwrap_or_default()));
+        Ok(store.find_hash(&draft_hash(&Draft { title, ..draft }))?.is_some())
     }
 
     /// Whether a note of this import has already used a key.

@@ -103,8 +103,9 @@ pub(super) struct Import<'a> {
     pub(super) report: ImportReport,
     /// Notes that wait to be stored together.
     pub(super) chunk: Chunk<(SourceLocation, ParsedNote)>,
-    /// Files with the keys of notes of other files, each with its size in bytes. They are added after all others.
-    pub(super) key_claims: Vec<(SourceLocation, usize, ParsedNote)>,
+    /// Files with the keys of notes of other files or with texts of stored notes, each with its size in bytes. They are
+    /// added after all others.
+    pub(super) deferred: Vec<(SourceLocation, usize, ParsedNote)>,
     /// Number of notes that were read so far.
     pub(super) done: u64,
     /// Total number of notes in the source, if known.

@@ -678,8 +678,11 @@ fn a_new_file_whose_name_is_the_key_of_another_file_is_refused() {
 
 #[test]
 fn a_copy_of_the_former_text_of_an_edited_file_is_a_note_of_its_own() {
-    for copy in ["a-copy", "z-copy"] {
-        let memory = TestMemory::new();
+    // With a chunk of one note, the copy and the edited file are stored in different transactions.
+    for (copy, chunk) in [("a-copy", 500), ("z-copy", 500), ("a-copy", 1), ("z-copy", 1)] {
+        let mut config = poc_config::Config::defaults().unwrap();
+        config.import.chunk = chunk;
+        let memory = TestMemory::with(config);
         let folder = memory.folder().join("kitchen");
         put(&folder, "soup.md", "Lentils with carrots.\n");
         take(&memory, ImportSource::Path(folder.clone()));
