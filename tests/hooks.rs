@@ -221,9 +221,10 @@ fn a_hook_never_fails() {
     quiet(world.run_with_input(&["hook", "prompt"], "{\"session_id\": 5"));
     assert!(logged(&world).contains("nothing: the assistant's message cannot be read"), "{}", logged(&world));
     // Calls of a newer plugin.
-    for line in [["hook", "no-such-hook"].as_slice(), &["hook", "prompt", "--foo"], &["hook"]] {
+    let tenant = ["--tenant", "user=ann", "hook", "prompt"].as_slice();
+    for line in [["hook", "no-such-hook"].as_slice(), &["hook", "prompt", "--foo"], &["hook"], tenant] {
         quiet(world.run_with_input(line, "{\"session_id\": \"s1\"}"));
-        let unknown = ["does not know the argument", "needs an event"];
+        let unknown = ["does not know the argument", "needs an event", "does not accept `--tenant`"];
         assert!(unknown.iter().any(|why| logged(&world).contains(why)), "{line:?}: {}", logged(&world));
     }
     assert!(world.run(&["hook", "--help"]).stdout.contains("session-start"));

@@ -350,6 +350,12 @@ fn a_plugin_has_tools_hooks_and_a_skill() {
     assert!(user.read("market/poc-memory/skills/remember/SKILL.md").starts_with("---\nname: remember\n"));
     // It replaces its own files, but touches no folder with others.
     user.ok(&["plugin", &folder.display().to_string()]);
+    // Hooks serve the default tenant, so an assistant of another one would get notes that are not its own.
+    let of_tenant = user.ok(&["--tenant", "user=ann", "plugin", &folder.display().to_string()]);
+    assert!(of_tenant.contains("The plugin has no hooks") && !of_tenant.contains("/hooks"), "{of_tenant}");
+    let server = user.json_at("market/poc-memory/.mcp.json")["mcpServers"]["poc-memory"].clone();
+    assert_eq!(server["args"], json!(["--tenant", "user=ann", "mcp"]));
+    assert!(!folder.join("poc-memory/hooks/hooks.json").exists());
     user.write("full/mine.txt", "x");
     let full = user.run(&["plugin", &user.home.join("full").display().to_string()]);
     assert!(full.status != 0 && full.stderr.contains("has other files in it"), "{full:?}");

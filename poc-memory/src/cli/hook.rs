@@ -93,7 +93,7 @@ impl EarlyCall {
     /// `None` if the command line does not call `hook`, or asks for its help.
     fn parse(arguments: &[OsString]) -> Option<EarlyCall> {
         let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
-        let (mut profile, mut event, mut is_hook) = (None, None, false);
+        let (mut profile, mut event, mut is_hook, mut has_tenant) = (None, None, false, false);
         while let Some(word) = words.next() {
             match (word.as_ref(), is_hook) {
                 ("--profile", _) => match (words.next(), is_hook) {
@@ -107,6 +107,11 @@ impl EarlyCall {
                 (word, _) if word.starts_with("--profile=") => {
                     profile = word.strip_prefix("--profile=").map(str::to_owned);
                 }
+                ("--tenant", _) => {
+                    words.next();
+                    has_tenant = true;
+                }
+                (word, _) if word.starts_with("--tenant=") => has_tenant = true,
                 // These options have no effect on a hook.
                 ("--json" | "--quiet" | "-q" | "--verbose" | "-v", _) => {}
                 ("hook", false) => is_hook = true,
@@ -123,6 +128,10 @@ impl EarlyCall {
         }
         if !is_hook {
             return None;
+        }
+        if has_tenant {
+            let error = Error::invalid("`hook` does not accept `--tenant`");
+            event = Some(Err(error.hint("leave it out: hooks serve the default tenant")));
         }
         let missing = || Err(Error::invalid("`hook` needs an event").hint("see `poc-memory hook --help`"));
         Some(EarlyCall { event: event.unwrap_or_else(missing), profile })
@@ -260,6 +269,8 @@ mod tests {
             "poc-memory hook stop -h",
             "poc-memory search hook",
             "poc-memory --profile hook",
+            "poc-memory --tenant hook search",
+            "poc-memory --tenant user=ann search hook",
         ] {
             assert_eq!(parse(line), None, "{line}");
         }
@@ -273,6 +284,8 @@ mod tests {
             ("poc-memory hook prompt --foo --help", "`hook` does not know the argument `--foo`"),
             ("poc-memory hook stop stop", "`hook` does not know the argument `stop`"),
             ("poc-memory hook stop --profile", "`--profile` has no value"),
+            ("poc-memory --tenant user=ann hook stop", "`hook` does not accept `--tenant`"),
+            ("poc-memory hook stop --tenant=user=ann", "`hook` does not accept `--tenant`"),
         ] {
             assert_eq!(parse(line).unwrap().event.unwrap_err().message, message, "{line}");
         }

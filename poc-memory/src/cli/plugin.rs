@@ -24,7 +24,8 @@ const SKILL: &str = include_str!("plugin/SKILL.md");
 /// Write a plugin that Claude Code and Codex install: tools, hooks and a skill
 ///
 /// The folder is a marketplace with one plugin, which calls this program with the profile and the folders of this call.
-/// `poc-memory setup` registers the same without a plugin; use one of the two.
+/// `poc-memory setup` registers the same without a plugin; use one of the two. With `--tenant`, the plugin has no hooks,
+/// because they serve the default tenant.
 #[derive(Debug, clap::Args)]
 pub(super) struct Plugin {
     /// The folder of the marketplace; files of an earlier call are replaced
@@ -59,7 +60,8 @@ impl LocalCommand for Plugin {
         let plugin = folder.join(PLUGIN);
         let about = "Remembers your sessions, and adds what is known to new ones";
         let Invocation { program, arguments, environment } = Invocation::of(context, &["mcp"])?;
-        let files = [
+        let hooks_file = plugin.join("hooks/hooks.json");
+        let mut files = vec![
             (
                 marketplace,
                 json!({
@@ -79,11 +81,13 @@ impl LocalCommand for Plugin {
                     "command": program, "args": arguments, "env": environment, "alwaysLoad": true,
                 } } }),
             ),
-            (
-                plugin.join("hooks/hooks.json"),
-                json!({ "description": "Calls poc-memory", "hooks": setup::hooks(context)? }),
-            ),
         ];
+        if context.globals.tenant.is_empty() {
+            let hooks = json!({ "description": "Calls poc-memory", "hooks": setup::hooks(context)? });
+            files.push((hooks_file, hooks));
+        } else {
+            files::remove(&hooks_file)?;
+        }
         let mut written = Vec::new();
         for (path, value) in files {
             files::write(&path, &format!("{value:#}\n"))?;
@@ -99,10 +103,18 @@ impl LocalCommand for Plugin {
         let folder = quoted(&output.folder.display().to_string());
         let mut text: String =
             output.files.iter().map(|file| format!("wrote {}\n", file.display())).collect();
+        let has_hooks = output.files.iter().any(|file| file.ends_with("hooks/hooks.json"));
+        let trust = match has_hooks {
+            true => ", where you then trust its hooks with `/hooks`",
+            false => {
+                text.push_str("\nThe plugin has no hooks, because they serve the default tenant.\n");
+                ""
+            }
+        };
         text.push_str(&format!(
             "\nInstall it in Claude Code:\n  \
              claude plugin marketplace add {folder}\n  claude plugin install {PLUGIN}@{MARKETPLACE}\n\
-             or in Codex, where you then trust its hooks with `/hooks`:\n  \
+             or in Codex{trust}:\n  \
              codex plugin marketplace add {folder}\n  codex plugin add {PLUGIN}@{MARKETPLACE}\n"
         ));
         text
