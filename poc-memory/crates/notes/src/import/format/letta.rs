@@ -85,7 +85,8 @@ fn read_block(import: &mut Import<'_>, block: &Value, agent: Option<&str>) -> Re
     let id = id.unwrap_or_else(|| agent.map_or_else(|| label.to_owned(), |agent| format!("{agent}/{label}")));
     let mut fields = date_of(block);
     fields.insert("title".into(), label.into());
-    let description = json::text(block, "description").map(|text| format!("; {text}")).unwrap_or_default();
+    let description = json::text(block, "description");
+    let description = description.map(|text| format!("; {}", import.scrubbed(text))).unwrap_or_default();
     fields.insert("source".into(), format!("letta block{description}").into());
     let key = Some(format!("letta/{id}"));
     let note = ForeignNote::read(fields, Some(&value), key, import.options, import.provenance())?;

@@ -1047,6 +1047,7 @@ fn secrets_in_the_data_of_other_programs_are_replaced_unless_allowed() {
         ("projects.json", json!([project]).to_string()),
         ("mem0.json", json!([{"id": uuid(1, 0), "memory": text, "hash": "x"}]).to_string()),
         ("blocks.json", json!([{"label": "human", "value": text, "limit": 5000}]).to_string()),
+        ("blocks.json", json!([{"label": "human", "value": "Ann", "description": text}]).to_string()),
         ("memory.jsonl", json!({"type": "entity", "name": "E", "observations": [text]}).to_string()),
         ("basic.md", format!("---\ntitle: Keys\npermalink: keys\n---\n\n- [fact] {text}\n")),
     ];
