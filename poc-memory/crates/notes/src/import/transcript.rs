@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
 
 /// Maximum length of a line in bytes. Longer lines contain images and are skipped.
-const LINE_BYTES: u64 = 64 << 20;
+pub(super) const LINE_BYTES: u64 = 64 << 20;
 
 /// The assistant that wrote a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

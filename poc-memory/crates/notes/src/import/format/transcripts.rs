@@ -7,7 +7,11 @@ use crate::import::source_file::{Sample, SourceFile};
 use crate::import::transcript::{self, Position, Transcript, TranscriptLines, TranscriptSource};
 use crate::speakers::USER;
 use poc_graph::error::{Error, Result};
-use std::io::BufRead;
+use serde_json::Value;
+use std::io::{BufRead, Read as _};
+
+/// Number of lines at the beginning of a file of which one must be a line of a transcript.
+const FIRST_LINES: usize = 24;
 
 /// The transcripts of an assistant.
 pub(super) struct Transcripts {
@@ -81,20 +85,48 @@ pub fn is_machine_text(text: &str) -> bool {
     claude_code::is_machine_text(text) || codex::is_machine_text(text)
 }
 
-/// The assistant that wrote a file: Claude Code writes `sessionId` on each line of the conversation, Codex begins with
-/// `session_meta`.
-pub(in crate::import) fn assistant_of(sample: &Sample) -> Option<TranscriptSource> {
+/// The assistant that wrote a transcript; `None` if it is none. Its first prompt may have a picture, so that its line is
+/// longer than a sample.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(in crate::import) fn assistant_of_file(file: &SourceFile<'_>) -> Result<Option<TranscriptSource>> {
+    let sample = file.sample()?;
+    let assistant = assistant_of(&sample);
+    if assistant.is_some() || sample.is_whole || sample.first() != Some('{') {
+        return Ok(assistant);
+    }
+    let mut input = file.open_text()?;
+    for _ in 0..FIRST_LINES {
+        let mut line = Vec::new();
+        let read = input.by_ref().take(transcript::LINE_BYTES).read_until(b'\n', &mut line);
+        if read.map_err(|error| file.unreadable(&error))? == 0 {
+            break;
+        }
+        let line: Option<Value> = serde_json::from_slice(&line).ok();
+        if let Some(assistant) = line.as_ref().and_then(assistant_of_line) {
+            return Ok(Some(assistant));
+        }
+    }
+    Ok(None)
+}
+
+fn assistant_of(sample: &Sample) -> Option<TranscriptSource> {
     if sample.first() != Some('{') {
         return None;
     }
-    sample.objects().iter().find_map(|line| {
-        let kind = line.get("type")?.as_str()?;
-        if kind == "session_meta" && line.get("payload").is_some_and(|payload| payload.get("id").is_some()) {
-            return Some(TranscriptSource::Codex);
-        }
-        let is_line =
-            matches!(kind, "user" | "assistant" | "attachment" | "system") && line.get("uuid").is_some();
-        (line.get("sessionId").is_some() && (is_line || kind == "queue-operation"))
-            .then_some(TranscriptSource::ClaudeCode)
-    })
+    sample.objects().iter().find_map(assistant_of_line)
+}
+
+/// The assistant that wrote a line: Claude Code writes `sessionId` on each line of the conversation, Codex begins with
+/// `session_meta`.
+fn assistant_of_line(line: &Value) -> Option<TranscriptSource> {
+    let kind = line.get("type")?.as_str()?;
+    if kind == "session_meta" && line.get("payload").is_some_and(|payload| payload.get("id").is_some()) {
+        return Some(TranscriptSource::Codex);
+    }
+    let is_line =
+        matches!(kind, "user" | "assistant" | "attachment" | "system") && line.get("uuid").is_some();
+    (line.get("sessionId").is_some() && (is_line || kind == "queue-operation"))
+        .then_some(TranscriptSource::ClaudeCode)
 }

@@ -439,6 +439,22 @@ fn a_transcript_that_a_longer_one_replaced_is_read_from_its_beginning() {
 }
 
 #[test]
+fn a_session_that_begins_with_a_large_picture_is_captured() {
+    let memory = TestMemory::new();
+    let mut writer = Writer::new();
+    let picture = json!({"type": "image", "source": {"type": "base64", "data": "A".repeat(300 << 10)}});
+    let content = json!([{"type": "text", "text": "What is this?"}, picture]);
+    let turn = writer.claude(json!({"type": "user", "message": {"role": "user", "content": content}}));
+    writer.claude_block(json!({"type": "text", "text": "A gutter."}));
+    let path = file(&memory, &writer.text());
+    assert_eq!(assistant_of(&path), Some(TranscriptSource::ClaudeCode));
+    let report = capture(&memory, &path, &CaptureOptions::default()).unwrap();
+    assert_eq!((report.inserted, report.failed.len()), (1, 0));
+    let note = memory.find(&key(TranscriptSource::ClaudeCode, &turn)).unwrap();
+    assert_eq!(note.body, "User: What is this?\n\nClaude: A gutter.");
+}
+
+#[test]
 fn a_capture_that_finds_nothing_new_does_not_write_the_position() {
     let memory = TestMemory::new();
     let (text, _) = transcript(TranscriptSource::ClaudeCode, &[talk("Which port?", "It is 5432.")]);
