@@ -43,8 +43,8 @@ impl MachineTurn {
     }
 }
 
-/// Whether a prompt is one word that begins with `/`, `!` or `#`, as commands do, or a command with
-/// arguments. A path such as `/etc/fstab` is not a command.
+/// Whether a prompt begins with a word that begins with `/` or `!`, as commands do. A path such as `/etc/fstab` is not a
+/// command.
 fn is_command(prompt: &str) -> bool {
     let mut chars = prompt.split_whitespace().next().unwrap_or_default().chars();
     let first = chars.next();

@@ -128,8 +128,11 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     }
     import.add_transcript(&file, read)?;
     let report = import.finish()?;
-    let conflict = report.failed.iter().any(|(_, error)| error.code == Code::Conflict);
-    if let Some(next) = next.filter(|_| !conflict) {
+    // After a conflict, the turns since the last position are read again, but those that were stored and are deleted
+    // until then stay deleted.
+    let has_conflict = report.failed.iter().any(|(_, error)| error.code == Code::Conflict);
+    let next = if has_conflict { saved.clone() } else { next };
+    if let Some(next) = next {
         for turn in turns {
             if let Some(note) = note_of_turn(memory, &conversation, &turn)? {
                 notes.insert(turn, note);

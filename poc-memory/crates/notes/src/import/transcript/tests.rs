@@ -1,12 +1,13 @@
 //! Transcripts in the form that the assistants write, from generated conversations.
 
-use crate::delete;
 use crate::import::{
     CaptureOptions, ImportOptions, ImportReport, ImportSource, SourceLocation, TranscriptSource,
     assistant_of, capture, import, session_key,
 };
 use crate::testing::TestMemory;
+use crate::{delete, supersede};
 use poc_graph::Node;
+use poc_store::Transaction;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::fs;
@@ -376,6 +377,35 @@ fn a_turn_that_was_deleted_stays_deleted_while_its_session_continues() {
         let stored: Vec<bool> = keys.iter().map(is_stored).collect();
         assert_eq!((&stored[..2], stored[3]), (&[false, false][..], true), "{assistant:?}");
     }
+}
+
+#[test]
+fn a_turn_after_one_that_cannot_be_stored_stays_deleted() {
+    let memory = TestMemory::new();
+    let assistant = TranscriptSource::ClaudeCode;
+    let mut talks = vec![talk("Which port?", "It is 5432.")];
+    let capture_all = |talks: &[GeneratedTurn]| {
+        let (text, turns) = transcript(assistant, talks);
+        let report = capture(&memory, &file(&memory, &text), &CaptureOptions::default()).unwrap();
+        (report.failed.len(), turns.iter().map(|turn| key(assistant, turn)).collect::<Vec<_>>())
+    };
+    let (_, keys) = capture_all(&talks);
+    let old = memory.find(&keys[0]).unwrap().id;
+    let new = memory.insert(crate::testing::draft("The port is 5433.")).unwrap().id;
+    let (cause, config) = (memory.cause("manual", "supersede"), &memory.config);
+    let now = cause.at;
+    let replace =
+        |tx: &mut Transaction<'_>| supersede::apply(tx, old, new, "manual", "it changed", config, now);
+    memory.store.transact(cause, replace).unwrap();
+    // The turn grows, but its note was replaced.
+    talks[0].answers.push("Or 5434.".into());
+    talks.push(talk("Which database?", "It is sled."));
+    let (failed, keys) = capture_all(&talks);
+    assert_eq!((failed, memory.find(&keys[1]).is_ok()), (1, true));
+    delete_turn(&memory, &keys[1]);
+    talks.push(talk("Which compression?", "It is LZ4."));
+    let (_, keys) = capture_all(&talks);
+    assert_eq!([1, 2].map(|turn| memory.find(&keys[turn]).is_ok()), [false, true]);
 }
 
 #[test]
