@@ -64,7 +64,7 @@ static RUNNING: Mutex<()> = Mutex::new(());
 /// The assistant that wrote a transcript; `None` if it is not a transcript or not readable.
 pub fn assistant_of(transcript: &Path) -> Option<TranscriptSource> {
     let file = SourceFile::at(transcript, transcript.display().to_string()).ok()?;
-    transcripts::assistant_of_file(&file).ok()?
+    transcripts::assistant_of_file(&file, &file.sample().ok()?).ok()?
 }
 
 /// The beginning of the keys of all notes of a session.
@@ -93,7 +93,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     }
     let assistant = match position {
         Some(position) => position.assistant,
-        None => transcripts::assistant_of_file(&file)?.ok_or_else(|| {
+        None => transcripts::assistant_of_file(&file, &file.sample()?)?.ok_or_else(|| {
             Error::invalid("it is not a transcript of Claude Code or Codex")
                 .hint("`poc-memory import` reads other formats")
                 .file(transcript.display().to_string())

@@ -63,10 +63,11 @@ impl ImportSource {
                 let file = SourceFile::at(path, import.name_of(name))?;
                 // A file that cannot be read is an error even if the format is forced.
                 let sample = file.sample()?;
-                let format = forced
-                    .or_else(|| format::recognize(&sample))
-                    .ok_or_else(|| unknown_format(path, &sample))?;
-                read_file(&file, format, import)
+                let format = match forced {
+                    Some(format) => Some(format),
+                    None => format::recognize_file(&file, &sample)?,
+                };
+                read_file(&file, format.ok_or_else(|| unknown_format(path, &sample))?, import)
             }
         }
     }
@@ -198,7 +199,11 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
         let opened = SourceFile::at(&path, name.clone()).and_then(|file| {
             let file = file.in_folder();
             let sample = file.sample()?;
-            Ok((file, forced.or_else(|| format::recognize(&sample)), copies::text_hash(&sample)))
+            let format = match forced {
+                Some(format) => Some(format),
+                None => format::recognize_file(&file, &sample)?,
+            };
+            Ok((file, format, copies::text_hash(&sample)))
         });
         match opened {
             Ok((file, Some(format), text)) => opened_files.push(((file, format), text)),

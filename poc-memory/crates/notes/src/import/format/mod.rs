@@ -107,6 +107,18 @@ pub(super) fn recognize(sample: &Sample) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().filter(is_possible).find(|format| format.recognizes(sample))
 }
 
+/// Like [`recognize`], for a file with this sample. A transcript may begin with a line that is longer than the sample.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(super) fn recognize_file(file: &SourceFile<'_>, sample: &Sample) -> Result<Option<&'static dyn Format>> {
+    let may_be_transcript = sample.extension == "jsonl" && !sample.is_whole;
+    match may_be_transcript.then(|| transcripts::assistant_of_file(file, sample)).transpose()?.flatten() {
+        Some(assistant) => named(assistant.name()).map(Some),
+        None => Ok(recognize(sample)),
+    }
+}
+
 /// The feature of the build that is needed to read files with this extension, if this build lacks it.
 pub(super) fn missing_feature(extension: &str) -> Option<&'static str> {
     let is_document = matches!(extension, "pdf" | "html" | "htm" | "xhtml");

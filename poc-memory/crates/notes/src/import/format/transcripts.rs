@@ -85,14 +85,16 @@ pub fn is_machine_text(text: &str) -> bool {
     claude_code::is_machine_text(text) || codex::is_machine_text(text)
 }
 
-/// The assistant that wrote a transcript; `None` if it is none. Its first prompt may have a picture, so that its line is
-/// longer than a sample.
+/// The assistant that wrote a transcript with this sample; `None` if it is none. Its first prompt may have a picture, so
+/// that its line is longer than the sample.
 ///
 /// # Errors
 /// When the file cannot be read.
-pub(in crate::import) fn assistant_of_file(file: &SourceFile<'_>) -> Result<Option<TranscriptSource>> {
-    let sample = file.sample()?;
-    let assistant = assistant_of(&sample);
+pub(in crate::import) fn assistant_of_file(
+    file: &SourceFile<'_>,
+    sample: &Sample,
+) -> Result<Option<TranscriptSource>> {
+    let assistant = assistant_of(sample);
     if assistant.is_some() || sample.is_whole || sample.first() != Some('{') {
         return Ok(assistant);
     }
@@ -111,6 +113,7 @@ pub(in crate::import) fn assistant_of_file(file: &SourceFile<'_>) -> Result<Opti
     Ok(None)
 }
 
+/// The assistant that wrote a file, by the lines of its sample.
 fn assistant_of(sample: &Sample) -> Option<TranscriptSource> {
     if sample.first() != Some('{') {
         return None;

@@ -482,6 +482,9 @@ fn a_session_that_begins_with_a_large_picture_is_captured() {
     assert_eq!((report.inserted, report.failed.len()), (1, 0));
     let note = memory.find(&key(TranscriptSource::ClaudeCode, &turn)).unwrap();
     assert_eq!(note.body, "User: What is this?\n\nClaude: A gutter.");
+    let imported = TestMemory::new();
+    let report = take(&imported, &file(&imported, &writer.text()));
+    assert_eq!((report.inserted, report.failed.len()), (1, 0));
 }
 
 #[test]
