@@ -56,6 +56,7 @@ for folder in "$@"; do
         if head -n 1 "$folder/model.jsonl" | grep -q '"sources"'; then
             model recorded "$bin/recorded-model" facts "$(realpath "$folder/model.jsonl")"
             evaluate "$folder" --agents facts --model recorded
+            evaluate "$folder" --agents facts,quotations --model recorded
         else
             model recorded "$bin/recorded-model" links "$(realpath "$folder/model.jsonl")"
             evaluate "$folder" --agents linker --model recorded

@@ -26,6 +26,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The model of agents that need no other.
+const DEFAULT_MODEL: &str = "default";
+
 /// Measure retrieval quality: ask the questions of a folder in a temporary memory
 ///
 /// The folder has `docs.jsonl` with one document per line ({"id", "title", "text", "meta": {"group",
@@ -55,7 +58,7 @@ pub(super) struct Eval {
     /// Run these agents in the temporary memory until they find nothing to do, ask again, and show the differences
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     agents: Vec<String>,
-    /// Model of the agents, instead of that in their files
+    /// Model of the agents whose files name the model `default`, instead of that
     #[arg(long, value_name = "NAME", requires = "agents")]
     model: Option<String>,
     /// Ask with `recall` instead of the search
@@ -230,15 +233,18 @@ fn comparison(earlier: &EvalReport, report: &EvalReport) -> Result<Comparison> {
 }
 
 impl Eval {
-    /// The agents to run, each with the chosen model and without a daily limit of runs.
+    /// The agents to run, with the chosen model and without a daily limit of runs.
     fn definitions(&self, evaluation: &Evaluation) -> Result<Vec<Definition>> {
         let Some(memory) = evaluation.memories().next() else { return Ok(Vec::new()) };
         let catalog = Catalog::read(memory)?;
         let of = |name: &String| -> Result<Definition> {
             let mut definition = (**catalog.get(name)?).clone();
-            if let Some(model) = &self.model {
-                definition.execution.model.clone_from(model);
-                definition.execution.fallback.clear();
+            let execution = &mut definition.execution;
+            if let Some(model) = &self.model
+                && execution.model == DEFAULT_MODEL
+            {
+                execution.model.clone_from(model);
+                execution.fallback.clear();
             }
             definition.budget.runs_per_day = 0;
             Ok(definition)
