@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use tempfile::TempDir;
 
@@ -52,25 +53,34 @@ impl CutPlan {
 pub struct CuttingProxy {
     folder: TempDir,
     plan: Arc<Mutex<CutPlan>>,
+    is_ended: Arc<AtomicBool>,
 }
+
+/// The name that clients of PostgreSQL look for in a folder.
+const SOCKET: &str = ".s.PGSQL.5432";
 
 impl CuttingProxy {
     /// Starts forwarding to a server.
     pub fn start(server: &TestServer) -> CuttingProxy {
         let folder = poc_graph::testing::folder();
-        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+        let listener = UnixListener::bind(folder.path().join(SOCKET)).unwrap();
         let (target, plan) = (server.socket(), Arc::new(Mutex::new(CutPlan::default())));
         let counted = plan.clone();
-        // The threads end with the process, or with their connections.
+        // The threads end with the proxy, or with their connections.
+        let is_ended = Arc::new(AtomicBool::new(false));
+        let ends = is_ended.clone();
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
+                if ends.load(Ordering::SeqCst) {
+                    return;
+                }
                 let Ok(server) = UnixStream::connect(&target) else { continue };
                 let (from_client, to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
                 forward(from_client, to_server, counted.clone(), true);
                 forward(server, client, counted.clone(), false);
             }
         });
-        CuttingProxy { folder, plan }
+        CuttingProxy { folder, plan, is_ended }
     }
 
     /// The address of the server's database through the proxy, without TLS, which would hide the messages.
@@ -91,6 +101,14 @@ impl CuttingProxy {
     /// Whether the planned cut has not been made yet.
     pub fn is_pending(&self) -> bool {
         self.plan.lock().cut.is_some()
+    }
+}
+
+impl Drop for CuttingProxy {
+    fn drop(&mut self) {
+        self.is_ended.store(true, Ordering::SeqCst);
+        // Wakes the thread that waits for connections.
+        let _ = UnixStream::connect(self.folder.path().join(SOCKET));
     }
 }
 
