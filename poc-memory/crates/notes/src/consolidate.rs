@@ -114,7 +114,7 @@ pub fn consolidate(
     let mut work = Consolidation { memory, cause, progress, outcome };
     work.expire(&plan.to_expire, now)?;
     work.end_derived(&plan.ended_notes, now)?;
-    work.delete_quotations(&plan.to_delete, now)?;
+    work.delete_quotations(&plan.questions, now)?;
     work.remove_edges(&plan.edges, now)?;
     work.delete(&plan.to_delete, now)?;
     work.delete_keyword_entries(&plan.entries)?;
@@ -148,6 +148,8 @@ struct ConsolidationPlan {
     ended_notes: Vec<NodeId>,
     /// Notes past their retention time, and the quotations of answers that repeat a question of them.
     to_delete: Vec<NodeId>,
+    /// Those of `to_delete` with a question that quotations repeat.
+    questions: Vec<NodeId>,
     /// Edges to remove.
     edges: Vec<EdgeId>,
     /// Keyword entries that do not lead to a live note with that keyword.
@@ -175,9 +177,12 @@ impl ConsolidationPlan {
                 to_expire.push(id);
             }
         }
-        let mut quotations: BTreeSet<NodeId> = BTreeSet::new();
+        let (mut quotations, mut questions) = (BTreeSet::new(), Vec::new());
         for &id in &to_delete {
             let repeating = derivation::answers_to(&memory.store, view, id)?;
+            if !repeating.is_empty() {
+                questions.push(id);
+            }
             quotations.extend(repeating.into_iter().map(|quotation| quotation.id));
         }
         to_expire.retain(|id| !quotations.contains(id));
@@ -212,6 +217,7 @@ impl ConsolidationPlan {
             to_expire,
             ended_notes,
             to_delete,
+            questions,
             edges: edges.into_iter().collect(),
             entries: dangling_entries(memory, view)?,
             due,

@@ -313,16 +313,20 @@ impl Rules<'_> {
             match limits.insert_only_quotations {
                 false => refuse(!is_quotation, format!("`{}` has the key of a quotation", node.key))?,
                 true => {
-                    let sources = after
+                    let sources: Vec<&Node> = after
                         .edges
                         .keys()
-                        .filter(|(src, kind, _)| (*src, *kind) == (node.id, EdgeKind::DerivedFrom));
-                    // A source may have been replaced in the same run.
-                    let quotes = sources
+                        .filter(|(src, kind, _)| (*src, *kind) == (node.id, EdgeKind::DerivedFrom))
+                        // A source may have been replaced in the same run.
                         .flat_map(|(.., source)| replaced_by(source))
                         .filter_map(|source| then.nodes.get(&source))
-                        .any(|source| is_quoted(&node.body, &source.body));
-                    refuse(is_quotation && quotes, format!("`{}` is not a quotation", node.key))?;
+                        .collect();
+                    let quotes = sources.iter().any(|source| is_quoted(&node.body, &source.body));
+                    let bodies: Vec<&str> = sources.iter().map(|source| source.body.as_str()).collect();
+                    refuse(
+                        is_quotation && quotes,
+                        format!("`{}` is no quotation of {bodies:?}: {}", node.key, node.body),
+                    )?;
                 }
             }
         }
