@@ -4,7 +4,7 @@ use crate::ops::text::plural;
 use crate::ops::{Access, Ctx, Op, Progress, Terminal};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
-use poc_notes::sync::{self, NoteSummary, PlannedChanges, SyncCallbacks};
+use poc_notes::sync::{self, NoteSummary, PlannedChanges, PlannedConflict, SyncCallbacks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -38,7 +38,8 @@ pub(crate) struct RemoteSyncOutput {
     /// Notes removed from retrieval because the remote retired them.
     retired: u64,
     links: Links,
-    /// Notes that got another key because theirs was taken in the other store.
+    /// Conflicts: notes that got another key, because another note of the other store had theirs, or because they were
+    /// edited in both stores and the other edit is later.
     renamed: Vec<RenamedNote>,
     dry_run: bool,
     /// In a dry run, the notes that a sync would pull, delete and push.
@@ -60,13 +61,13 @@ struct Links {
 /// A note that got another key.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct RenamedNote {
-    /// Whether it was pulled; otherwise it was pushed.
+    /// Whether it comes from the remote; otherwise it comes from this memory.
     pulled: bool,
-    /// Its key in the store it came from.
+    /// The key that it had there.
     key: String,
-    /// Its key in the other store.
+    /// The key that it has now in the other store, and in its own store, too, if both stores have both notes.
     renamed: String,
-    /// Whether its key was taken because the note was edited in both stores, so that each has both texts now.
+    /// Whether a note was edited in both stores, so that its earlier edit is now a note of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     edited_in_both: bool,
 }
@@ -77,6 +78,16 @@ struct SyncPlanRow {
     pull: Vec<SyncNote>,
     delete: Vec<SyncNote>,
     push: Vec<SyncNote>,
+    /// Keys that one of two texts would lose.
+    conflicts: Vec<ConflictRow>,
+}
+
+/// A key that names two texts, one of each store. Both are kept, but only one keeps the key.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct ConflictRow {
+    key: String,
+    /// Whether the texts are two edits of one note; otherwise they are two notes.
+    edited_in_both: bool,
 }
 
 /// A note, named as in the store that has it.
@@ -111,7 +122,7 @@ impl Op for RemoteSync {
         let notes = |list: Vec<NoteSummary>| -> Vec<SyncNote> {
             list.into_iter().map(|NoteSummary { id, key, title }| SyncNote { id, key, title }).collect()
         };
-        let PlannedChanges { pulled: pull, deleted: delete, pushed: push } = report.planned;
+        let PlannedChanges { pulled: pull, deleted: delete, pushed: push, conflicts } = report.planned;
         let renamed = report.renamed.into_iter();
         Ok(RemoteSyncOutput {
             pulled: report.pulled,
@@ -136,6 +147,10 @@ impl Op for RemoteSync {
                 pull: notes(pull),
                 delete: notes(delete),
                 push: notes(push),
+                conflicts: conflicts
+                    .into_iter()
+                    .map(|PlannedConflict { key, edited_in_both }| ConflictRow { key, edited_in_both })
+                    .collect(),
             }),
         })
     }
@@ -143,9 +158,22 @@ impl Op for RemoteSync {
     fn show(synced: &RemoteSyncOutput, _: &Terminal) -> String {
         let RemoteSyncOutput { pulled, deleted, pushed, retired, links, renamed, would, .. } = synced;
         if let Some(would) = would {
+            let conflicts = conflict_count(would.conflicts.len());
             let mut text = format!(
-                "dry run, nothing was written: {pulled} to pull, {deleted} to delete, {pushed} to push\n"
+                "dry run, nothing was written: {pulled} to pull, {deleted} to delete, {pushed} to push{conflicts}\n"
             );
+            for ConflictRow { key, edited_in_both } in would.conflicts.iter().take(SHOWN_NOTES) {
+                let reason = match edited_in_both {
+                    true => "it was edited on both sides, and the later edit keeps the key",
+                    false => "two notes have it, and the older one keeps it",
+                };
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "conflict `{key}`: {reason}");
+            }
+            if would.conflicts.len() > SHOWN_NOTES {
+                let more = would.conflicts.len() - SHOWN_NOTES;
+                let _ = writeln!(text, "conflict … and {more} more: `--json` shows them all");
+            }
             for (what, notes) in [("pull", &would.pull), ("delete", &would.delete), ("push", &would.push)] {
                 for note in notes.iter().take(SHOWN_NOTES) {
                     // Writing to a string cannot fail.
@@ -161,7 +189,8 @@ impl Op for RemoteSync {
             }
             return text;
         }
-        let mut text = format!("{pulled} pulled, {deleted} deleted, {pushed} pushed\n");
+        let conflicts = conflict_count(renamed.len());
+        let mut text = format!("{pulled} pulled, {deleted} deleted, {pushed} pushed{conflicts}\n");
         let Links { pulled, deleted, pushed } = links;
         if pulled + deleted + pushed > 0 {
             let _ = writeln!(text, "links   {pulled} pulled, {deleted} deleted, {pushed} pushed");
@@ -170,17 +199,25 @@ impl Op for RemoteSync {
             let _ = writeln!(text, "retired {}", plural(*retired, "note"));
         }
         for RenamedNote { pulled, key, renamed, edited_in_both } in renamed.iter().take(SHOWN_NOTES) {
-            let side = if *pulled { "here" } else { "in the remote" };
+            let side = if *pulled { "the remote" } else { "this memory" };
             let reason = match edited_in_both {
-                true => "it was edited on both sides, and both texts are kept",
-                false => "the key was taken",
+                true => "it was edited on both sides, and the later edit keeps the key",
+                false => "another note has the key",
             };
-            let _ = writeln!(text, "renamed `{key}` to `{renamed}` {side}: {reason}");
+            let _ = writeln!(text, "conflict `{key}`: {reason}; the text of {side} is `{renamed}` now");
         }
         if renamed.len() > SHOWN_NOTES {
-            let _ =
-                writeln!(text, "renamed … and {} more: `--json` shows them all", renamed.len() - SHOWN_NOTES);
+            let more = renamed.len() - SHOWN_NOTES;
+            let _ = writeln!(text, "conflict … and {more} more: `--json` shows them all");
         }
         text
+    }
+}
+
+/// The number of conflicts for the end of a summary; nothing if there are none.
+fn conflict_count(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        _ => format!(", {}", plural(count as u64, "conflict")),
     }
 }

@@ -12,6 +12,9 @@ pub(super) struct InventoryNote {
     pub(super) id: NodeId,
     pub(super) hash: [u8; 32],
     pub(super) state: State,
+    pub(super) created: Timestamp,
+    /// When its text or state last changed.
+    pub(super) modified: Timestamp,
     pub(super) expires: Option<Timestamp>,
     /// Whether its origin is local, that is, it was neither pulled nor pushed.
     pub(super) is_own: bool,
@@ -47,6 +50,8 @@ impl Inventory {
                     id: node.id,
                     hash: node.content_hash,
                     state: node.state,
+                    created: node.created,
+                    modified: node.modified,
                     expires: node.expires,
                     is_own: node.origin == Origin::Local,
                 });

@@ -38,13 +38,13 @@ pub struct LinkReport {
 }
 
 /// The ids of the notes that both stores have.
-struct Pairs {
-    to_remote: HashMap<NodeId, NodeId>,
-    to_local: HashMap<NodeId, NodeId>,
+pub(super) struct Pairs {
+    pub(super) to_remote: HashMap<NodeId, NodeId>,
+    pub(super) to_local: HashMap<NodeId, NodeId>,
 }
 
 impl Pairs {
-    fn of(local: &Inventory, remote: &Inventory) -> Pairs {
+    pub(super) fn of(local: &Inventory, remote: &Inventory) -> Pairs {
         let same = |own: &InventoryNote| Some((own.id, remote.with_hash(&own.hash)?.id));
         let to_remote: HashMap<NodeId, NodeId> = local.texts().filter_map(same).collect();
         let to_local = to_remote.iter().map(|(own, other)| (*other, *own)).collect();
@@ -63,9 +63,8 @@ pub(super) fn delete_lost_marks(sync: &Sync<'_>, local: &Inventory, plan: &Remot
     sync.write_local(&lost, |tx, link| binding::unmark_link(tx, sync.tenant, *link)).map(drop)
 }
 
-/// Synchronises the edges of both stores. The inventories are those after the notes were synchronised.
-pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory) -> Result<LinkReport> {
-    let pairs = Pairs::of(local, remote);
+/// Synchronises the edges of both stores. The pairs are those after the notes were synchronised.
+pub(super) fn synchronize(sync: &Sync<'_>, pairs: &Pairs) -> Result<LinkReport> {
     let marks = binding::link_marks(&sync.local.store, sync.tenant)?;
     let ours = edges_between(&sync.local.store, &pairs.to_remote, |id| {
         pairs.to_remote.contains_key(&id).then_some(id)

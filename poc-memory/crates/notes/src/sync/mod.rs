@@ -1,10 +1,13 @@
 //! Synchronises two stores, the local one and a remote.
 //!
 //! 1. Marks record what both stores had in common, if they are valid for this remote ([`RemotePosition`]).
-//! 2. Pull: copies texts of the remote that are not in the local store, and deletes local notes that were in
+//! 2. Conflicts: if a note was edited in both stores, the later edit becomes its next version in both, and the other
+//!    text becomes a new note. A later edit of the local store is pushed first; otherwise this is a part of the pull.
+//! 3. Pull: copies texts of the remote that are not in the local store, and deletes local notes that were in
 //!    both stores and are no longer in the remote.
-//! 3. Push: copies texts that are only in the local store, and marks each when it is durable in the remote.
-//! 4. Edges between notes that both stores have ([`links`]).
+//! 4. Push: copies texts that are only in the local store, and marks each when it is durable in the remote.
+//! 5. Keys that name another note in each store are given to the same note in both ([`keys`]).
+//! 6. Edges between notes that both stores have ([`links`]).
 //!
 //! Every step is a series of bounded transactions in one store at a time and depends only on the current
 //! state of both stores, so the next sync completes an interrupted one. The transactions in the log of each
@@ -12,7 +15,10 @@
 //! been pushed, and a note with a mark was pushed. Only notes with a mark are ever deleted.
 
 mod binding;
+mod copy_results;
+mod dry_run;
 mod inventory;
+mod keys;
 mod links;
 mod plan;
 mod remote;
@@ -24,17 +30,18 @@ mod transfer;
 pub use binding::{Binding, LastSync, RemoteLocation};
 pub use links::LinkReport;
 pub use remote::RemoteStore;
-pub use report::{KeyRename, NoteSummary, PlannedChanges, SyncReport};
+pub use report::{KeyRename, NoteSummary, PlannedChanges, PlannedConflict, SyncReport};
 
 use super::{Memory, derivation, message};
 use binding::{RemotePosition, StoreId};
+use copy_results::{CopyResults, copied_notes};
 use inventory::{Inventory, InventoryNote};
+use links::Pairs;
 use plan::{CopyTarget, NoteCopy, NoteDeletion, RemoteSyncPlan};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
-use poc_store::{Cause, Commit, Store, Transaction};
+use poc_store::{Cause, Commit, Transaction};
 use std::cell::Cell;
-use std::collections::HashSet;
 use transfer::{CopyJob, CopyResult, RECORDS_PER_TXN};
 
 /// The op of syncs in the log of both stores.
@@ -119,7 +126,7 @@ fn between(
     })?;
     let plan = RemoteSyncPlan::of(&own, &other, marks.as_ref(), memory.now());
     if dry_run {
-        return sync.dry_run_report(&plan);
+        return dry_run::report(&sync, &plan);
     }
     if !known {
         sync.forget_marks()?;
@@ -204,30 +211,6 @@ impl Sync<'_> {
         Ok(done.value)
     }
 
-    /// The report of a dry run.
-    fn dry_run_report(&self, plan: &RemoteSyncPlan) -> Result<SyncReport> {
-        let named = |store: &Store, ids: &mut dyn Iterator<Item = NodeId>| -> Result<Vec<NoteSummary>> {
-            let mut list = Vec::new();
-            for id in ids {
-                let named = |node: Node| NoteSummary { id: node.id, key: node.key, title: node.title };
-                list.extend(store.node(id)?.map(named));
-            }
-            Ok(list)
-        };
-        let (local, remote) = (&self.local.store, &self.remote.store);
-        let pulled = named(remote, &mut plan.pulls.iter().map(|copy| copy.id))?;
-        let deleted =
-            named(local, &mut plan.deletes.iter().map(|deletion| deletion.id).chain(plan.replaced()))?;
-        let pushed = named(local, &mut plan.pushes.iter().map(|copy| copy.id))?;
-        Ok(SyncReport {
-            pulled: pulled.len() as u64,
-            deleted: deleted.len() as u64,
-            pushed: pushed.len() as u64,
-            planned: PlannedChanges { pulled, deleted, pushed },
-            ..SyncReport::default()
-        })
-    }
-
     /// Deletes the marks of another remote, or of one that has lost transactions.
     fn forget_marks(&self) -> Result<()> {
         let marks: Vec<NodeId> = binding::marks(&self.local.store, self.tenant)?.into_keys().collect();
@@ -265,7 +248,8 @@ impl Sync<'_> {
 
     fn execute(&self, plan: &RemoteSyncPlan, own: &Inventory, other: &Inventory) -> Result<SyncReport> {
         let mut report = SyncReport::default();
-        let total = (plan.pulls.len() + plan.deletes.len() + plan.pushes.len()) as u64;
+        let steps = [plan.winners.len(), plan.pulls.len(), plan.deletes.len(), plan.pushes.len()];
+        let total = steps.iter().sum::<usize>() as u64;
         let done = Cell::new(0);
         let progress = |more: usize| {
             done.set(done.get() + more as u64);
@@ -278,26 +262,38 @@ impl Sync<'_> {
         })?;
         self.write_local(&plan.diverged, |tx, id| binding::unmark(tx, self.tenant, *id))?;
 
-        let pulled_notes = self.pull(plan, other, &mut report, &progress)?;
-        report.deleted += self.delete(&plan.deletes)?;
+        let mut results = CopyResults::default();
+        let won = self.push(&plan.winners, own, other, &mut results, &progress)?;
+        let other = other.after(&[], won);
+        let pulled = self.pull(plan, own, &other, &mut results, &progress)?;
+        report.deleted = results.replaced + self.delete(&plan.deletes)?;
         progress(plan.deletes.len());
-        let pushed_notes = self.push(plan, own, &mut report, &progress)?;
-
         let deleted: Vec<NodeId> = plan.deletes.iter().map(|deletion| deletion.id).collect();
-        let (own, other) = (own.after(&deleted, pulled_notes), other.after(&[], pushed_notes));
+        let own = own.after(&deleted, pulled);
+        let pushed = self.push(&plan.pushes, &own, &other, &mut results, &progress)?;
+        let other = other.after(&[], pushed);
+        (report.pulled, report.pushed) = (results.pulled, results.pushed);
+
+        let pairs = Pairs::of(&own, &other);
+        let settled = keys::settle_conflicts(self, &pairs)?;
+        let kept_apart = keys::give_back(self, results.renamed)?;
+        report.renamed = copy_results::displaced_notes(self, &results.displaced)?;
+        report.renamed.extend(settled.into_iter().chain(kept_apart));
+
         (self.callbacks.progress)("edges", 0, 1);
-        let links = links::synchronize(self, &own, &other)?;
+        let links = links::synchronize(self, &pairs)?;
         let retired = links::follow_retired(self, &own, &other)?;
         (self.callbacks.progress)("edges", 1, 1);
         Ok(SyncReport { links, retired, ..report })
     }
 
-    /// Copies notes of the remote and adds them to the report. Returns them as they are in the local store.
+    /// Copies notes of the remote. Returns the notes that changed locally, as they are there.
     fn pull(
         &self,
         plan: &RemoteSyncPlan,
+        own: &Inventory,
         other: &Inventory,
-        report: &mut SyncReport,
+        results: &mut CopyResults,
         progress: &dyn Fn(usize),
     ) -> Result<Vec<InventoryNote>> {
         let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };
@@ -310,10 +306,10 @@ impl Sync<'_> {
         job.copy(&plan.pulls, &mark, &mut |copied: Commit<Vec<CopyResult>>| {
             for copied in &copied.value {
                 let Some(id) = copied.id else { continue };
-                report.pulled += 1;
-                report.deleted += u64::from(matches!(copied.copy.target, CopyTarget::NextVersion(..)));
-                pulled.extend(copied_note(other, &copied.copy, id));
-                report.renamed.extend(renamed(copied, true, &plan.edited_in_both));
+                results.pulled += 1;
+                results.replaced += u64::from(matches!(copied.copy.target, CopyTarget::NextVersion(..)));
+                pulled.extend(copied_notes(other, own, copied, id));
+                results.add_renamed(copied, id, true);
             }
             progress(copied.value.len());
             (self.callbacks.check_cancelled)()
@@ -327,18 +323,19 @@ impl Sync<'_> {
         Ok(deleted.into_iter().filter(|is_deleted| *is_deleted).count() as u64)
     }
 
-    /// Copies notes to the remote and adds them to the report. Returns them as they are in the remote.
+    /// Copies notes to the remote. Returns the notes that changed in the remote, as they are there.
     fn push(
         &self,
-        plan: &RemoteSyncPlan,
+        copies: &[NoteCopy],
         own: &Inventory,
-        report: &mut SyncReport,
+        other: &Inventory,
+        results: &mut CopyResults,
         progress: &dyn Fn(usize),
     ) -> Result<Vec<InventoryNote>> {
         let adapt = |node: Node| Node { origin: Origin::Local, ..node };
         let job = CopyJob { from: self.local, to: self.remote, adapt: &adapt, cause: &self.remote_cause };
         let mut pushed = Vec::new();
-        job.copy(&plan.pushes, &|_, _| Ok(()), &mut |copied: Commit<Vec<CopyResult>>| {
+        job.copy(copies, &|_, _| Ok(()), &mut |copied: Commit<Vec<CopyResult>>| {
             (self.callbacks.check_cancelled)()?;
             let written = copied.value.iter().filter_map(|copied| Some((copied, copied.id?)));
             let written: Vec<(&CopyResult, NodeId)> = written.collect();
@@ -346,9 +343,9 @@ impl Sync<'_> {
                 self.mark_pushed(tx, copied.copy.id, copied.copy.hash, *remote_id)
             })?;
             for (copied, remote_id) in written {
-                report.pushed += 1;
-                pushed.extend(copied_note(own, &copied.copy, remote_id));
-                report.renamed.extend(renamed(copied, false, &plan.edited_in_both));
+                results.pushed += 1;
+                pushed.extend(copied_notes(own, other, copied, remote_id));
+                results.add_renamed(copied, remote_id, false);
             }
             progress(copied.value.len());
             Ok(())
@@ -400,14 +397,4 @@ impl Sync<'_> {
         })
         .map(drop)
     }
-}
-
-/// A copied note as it is in the inventory of the target store.
-fn copied_note(from: &Inventory, copy: &NoteCopy, id: NodeId) -> Option<InventoryNote> {
-    from.with_id(copy.id).map(|note| InventoryNote { id, ..*note })
-}
-
-fn renamed(copied: &CopyResult, pulled: bool, edited: &HashSet<NodeId>) -> Option<KeyRename> {
-    let (key, renamed) = copied.renamed.clone()?;
-    Some(KeyRename { pulled, key, renamed, edited_in_both: edited.contains(&copied.copy.id) })
 }

@@ -3,7 +3,8 @@
 //! A note is identified by its text, that is, by its content hash. A text that only the remote has is pulled.
 //! A text that both had and the remote no longer has is deleted locally. A text that only the local store has
 //! and that was never in both is pushed. Ids only serve to recognise edits: an edit in one store becomes
-//! a new version of the same note in the other.
+//! a new version of the same note in the other. If a note was edited in both stores, the later edit wins: it becomes
+//! the next version of the note in both, and the other text becomes a new note with the same id in both.
 
 use super::binding::SyncedNote;
 use super::inventory::{Inventory, InventoryNote};
@@ -21,14 +22,18 @@ pub(super) struct RemoteSyncPlan {
     pub(super) recognized: Vec<RecognizedNote>,
     /// Local notes that now have the text of another remote note; their marks are deleted.
     pub(super) diverged: Vec<NodeId>,
+    /// Local notes whose edit wins over one of the remote. They are copied to the remote first, because the texts that
+    /// they displace there are pulled.
+    pub(super) winners: Vec<NoteCopy>,
     /// Notes to copy from the remote.
     pub(super) pulls: Vec<NoteCopy>,
     /// Local notes to delete.
     pub(super) deletes: Vec<NoteDeletion>,
     /// Notes to copy to the remote.
     pub(super) pushes: Vec<NoteCopy>,
-    /// Notes that were edited in both stores since the last sync, by their id in either: both texts are copied.
-    pub(super) edited_in_both: HashSet<NodeId>,
+    /// The displaced texts of notes that were edited in both stores: the id of the new note that gets the text, and the
+    /// id of the note that has it now.
+    pub(super) displaced: HashMap<NodeId, NodeId>,
 }
 
 /// A note that both stores have under their own ids.
@@ -68,6 +73,9 @@ pub(super) enum CopyTarget {
     New(NodeId),
     /// The next version of the note with this id, if it still has this content hash.
     NextVersion(NodeId, [u8; 32]),
+    /// The next version of the note `id`, if it still has this content hash. The text that it has becomes a new note with
+    /// the id `displaced` in the same transaction.
+    Displace { id: NodeId, hash: [u8; 32], displaced: NodeId },
 }
 
 impl RemoteSyncPlan {
@@ -79,7 +87,8 @@ impl RemoteSyncPlan {
         now: Timestamp,
     ) -> RemoteSyncPlan {
         let mut plan = RemoteSyncPlan::default();
-        let stores = ComparedStores { local, remote, marks, now };
+        let local_ids = local_ids(local, marks);
+        let stores = ComparedStores { local, remote, marks, local_ids: &local_ids, now };
         let synced = plan.recognize(&stores);
         plan.plan_pushes(&stores, &synced);
         plan.plan_pulls(&stores, &synced);
@@ -96,7 +105,9 @@ impl RemoteSyncPlan {
             let mark = stores.mark(note.id);
             let valid_mark = mark.filter(|mark| mark.hash == note.hash);
             let unmarked = SyncedNote { hash: note.hash, remote_id: None };
-            let copy = copy_of(note.id, valid_mark.unwrap_or(unmarked), remote);
+            // The copy may have got the same edit, or an interrupted sync may have pushed it.
+            let edited = || copy_of(note.id, SyncedNote { hash: note.hash, ..mark? }, remote);
+            let copy = copy_of(note.id, valid_mark.unwrap_or(unmarked), remote).or_else(edited);
             if valid_mark.is_some() || copy.is_some() {
                 synced.insert(note.id);
                 // A note that was edited and then reverted has a local origin.
@@ -120,30 +131,57 @@ impl RemoteSyncPlan {
                 continue;
             }
             let before = stores.mark(note.id).and_then(|mark| copy_of(note.id, mark, remote));
+            if let (None, Some(other)) = (before, stores.edited_copy(note)) {
+                self.plan_conflict(stores, note, other);
+                continue;
+            }
             let target = match before.filter(|other| local.with_hash(&other.hash).is_none()) {
                 Some(other) => CopyTarget::NextVersion(other.id, other.hash),
                 None => CopyTarget::New(free_id(note, remote)),
             };
-            if let Some(mark) = stores.mark(note.id)
-                && let Some(other) = remote.with_id(mark.remote_id.unwrap_or(note.id))
-                && other.hash != mark.hash
-            {
-                self.edited_in_both.extend([note.id, other.id]);
-            }
             self.pushes.push(NoteCopy { id: note.id, hash: note.hash, target });
         }
     }
 
-    /// Plans what is copied from the remote, apart from notes that get a local edit.
+    /// Plans what becomes of a note that was edited in both stores. Both stores decide alike.
+    fn plan_conflict(&mut self, stores: &ComparedStores<'_>, local: &InventoryNote, remote: &InventoryNote) {
+        let version = |note: &InventoryNote| (note.modified, note.hash);
+        let local_wins = version(local) > version(remote);
+        let (winner, loser) = if local_wins { (local, remote) } else { (remote, local) };
+        let displaced = stores.free_id_in_both(loser);
+        self.displaced.insert(displaced, loser.id);
+        let target = CopyTarget::Displace { id: loser.id, hash: loser.hash, displaced };
+        let win = NoteCopy { id: winner.id, hash: winner.hash, target };
+        let lose = NoteCopy { id: displaced, hash: loser.hash, target: CopyTarget::New(displaced) };
+        if local_wins {
+            self.winners.push(win);
+            self.pulls.push(lose);
+        } else {
+            self.pulls.push(win);
+            self.pushes.push(lose);
+        }
+    }
+
+    /// The remote notes that were edited in both stores. Their texts are copied already.
+    fn conflicts_in_remote(&self) -> HashSet<NodeId> {
+        let displaced = self.winners.iter().filter_map(|copy| match copy.target {
+            CopyTarget::Displace { id, .. } => Some(id),
+            CopyTarget::New(_) | CopyTarget::NextVersion(..) => None,
+        });
+        displaced.chain(self.pulls.iter().map(|copy| copy.id)).collect()
+    }
+
+    /// Plans what is copied from the remote, apart from notes that get a local edit or are a part of a conflict.
     fn plan_pulls(&mut self, stores: &ComparedStores<'_>, synced: &HashSet<NodeId>) {
         let ComparedStores { local, remote, now, .. } = *stores;
         let overwritten: HashSet<NodeId> = next_versions(&self.pushes).collect();
+        let conflicts = self.conflicts_in_remote();
         for note in remote.texts() {
-            if local.with_hash(&note.hash).is_some() || !note.is_synced(now) || overwritten.contains(&note.id)
-            {
+            let is_planned = overwritten.contains(&note.id) || conflicts.contains(&note.id);
+            if local.with_hash(&note.hash).is_some() || !note.is_synced(now) || is_planned {
                 continue;
             }
-            let target = match local.with_id(note.id) {
+            let target = match stores.local_copy(note.id) {
                 Some(own) if synced.contains(&own.id) && remote.with_hash(&own.hash).is_none() => {
                     CopyTarget::NextVersion(own.id, own.hash)
                 }
@@ -164,6 +202,11 @@ impl RemoteSyncPlan {
         self.deletes = deleted.map(|note| NoteDeletion { id: note.id, hash: note.hash }).collect();
     }
 
+    /// The id that a note to copy has before the sync.
+    pub(super) fn present_id(&self, copy: &NoteCopy) -> NodeId {
+        self.displaced.get(&copy.id).copied().unwrap_or(copy.id)
+    }
+
     /// Local notes whose text is replaced by one of the remote; they count as deleted, too.
     pub(super) fn replaced(&self) -> impl Iterator<Item = NodeId> {
         next_versions(&self.pulls)
@@ -174,8 +217,18 @@ impl RemoteSyncPlan {
 fn next_versions(copies: &[NoteCopy]) -> impl Iterator<Item = NodeId> {
     copies.iter().filter_map(|copy| match copy.target {
         CopyTarget::NextVersion(id, _) => Some(id),
-        CopyTarget::New(_) => None,
+        CopyTarget::New(_) | CopyTarget::Displace { .. } => None,
     })
+}
+
+/// The local ids of the notes with marks that name another id in the remote, by that id.
+fn local_ids(local: &Inventory, marks: Option<&HashMap<NodeId, SyncedNote>>) -> HashMap<NodeId, NodeId> {
+    let mut ids = HashMap::new();
+    let marked = local.notes().iter().filter_map(|note| Some((marks?.get(&note.id)?.remote_id?, note.id)));
+    for (remote, local) in marked {
+        ids.entry(remote).or_insert(local);
+    }
+    ids
 }
 
 /// What the plan is made from.
@@ -185,12 +238,50 @@ struct ComparedStores<'a> {
     remote: &'a Inventory,
     /// The notes that both had, by local id; `None` if that is unknown.
     marks: Option<&'a HashMap<NodeId, SyncedNote>>,
+    /// See [`local_ids`].
+    local_ids: &'a HashMap<NodeId, NodeId>,
     now: Timestamp,
 }
 
-impl ComparedStores<'_> {
+impl<'a> ComparedStores<'a> {
     fn mark(&self, id: NodeId) -> Option<SyncedNote> {
         self.marks?.get(&id).copied()
+    }
+
+    /// The local note of which a remote note is a copy: by its mark, or because it has the same id.
+    fn local_copy(&self, remote: NodeId) -> Option<&'a InventoryNote> {
+        if let Some(marked) = self.local_ids.get(&remote) {
+            return self.local.with_id(*marked);
+        }
+        // The mark of a note with the same id may name another copy.
+        let is_copy = |own: &&InventoryNote| {
+            self.mark(own.id).and_then(|mark| mark.remote_id).is_none_or(|other| other == remote)
+        };
+        self.local.with_id(remote).filter(is_copy)
+    }
+
+    /// The remote copy of an edited local note, if it was edited, too, so that both stores need both texts. Without a
+    /// mark, the note with the same id and creation time is a copy.
+    fn edited_copy(&self, note: &InventoryNote) -> Option<&'a InventoryNote> {
+        let mark = self.mark(note.id);
+        let other = self.remote.with_id(mark.and_then(|mark| mark.remote_id).unwrap_or(note.id))?;
+        let is_edited = match mark {
+            Some(mark) => other.hash != mark.hash,
+            None => other.created == note.created,
+        };
+        // The next version of a retired note is retired, so a text that is in use becomes a note of its own.
+        let is_copy = self.local_copy(other.id).is_some_and(|own| own.id == note.id)
+            && other.state.is_live() == note.state.is_live();
+        let is_pulled = other.is_synced(self.now)
+            && self.local.with_hash(&other.hash).is_none()
+            && self.remote.with_hash(&other.hash).is_some_and(|text| text.id == other.id);
+        (is_edited && is_copy && is_pulled).then_some(other)
+    }
+
+    /// An id for the displaced text of a note that neither store has.
+    fn free_id_in_both(&self, note: &InventoryNote) -> NodeId {
+        let is_free = |id: &NodeId| self.local.with_id(*id).is_none() && self.remote.with_id(*id).is_none();
+        candidate_ids(note).find(is_free).unwrap_or(note.id)
     }
 }
 

@@ -23,18 +23,29 @@ pub struct PlannedChanges {
     pub deleted: Vec<NoteSummary>,
     /// Local notes to push.
     pub pushed: Vec<NoteSummary>,
+    /// Keys that cannot name the notes of both stores that have them now.
+    pub conflicts: Vec<PlannedConflict>,
 }
 
-/// A copied note that could not keep its key.
+/// A key that names two texts, one of each store, of which only one can keep it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedConflict {
+    /// The key.
+    pub key: String,
+    /// Whether the texts are two edits of one note; otherwise they are two notes.
+    pub edited_in_both: bool,
+}
+
+/// A note that could not keep its key, because another note of the other store had it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRename {
-    /// Whether it was pulled; otherwise it was pushed.
+    /// Whether it comes from the remote; otherwise it comes from the local store.
     pub pulled: bool,
-    /// Its key in the source store.
+    /// The key that it had there.
     pub key: String,
-    /// Its key in the target store.
+    /// The key that it has now in the other store, and in its own store, too, if both stores have both notes.
     pub renamed: String,
-    /// Whether its key was taken by its own copy, because it was edited in both stores.
+    /// Whether it is the earlier of two edits of one note, of which the later one kept the key.
     pub edited_in_both: bool,
 }
 
@@ -52,7 +63,7 @@ pub struct SyncReport {
     pub retired: u64,
     /// Numbers of synchronised edges.
     pub links: LinkReport,
-    /// Notes whose key was taken in the other store.
+    /// Notes that got another key.
     pub renamed: Vec<KeyRename>,
     /// The changes that a dry run plans; empty after a sync.
     pub planned: PlannedChanges,

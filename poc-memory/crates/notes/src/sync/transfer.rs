@@ -10,7 +10,7 @@ use crate::message;
 use crate::rename;
 use crate::weight;
 use poc_graph::error::Result;
-use poc_graph::{Activity, Message, Node, NodeId};
+use poc_graph::{Activity, Message, Node, NodeId, Origin};
 use poc_rank::decay::lambda;
 use poc_store::{Cause, Commit, Records, Store, Transaction};
 
@@ -36,7 +36,8 @@ pub(super) struct CopyResult {
     /// Its id in the target store; `None` if that store was changed in the meantime, so that the next sync has
     /// to decide again.
     pub(super) id: Option<NodeId>,
-    /// The key that was taken and the key it got instead.
+    /// The key that was taken and the key it got instead. If the copy displaced a text, these are the key of its note and
+    /// the key that the text got; `None` if no note was made of the text, because another one has it.
     pub(super) renamed: Option<(String, String)>,
 }
 
@@ -62,10 +63,20 @@ impl CopyJob<'_> {
         let mut chunk = Chunk::of(self.to.config.import.chunk);
         for &copy in copies {
             let Some(payload) = self.read(copy)? else { continue };
-            // Each note has a copy of the whole message that it is a part of.
-            let message = payload.message.as_ref().map_or(0, |message| message.text.len());
-            chunk.add_bytes(payload.node.title.len() + payload.node.body.len() + message);
-            chunk.push(payload);
+            let displaced = match copy.target {
+                CopyTarget::Displace { id, hash, displaced } => {
+                    let Some(displaced) = self.read_displaced(id, hash, displaced)? else { continue };
+                    Some(displaced)
+                }
+                CopyTarget::New(_) | CopyTarget::NextVersion(..) => None,
+            };
+            // A displaced text follows the note that displaces it, in the same transaction.
+            for payload in std::iter::once(payload).chain(displaced) {
+                // Each note has a copy of the whole message that it is a part of.
+                let message = payload.message.as_ref().map_or(0, |message| message.text.len());
+                chunk.add_bytes(payload.node.title.len() + payload.node.body.len() + message);
+                chunk.push(payload);
+            }
             if chunk.is_full() {
                 after(self.write(chunk.take(), with)?)?;
             }
@@ -88,8 +99,12 @@ impl CopyJob<'_> {
         let embedder = self.to.embedder.name();
         self.to.store.transact(self.cause.part(self.to.now()), |tx| {
             let mut copied = Vec::with_capacity(payloads.len());
-            for payload in &payloads {
-                let one = put(tx, embedder, payload)?;
+            let mut payloads = payloads.iter();
+            while let Some(payload) = payloads.next() {
+                let one = match payload.copy.target {
+                    CopyTarget::Displace { .. } => put_displacing(tx, embedder, payload, payloads.next())?,
+                    CopyTarget::New(_) | CopyTarget::NextVersion(..) => put(tx, embedder, payload)?,
+                };
                 with(tx, &one)?;
                 copied.push(one);
             }
@@ -116,6 +131,21 @@ impl CopyJob<'_> {
         }))
     }
 
+    /// Reads the text of a note in the target store that is about to be displaced, as a new note with the id `displaced`.
+    /// The note keeps its names, and the text is as old as its last change.
+    fn read_displaced(&self, id: NodeId, hash: [u8; 32], displaced: NodeId) -> Result<Option<SyncPayload>> {
+        let adapt = |node: Node| Node {
+            aliases: Vec::new(),
+            other_names: Vec::new(),
+            created: node.modified,
+            origin: Origin::Local,
+            version: 1,
+            ..node
+        };
+        let job = CopyJob { from: self.to, to: self.to, adapt: &adapt, cause: self.cause };
+        job.read(NoteCopy { id, hash, target: CopyTarget::New(displaced) })
+    }
+
     /// Embeds the notes without vectors.
     fn embed(&self, payloads: &mut [SyncPayload]) -> Result<()> {
         let mut unembedded: Vec<&mut SyncPayload> =
@@ -135,7 +165,7 @@ impl CopyJob<'_> {
             payloads.iter_mut().filter(|payload| payload.node.state.is_live()).collect();
         let batch = live.iter().map(|payload| {
             let id = match payload.copy.target {
-                CopyTarget::New(id) | CopyTarget::NextVersion(id, _) => id,
+                CopyTarget::New(id) | CopyTarget::NextVersion(id, _) | CopyTarget::Displace { id, .. } => id,
             };
             let (text, keywords, vectors) =
                 (payload.node.text(), payload.node.keywords.clone(), payload.vectors.clone());
@@ -188,7 +218,7 @@ fn put(tx: &mut Transaction<'_>, embedder: &str, payload: &SyncPayload) -> Resul
             rename::drop_taken_aliases(tx, &mut node)?;
             node
         }
-        CopyTarget::NextVersion(id, hash) => {
+        CopyTarget::NextVersion(id, hash) | CopyTarget::Displace { id, hash, .. } => {
             let Some(stored) = tx.node(id)?.filter(|stored| stored.content_hash == hash) else {
                 return Ok(conflict);
             };
@@ -208,6 +238,30 @@ fn put(tx: &mut Transaction<'_>, embedder: &str, payload: &SyncPayload) -> Resul
         automatic_edges::create(tx, node.id, &payload.edges, &node.provenance, node.modified)?;
     }
     Ok(CopyResult { copy: *copy, id: Some(node.id), renamed })
+}
+
+/// Writes the next version of a note, and its former text as the note `displaced`.
+fn put_displacing(
+    tx: &mut Transaction<'_>,
+    embedder: &str,
+    payload: &SyncPayload,
+    displaced: Option<&SyncPayload>,
+) -> Result<CopyResult> {
+    let conflict = CopyResult { copy: payload.copy, id: None, renamed: None };
+    let CopyTarget::Displace { displaced: new, .. } = payload.copy.target else { return Ok(conflict) };
+    let Some(displaced) = displaced else { return Ok(conflict) };
+    // The text would be lost if its id were taken.
+    if tx.node(new)?.is_some() {
+        return Ok(conflict);
+    }
+    let written = put(tx, embedder, payload)?;
+    let Some(id) = written.id else { return Ok(conflict) };
+    let renamed = put(tx, embedder, displaced)?.renamed;
+    if let Some(message) = &payload.message {
+        // The displaced text took the place of the note among the chunks of their message.
+        put_message(tx, message, payload.copy.id, id)?;
+    }
+    Ok(CopyResult { renamed, ..written })
 }
 
 /// Copies the message of a chunk. If the message already exists, adds the chunk to it under its new `id`.
