@@ -33,6 +33,12 @@ fn much() -> StorePair {
     edit(&both.remote, "note-3", "An edit of theirs.").unwrap();
     edit(&both.local, "note-8", "Our side of it.").unwrap();
     edit(&both.remote, "note-8", "Their side of it.").unwrap();
+    // The later edit of one is that of the remote, and of the other that of the local store.
+    edit(&both.local, "note-6", "Our side of six.").unwrap();
+    edit(&both.remote, "note-7", "Their side of seven.").unwrap();
+    both.later();
+    edit(&both.remote, "note-6", "Their side of six.").unwrap();
+    edit(&both.local, "note-7", "Our side of seven.").unwrap();
     delete(&both.remote, "note-4");
     delete(&both.remote, "note-9");
     delete(&both.local, "note-10");

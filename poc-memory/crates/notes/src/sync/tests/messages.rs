@@ -97,3 +97,24 @@ fn a_message_stays_while_a_locally_edited_chunk_remains() {
     both.sync();
     assert_eq!((chunks(&both.local), chunks(&both.remote)), ((1, 1), (1, 1)));
 }
+
+#[test]
+fn both_edits_of_a_chunk_stay_chunks_of_its_message() {
+    for local_is_later in [false, true] {
+        let both = StorePair::new();
+        let written = write(&both.remote);
+        both.sync();
+        let key = both.local.store.node(written.nodes[0]).unwrap().unwrap().key;
+        let (earlier, later) = match local_is_later {
+            true => (&both.remote, &both.local),
+            false => (&both.local, &both.remote),
+        };
+        edit(earlier, &key, "One was a split.").unwrap();
+        both.later();
+        edit(later, &key, "One will be a split.").unwrap();
+        both.sync();
+        assert_eq!((chunks(&both.local), chunks(&both.remote)), ((3, 3), (3, 3)));
+        assert_eq!(both.sync(), SyncReport::default());
+        assert_eq!(forget(&both.remote, written.message).unwrap().nodes, 3);
+    }
+}

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 enum Step {
     Insert(usize),
+    /// A text, and one of few keys.
+    InsertAs(usize, usize),
     Edit(usize, usize),
     Delete(usize),
     Link(usize, usize),
@@ -21,6 +23,7 @@ fn step() -> impl Strategy<Value = (bool, Step)> {
     let number = 0usize..12;
     let step = prop_oneof![
         4 => number.clone().prop_map(Step::Insert),
+        2 => (number.clone(), 0usize..3).prop_map(|(text, key)| Step::InsertAs(text, key)),
         4 => (number.clone(), number.clone()).prop_map(|(note, text)| Step::Edit(note, text)),
         2 => number.clone().prop_map(Step::Delete),
         2 => (number.clone(), number.clone()).prop_map(|(from, to)| Step::Link(from, to)),
@@ -43,6 +46,10 @@ fn chosen(memory: &Memory, number: usize) -> Option<Node> {
 fn act(side: &TestMemory, step: &Step) {
     match *step {
         Step::Insert(text) => drop(side.insert(draft(&body(text)))),
+        // Refused if another note has the key.
+        Step::InsertAs(text, key) => {
+            drop(side.insert(Draft { key: Some(format!("key-{key}")), ..draft(&body(text)) }));
+        }
         // Refused if another note has the same text.
         Step::Edit(note, text) => {
             if let Some(node) = chosen(side, note) {
@@ -70,6 +77,17 @@ fn act(side: &TestMemory, step: &Step) {
         }
         Step::Sync | Step::Killed(_) => {}
     }
+}
+
+/// The texts by key.
+fn texts_by_key(memory: &Memory) -> BTreeMap<String, String> {
+    notes(memory).into_iter().map(|node| (node.key, node.body)).collect()
+}
+
+/// The ids of the notes that each link of a person connects.
+fn linked_ids(memory: &Memory) -> BTreeSet<(NodeId, NodeId)> {
+    let edges = notes(memory).into_iter().flat_map(|node| memory.store.edges(node.id).unwrap());
+    edges.filter(|edge| edge.kind == EdgeKind::Link).map(|edge| (edge.src, edge.dst)).collect()
 }
 
 /// Texts by id.
@@ -126,6 +144,8 @@ poc_laws::laws! {
         let both = StorePair::with_chunk(2);
         // The notes that both stores had after the last sync.
         let mut common = Common::new();
+        // The local links after the last sync.
+        let mut linked = BTreeSet::new();
         for (here, step) in &history {
             act(if *here { &both.local } else { &both.remote }, step);
             both.later();
@@ -137,6 +157,8 @@ poc_laws::laws! {
             }
             let (local, remote) = (texts_by_id(&both.local), texts_by_id(&both.remote));
             let (texts_after, counted) = expected(&local, &remote, &common);
+            let new_links: Vec<(NodeId, NodeId)> =
+                linked_ids(&both.local).difference(&linked).copied().collect();
             let report = both.sync();
             // Work that an interrupted sync has done is not repeated.
             if matches!(step, Step::Sync) {
@@ -146,6 +168,16 @@ poc_laws::laws! {
             prop_assert_eq!(texts(&both.remote), texts(&both.local));
             prop_assert_eq!(links(&both.remote), links(&both.local));
             prop_assert_eq!(both.sync(), SyncReport::default());
+            let there = texts_by_key(&both.remote);
+            for (key, text) in texts_by_key(&both.local) {
+                let named = there.get(&key).unwrap_or(&text);
+                prop_assert_eq!(named, &text, "the key {} names another text in the remote", key);
+            }
+            linked = linked_ids(&both.local);
+            let kept = texts_by_id(&both.local);
+            for (src, dst) in new_links.iter().filter(|(src, dst)| kept.contains_key(src) && kept.contains_key(dst)) {
+                prop_assert!(linked.contains(&(*src, *dst)), "a link from {} was lost", kept[src]);
+            }
             let marks = crate::sync::binding::marks(&both.local.store, Default::default()).unwrap();
             let remote = notes(&both.remote);
             let has_text = |body: &str| remote.iter().find(|other| other.body == body).unwrap().id;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::history::{self, RecentChange};
-use crate::sync::{NoteSummary, PlannedChanges, SYNC_OP};
+use crate::sync::{KeyRename, NoteSummary, PlannedChanges, PlannedConflict, SYNC_OP};
 use crate::undo;
 use crate::visit;
 use crate::weight::current;
@@ -53,22 +53,46 @@ fn notes_deleted_in_the_remote_are_deleted_locally_unless_never_pushed() {
     assert_eq!(counts(&both.sync()), (0, 0, 0));
 }
 
-#[test]
-fn editing_a_note_with_another_remote_id_creates_no_second_note() {
+/// Two stores in which the note `theirs` of the remote has the id of the local note `ours`.
+fn with_a_taken_id() -> StorePair {
     let both = StorePair::new();
-    both.remote.note("c", "Cheese keeps.");
-    both.sync();
-    // Both edit it: each store keeps its own text and gets the other one as a second note.
-    edit(&both.local, "c", "Cheese keeps for long.").unwrap();
-    edit(&both.remote, "c", "Cheese keeps in salt.").unwrap();
+    let id = both.local.note("ours", "The tide tables are in the drawer.");
+    let theirs = Node { id, key: "theirs".into(), ..poc_graph::testing::node(9) };
+    both.remote.store.transact(both.remote.cause("manual", "test"), |tx| tx.put_node(&theirs)).unwrap();
     assert_eq!(counts(&both.sync()), (1, 0, 1));
-    let came = notes(&both.local).into_iter().find(|node| node.body == "Cheese keeps in salt.").unwrap();
+    assert_ne!(named(&both.local, "theirs").id, id);
+    assert_ne!(named(&both.remote, "ours").id, id);
+    both
+}
+
+#[test]
+fn a_local_edit_of_a_note_with_another_remote_id_creates_no_second_note() {
+    let both = with_a_taken_id();
     for body in ["Cheese keeps in brine.", "Cheese keeps in oil.", "Cheese keeps in wax."] {
-        edit(&both.local, &came.key, body).unwrap();
-        assert_eq!(counts(&both.sync()), (0, 0, 1), "{body}");
-        assert_eq!(texts(&both.remote), ["Cheese keeps for long.", body].map(String::from).into());
-        assert_eq!(counts(&both.sync()), (0, 0, 0));
+        for key in ["ours", "theirs"] {
+            edit(&both.local, key, &format!("{body} So says {key}.")).unwrap();
+        }
+        assert_eq!(counts(&both.sync()), (0, 0, 2), "{body}");
+        assert_eq!((texts(&both.remote), texts(&both.remote).len()), (texts(&both.local), 2));
+        assert_eq!(both.sync(), SyncReport::default());
     }
+}
+
+#[test]
+fn a_remote_edit_of_a_note_with_another_local_id_keeps_the_note_and_its_links() {
+    let both = with_a_taken_id();
+    let before = named(&both.local, "theirs");
+    both.local.note("mine", "My own note on water.");
+    link(&both.local, "mine", "theirs");
+    both.later();
+    edit(&both.remote, "theirs", "High water is at seven.").unwrap();
+    let report = both.sync();
+    assert_eq!((counts(&report), report.links.pushed), ((1, 1, 1), 1));
+    let after = named(&both.local, "theirs");
+    assert_eq!((after.id, after.version), (before.id, before.version + 1));
+    assert_eq!(after.body, "High water is at seven.");
+    assert_eq!((links(&both.local).len(), links(&both.local)), (1, links(&both.remote)));
+    assert_eq!(both.sync(), SyncReport::default());
 }
 
 #[test]
@@ -166,45 +190,173 @@ fn a_reverted_edit_changes_nothing() {
     }
 }
 
-#[test]
-fn a_note_edited_in_both_stores_is_kept_twice() {
-    let both = StorePair::new();
-    both.remote.note("tide", "High water is at six.");
-    both.sync();
-    edit(&both.local, "tide", "High water is at eight.").unwrap();
-    edit(&both.remote, "tide", "High water is at seven.").unwrap();
-    let report = both.sync();
-    assert_eq!(counts(&report), (1, 0, 1));
-    assert_eq!(named(&both.local, "tide").body, "High water is at eight.");
-    assert_eq!(named(&both.local, "tide-2").body, "High water is at seven.");
-    assert_eq!(named(&both.remote, "tide").body, "High water is at seven.");
-    assert_eq!(named(&both.remote, "tide-2").body, "High water is at eight.");
-    let renamed = |pulled| super::super::KeyRename {
-        pulled,
-        key: "tide".into(),
-        renamed: "tide-2".into(),
-        edited_in_both: true,
-    };
-    assert_eq!(report.renamed, [renamed(true), renamed(false)]);
-    assert_eq!(counts(&both.sync()), (0, 0, 0));
+/// Checks that a key names the same note with this text in both stores.
+#[track_caller]
+fn assert_named_alike(both: &StorePair, key: &str, body: &str) {
+    let [local, remote] = [&both.local, &both.remote].map(|side| named(side, key));
+    assert_eq!((local.key.as_str(), local.body.as_str()), (key, body));
+    assert_eq!((remote.key.as_str(), remote.body.as_str()), (key, body));
+    assert_eq!(local.id, remote.id);
 }
 
 #[test]
-fn a_taken_key_stays_with_its_note() {
+fn of_two_edits_of_a_note_the_later_keeps_key_and_id_in_both_stores() {
+    for local_is_later in [false, true] {
+        let both = StorePair::new();
+        let id = both.remote.note("tide", "High water is at six.");
+        both.sync();
+        let (earlier, later) = match local_is_later {
+            true => (&both.remote, &both.local),
+            false => (&both.local, &both.remote),
+        };
+        edit(earlier, "tide", "High water is at eight.").unwrap();
+        both.later();
+        edit(later, "tide", "High water is at seven.").unwrap();
+        let dry = both.dry_run();
+        assert_eq!(counts(&dry), (1, 0, 1));
+        assert_eq!(dry.planned.conflicts, [PlannedConflict { key: "tide".into(), edited_in_both: true }]);
+        assert_eq!(
+            (&dry.planned.pulled[0].key, &dry.planned.pushed[0].key),
+            (&"tide".into(), &"tide".into())
+        );
+        let report = both.sync();
+        assert_eq!(counts(&report), (1, 0, 1));
+        let (key, renamed) = ("tide".into(), "tide-2".into());
+        assert_eq!(
+            report.renamed,
+            [KeyRename { pulled: local_is_later, key, renamed, edited_in_both: true }]
+        );
+        assert_named_alike(&both, "tide", "High water is at seven.");
+        assert_named_alike(&both, "tide-2", "High water is at eight.");
+        assert_eq!(named(&both.local, "tide").id, id);
+        assert_eq!(both.sync(), SyncReport::default());
+        let StorePair { local, remote, binding } = both;
+        let turned = StorePair { local: remote, remote: local, binding };
+        assert_eq!(counts(&turned.sync()), (0, 0, 0));
+        assert_named_alike(&turned, "tide", "High water is at seven.");
+    }
+}
+
+/// Edits at the same time are ordered by their texts, so both stores agree as well.
+#[test]
+fn two_edits_at_the_same_time_end_alike_in_both_stores() {
+    let texts = ["High water is at eight.", "High water is at seven."];
+    let winners = [texts, [texts[1], texts[0]]].map(|[ours, theirs]| {
+        let both = StorePair::new();
+        both.remote.note("tide", "High water is at six.");
+        both.sync();
+        edit(&both.local, "tide", ours).unwrap();
+        edit(&both.remote, "tide", theirs).unwrap();
+        both.sync();
+        let winner = named(&both.local, "tide").body;
+        assert_named_alike(&both, "tide", &winner);
+        assert_eq!(both.sync(), SyncReport::default());
+        winner
+    });
+    assert_eq!(winners[0], winners[1]);
+}
+
+#[test]
+fn after_a_conflict_an_edit_keeps_the_links_and_versions_of_both_notes() {
+    let both = StorePair::new();
+    both.local.note("other", "My own note on water.");
+    both.local.note("tide", "High water is at six.");
+    link(&both.local, "other", "tide");
+    both.sync();
+    edit(&both.remote, "tide", "High water is at eight.").unwrap();
+    both.later();
+    edit(&both.local, "tide", "High water is at seven.").unwrap();
+    both.sync();
+    assert_eq!((links(&both.local).len(), links(&both.local)), (1, links(&both.remote)));
+    let before = named(&both.local, "tide-2");
+    link(&both.local, "other", "tide-2");
+    both.later();
+    edit(&both.remote, "tide-2", "High water is at nine.").unwrap();
+    let report = both.sync();
+    assert_eq!((counts(&report), report.links.pushed, report.renamed.len()), ((1, 1, 0), 1, 0));
+    assert_named_alike(&both, "tide-2", "High water is at nine.");
+    let after = named(&both.local, "tide-2");
+    assert_eq!((after.id, after.version), (before.id, before.version + 1));
+    assert_eq!((links(&both.local).len(), links(&both.local)), (2, links(&both.remote)));
+    assert_eq!(both.sync(), SyncReport::default());
+}
+
+/// Without a common state, the notes are recognised by their ids.
+#[test]
+fn a_note_that_was_edited_while_detached_is_the_same_note() {
+    let both = StorePair::new();
+    super::super::bind(&both.local, &both.binding, "manual").unwrap();
+    both.local.note("tide", "High water is at six.");
+    both.sync();
+    super::super::detach(&both.local, "manual").unwrap();
+    edit(&both.local, "tide", "High water is at eight.").unwrap();
+    both.later();
+    edit(&both.remote, "tide", "High water is at seven.").unwrap();
+    assert_eq!(counts(&both.sync()), (1, 0, 1));
+    assert_named_alike(&both, "tide", "High water is at seven.");
+    assert_named_alike(&both, "tide-2", "High water is at eight.");
+    assert_eq!(both.sync(), SyncReport::default());
+}
+
+#[test]
+fn a_key_of_two_new_notes_goes_to_the_older_one_in_both_stores() {
+    for local_is_older in [false, true] {
+        let both = StorePair::new();
+        let (older, newer) = match local_is_older {
+            true => (&both.local, &both.remote),
+            false => (&both.remote, &both.local),
+        };
+        older.note("plan", "We sail on Monday.");
+        both.later();
+        newer.note("plan", "They sail on Tuesday.");
+        let dry = both.dry_run();
+        assert_eq!(dry.planned.conflicts, [PlannedConflict { key: "plan".into(), edited_in_both: false }]);
+        let report = both.sync();
+        assert_eq!(counts(&report), (1, 0, 1));
+        let (key, renamed) = ("plan".into(), "plan-2".into());
+        assert_eq!(
+            report.renamed,
+            [KeyRename { pulled: local_is_older, key, renamed, edited_in_both: false }]
+        );
+        assert_named_alike(&both, "plan", "We sail on Monday.");
+        assert_named_alike(&both, "plan-2", "They sail on Tuesday.");
+        assert_eq!(both.sync(), SyncReport::default());
+        edit(&both.remote, "plan-2", "They sail on Friday.").unwrap();
+        assert_eq!(counts(&both.sync()), (1, 1, 0));
+        assert_named_alike(&both, "plan-2", "They sail on Friday.");
+    }
+}
+
+#[test]
+fn a_numbered_key_that_is_taken_in_one_store_becomes_the_same_in_both() {
     let both = StorePair::new();
     both.local.note("plan", "We sail on Monday.");
+    both.local.note("plan-2", "We sail on Wednesday.");
+    both.later();
     both.remote.note("plan", "They sail on Tuesday.");
+    assert_eq!(counts(&both.sync()), (1, 0, 2));
+    for (key, body) in [
+        ("plan", "We sail on Monday."),
+        ("plan-2", "We sail on Wednesday."),
+        ("plan-3", "They sail on Tuesday."),
+    ] {
+        assert_named_alike(&both, key, body);
+    }
+    assert_eq!(both.sync(), SyncReport::default());
+}
+
+/// A key that was taken only until a deletion was followed is given back.
+#[test]
+fn a_key_that_a_deletion_frees_is_kept() {
+    let both = StorePair::new();
+    both.local.note("plan", "We sail on Monday.");
+    both.sync();
+    delete(&both.remote, "plan");
+    both.remote.note("plan", "They sail on Tuesday.");
+    assert!(both.dry_run().planned.conflicts.is_empty());
     let report = both.sync();
-    assert_eq!(counts(&report), (1, 0, 1));
-    assert!(report.renamed.len() == 2 && report.renamed.iter().all(|renamed| !renamed.edited_in_both));
-    assert_eq!(named(&both.local, "plan").body, "We sail on Monday.");
-    assert_eq!(named(&both.local, "plan-2").body, "They sail on Tuesday.");
-    assert_eq!(named(&both.remote, "plan").body, "They sail on Tuesday.");
-    assert_eq!(named(&both.remote, "plan-2").body, "We sail on Monday.");
-    // A remote edit finds the local note under its local key.
-    edit(&both.remote, "plan", "They sail on Friday.").unwrap();
-    assert_eq!(counts(&both.sync()), (1, 1, 0));
-    assert_eq!(named(&both.local, "plan-2").body, "They sail on Friday.");
+    assert_eq!((counts(&report), report.renamed), ((1, 1, 0), Vec::new()));
+    assert_named_alike(&both, "plan", "They sail on Tuesday.");
 }
 
 #[test]
@@ -378,7 +530,8 @@ fn a_dry_run_lists_the_changes_of_a_sync_without_making_them() {
     let report = both.dry_run();
     assert_eq!(seqs(), before);
     let keys = |notes: &[NoteSummary]| notes.iter().map(|note| note.key.clone()).collect::<Vec<_>>();
-    let PlannedChanges { pulled, deleted, pushed } = &report.planned;
+    let PlannedChanges { pulled, deleted, pushed, conflicts } = &report.planned;
+    assert!(conflicts.is_empty());
     assert_eq!([pulled, deleted, pushed].map(|notes| keys(notes)), [["theirs"], ["gone"], ["ours"]]);
     assert_eq!(counts(&both.sync()), counts(&report));
 }
