@@ -133,6 +133,53 @@ fn two_stores_are_synchronized_by_the_daemon_of_one() {
 }
 
 #[test]
+fn a_conflict_is_listed_before_and_after_the_sync() {
+    let world = World::new();
+    world.json(&["profile", "create", "work"]);
+    world.json(&["profile", "remote", "bind", "work"]);
+    let write = |profile: &str, key: &str, body: &str| {
+        world.json(&["--profile", profile, "insert", "--update", "--key", key, "--body", body]);
+    };
+    let sync = |arguments: &[&str]| {
+        let command: Vec<&str> = ["profile", "remote", "sync"].iter().chain(arguments).copied().collect();
+        let ran = world.run(&command);
+        assert_eq!(ran.status, 0, "{ran:#?}");
+        ran.stdout
+    };
+    write("default", "shared", "The ropes are in the shed.");
+    sync(&[]);
+    write("default", "shared", "The ropes are in the boat.");
+    write("work", "shared", "The ropes are in the car.");
+    write("default", "same", "The sails are white.");
+    write("work", "same", "The lamps are lit.");
+    let dry = sync(&["--dry-run"]);
+    assert!(
+        dry.starts_with("dry run, nothing was written: 2 to pull, 0 to delete, 2 to push, 2 conflicts\n")
+    );
+    assert!(
+        dry.contains("\nconflict `shared`: it was edited on both sides, and the later edit keeps the key\n")
+    );
+    assert!(dry.contains("\nconflict `same`: two notes have it, and the older one keeps it\n"), "{dry}");
+    let listed = world.json(&["profile", "remote", "sync", "--dry-run"])["would"]["conflicts"].clone();
+    assert_eq!(
+        listed,
+        json!([{"key": "shared", "edited_in_both": true}, {"key": "same", "edited_in_both": false}])
+    );
+    assert_eq!(
+        sync(&[]),
+        "2 pulled, 0 deleted, 2 pushed, 2 conflicts\n\
+         conflict `shared`: it was edited on both sides, and the later edit keeps the key; the text of this memory is \
+         `shared-2` now\n\
+         conflict `same`: another note has the key; the text of the remote is `same-2` now\n"
+    );
+    for key in ["shared", "shared-2", "same", "same-2"] {
+        let body = |profile: &str| world.json(&["--profile", profile, "get", key])["body"].clone();
+        assert_eq!(body("default"), body("work"), "{key}");
+    }
+    assert_eq!(sync(&[]), "0 pulled, 0 deleted, 0 pushed\n");
+}
+
+#[test]
 fn a_remote_locked_by_another_process_is_rejected_with_its_pid() {
     let mut remote = World::new();
     remote.start_daemon();

@@ -108,6 +108,12 @@ pub(super) fn unique(key: &str, taken: impl Fn(&str) -> Result<bool>) -> Result<
     Ok(numbered(free))
 }
 
+/// Whether [`unique`] may have made `name` of the taken key `key`.
+pub(super) fn is_numbered(name: &str, key: &str) -> bool {
+    let number = name.rsplit_once('-').and_then(|(_, number)| number.parse::<u64>().ok());
+    number.is_some_and(|number| with_ending(key, &format!("-{number}")) == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +147,7 @@ mod tests {
         let key = unique(&long, |key| Ok(key == long)).unwrap();
         assert!(key.ends_with("é-2"), "{key}");
         assert_eq!(checked(&key).unwrap(), key);
+        assert!(is_numbered(&key, &long) && !is_numbered(&long, &long));
         let retired = with_ending(&long, "-old");
         assert_eq!((retired.len(), checked(&retired).unwrap()), (KEY_MAX_BYTES, retired));
         let longer = format!("vault/{long}");
@@ -154,6 +161,7 @@ mod tests {
                 taken.iter().map(|&n| if n == 1 { "k".into() } else { format!("k-{n}") }).collect();
             let key = unique("k", |key| Ok(taken.contains(key))).unwrap();
             prop_assert!(!taken.contains(&key));
+            prop_assert_eq!(is_numbered(&key, "k"), key != "k");
         }
 
         #[test]

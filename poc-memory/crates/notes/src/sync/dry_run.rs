@@ -1,6 +1,8 @@
 //! The report of a dry run.
 
 use super::Sync;
+use super::keys;
+use super::links::Pairs;
 use super::plan::{CopyTarget, RemoteSyncPlan};
 use super::report::{NoteSummary, PlannedChanges, PlannedConflict, SyncReport};
 use poc_graph::error::Result;
@@ -8,8 +10,8 @@ use poc_graph::{Node, NodeId};
 use poc_store::Store;
 use std::collections::BTreeSet;
 
-/// The report of a dry run.
-pub(super) fn report(sync: &Sync<'_>, plan: &RemoteSyncPlan) -> Result<SyncReport> {
+/// The report of a dry run. `pairs` are the notes that both stores have already.
+pub(super) fn report(sync: &Sync<'_>, plan: &RemoteSyncPlan, pairs: &Pairs) -> Result<SyncReport> {
     let named = |store: &Store, ids: &mut dyn Iterator<Item = NodeId>| -> Result<Vec<NoteSummary>> {
         let mut list = Vec::new();
         for id in ids {
@@ -27,14 +29,14 @@ pub(super) fn report(sync: &Sync<'_>, plan: &RemoteSyncPlan) -> Result<SyncRepor
         pulled: pulled.len() as u64,
         deleted: deleted.len() as u64,
         pushed: pushed.len() as u64,
-        planned: PlannedChanges { conflicts: planned_conflicts(sync, plan)?, pulled, deleted, pushed },
+        planned: PlannedChanges { conflicts: planned_conflicts(sync, plan, pairs)?, pulled, deleted, pushed },
         ..SyncReport::default()
     })
 }
 
 /// The conflicts of a plan: first the notes that were edited in both stores, then the keys that are taken.
-fn planned_conflicts(sync: &Sync<'_>, plan: &RemoteSyncPlan) -> Result<Vec<PlannedConflict>> {
-    let (mut edited, mut taken) = (BTreeSet::new(), BTreeSet::new());
+fn planned_conflicts(sync: &Sync<'_>, plan: &RemoteSyncPlan, pairs: &Pairs) -> Result<Vec<PlannedConflict>> {
+    let (mut edited, mut taken) = (BTreeSet::new(), keys::conflicting_keys(sync, pairs));
     let deleted: BTreeSet<NodeId> = plan.deletes.iter().map(|deletion| deletion.id).collect();
     let directions = [(&plan.pulls, sync.remote, sync.local), (&plan.pushes, sync.local, sync.remote)];
     for (copies, from, to) in directions {

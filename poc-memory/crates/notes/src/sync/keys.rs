@@ -1,8 +1,10 @@
 //! Gives each key to the same note in both stores.
 //!
 //! A copied note gets another key if its own is taken in the target store. Both stores then have both notes, but the key
-//! names another text in each. The older of the two notes gets the key in both stores, and the other note gets the key
-//! that it has in one of them, or a free one. This depends only on the notes, so each store would decide alike.
+//! names another text in each. One of the two notes gets the key in both stores, and the other note gets the key that it
+//! has in one of them, or a free one. A note that was given another name in one store does not get the key, and neither
+//! does a retired one; apart from that, the older note gets it. This depends only on the notes, so each store would decide
+//! alike.
 
 use super::Sync;
 use super::links::Pairs;
@@ -59,7 +61,7 @@ pub(super) fn give_back(sync: &Sync<'_>, copied: Vec<CopyRename>) -> Result<Vec<
 }
 
 /// The keys that name another note in each store, if both stores have both notes.
-fn conflicting_keys(sync: &Sync<'_>, pairs: &Pairs) -> BTreeSet<String> {
+pub(super) fn conflicting_keys(sync: &Sync<'_>, pairs: &Pairs) -> BTreeSet<String> {
     let (local, remote) = (sync.local.store.view(), sync.remote.store.view());
     let mut keys = BTreeSet::new();
     for (own, copy) in &pairs.to_remote {
@@ -104,8 +106,13 @@ impl KeyConflict {
         let (Some(own_copy), Some(other_copy)) = (remote.node(*own_copy)?, local.node(*other_copy)?) else {
             return Ok(None);
         };
-        let age = |note: &Node, copy: &Node| (note.created.min(copy.created), note.content_hash);
-        let in_remote = age(&own, &own_copy) <= age(&other, &other_copy);
+        // The smaller rank wins. A copy that did not get the key has it with a number, unless it was renamed.
+        let rank = |note: &Node, copy: &Node| {
+            let is_renamed = !key::is_numbered(&copy.key, key);
+            let is_retired = !note.state.is_live() || !copy.state.is_live();
+            (is_renamed, is_retired, note.created.min(copy.created), note.content_hash)
+        };
+        let in_remote = rank(&own, &own_copy) <= rank(&other, &other_copy);
         let key = key.to_owned();
         Ok(Some(match in_remote {
             true => KeyConflict {
@@ -143,8 +150,9 @@ impl KeyConflict {
             write(sync, !in_remote, |tx| set_key(tx, loser_copy.id, &free))?;
             free
         };
-        // The winner keeps its present key as a former key, unless another note has it in the other store.
-        let is_kept = there.find_key(&winner.key)?.is_none_or(|owner| owner == winner_copy.id);
+        // The winner keeps its present key as a former key, unless a copy made it or another note has it in the other store.
+        let is_kept = !key::is_numbered(&winner.key, &key)
+            && there.find_key(&winner.key)?.is_none_or(|owner| owner == winner_copy.id);
         let former = Some(winner.key).filter(|former| is_kept && *former != renamed);
         write(sync, in_remote, |tx| exchange(tx, &key, winner.id, loser.id, &renamed, former.as_deref()))?;
         Ok(KeyRename { pulled: in_remote, key, renamed, edited_in_both: false })

@@ -126,7 +126,7 @@ fn between(
     })?;
     let plan = RemoteSyncPlan::of(&own, &other, marks.as_ref(), memory.now());
     if dry_run {
-        return dry_run::report(&sync, &plan);
+        return dry_run::report(&sync, &plan, &Pairs::of(&own, &other));
     }
     if !known {
         sync.forget_marks()?;

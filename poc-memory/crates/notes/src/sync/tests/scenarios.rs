@@ -345,6 +345,51 @@ fn a_numbered_key_that_is_taken_in_one_store_becomes_the_same_in_both() {
     assert_eq!(both.sync(), SyncReport::default());
 }
 
+#[test]
+fn a_key_that_a_renamed_note_has_left_goes_to_its_new_note() {
+    for in_remote in [false, true] {
+        let both = StorePair::new();
+        let id = both.local.note("plan", "We sail on Monday.");
+        both.sync();
+        both.later();
+        let side = if in_remote { &both.remote } else { &both.local };
+        let rename = |tx: &mut poc_store::Transaction<'_>| {
+            crate::rename::apply(tx, id, Some("plan-old"), &["plan".into()]).map(drop)
+        };
+        side.store.transact(side.cause("manual", "rename"), rename).unwrap();
+        side.note("plan", "They sail on Tuesday.");
+        both.sync();
+        assert_named_alike(&both, "plan", "They sail on Tuesday.");
+        assert_named_alike(&both, "plan-old", "We sail on Monday.");
+        assert_eq!(both.sync(), SyncReport::default());
+    }
+}
+
+/// Earlier releases left such keys after a conflict.
+#[test]
+fn keys_that_name_each_others_notes_are_settled() {
+    let both = StorePair::new();
+    both.local.note("plan", "We sail on Monday.");
+    both.later();
+    both.local.note("plan-2", "They sail on Tuesday.");
+    both.sync();
+    for (from, to) in [("plan", "third"), ("plan-2", "plan"), ("third", "plan-2")] {
+        let id = named(&both.remote, from).id;
+        let rename = |tx: &mut poc_store::Transaction<'_>| {
+            tx.put_node(&Node { key: to.into(), ..tx.node(id)?.unwrap() })
+        };
+        both.remote.store.transact(both.remote.cause("manual", "test"), rename).unwrap();
+    }
+    assert_eq!(named(&both.remote, "plan").body, "They sail on Tuesday.");
+    let keys: Vec<String> = both.dry_run().planned.conflicts.into_iter().map(|planned| planned.key).collect();
+    assert_eq!(keys, ["plan", "plan-2"]);
+    let report = both.sync();
+    assert_eq!((counts(&report), report.renamed.len()), ((0, 0, 0), 1));
+    assert_named_alike(&both, "plan", "We sail on Monday.");
+    assert_named_alike(&both, "plan-2", "They sail on Tuesday.");
+    assert_eq!(both.sync(), SyncReport::default());
+}
+
 /// A key that was taken only until a deletion was followed is given back.
 #[test]
 fn a_key_that_a_deletion_frees_is_kept() {
