@@ -215,10 +215,7 @@ fn of_two_edits_of_a_note_the_later_keeps_key_and_id_in_both_stores() {
         let dry = both.dry_run();
         assert_eq!(counts(&dry), (1, 0, 1));
         assert_eq!(dry.planned.conflicts, [PlannedConflict { key: "tide".into(), edited_in_both: true }]);
-        assert_eq!(
-            (&dry.planned.pulled[0].key, &dry.planned.pushed[0].key),
-            (&"tide".into(), &"tide".into())
-        );
+        assert_eq!([&dry.planned.pulled[0].key, &dry.planned.pushed[0].key], ["tide", "tide"]);
         let report = both.sync();
         assert_eq!(counts(&report), (1, 0, 1));
         let (key, renamed) = ("tide".into(), "tide-2".into());
