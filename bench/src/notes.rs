@@ -7,7 +7,7 @@
 use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::Timestamp;
 use poc_graph::{
-    Category, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash,
+    Category, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash, provenance,
 };
 use poc_notes::Memory;
 use poc_store::Store;
@@ -145,7 +145,7 @@ const DERIVED_STEP: usize = 10;
 const SOURCES: usize = 3;
 
 /// Stores notes with their vectors and without edges: the similarity of invented words means nothing. Returns their
-/// ids.
+/// ids. Those that [`connect`] derives from others are notes of an agent.
 pub fn store(memory: &Memory, notes: &[NoteText]) -> Vec<NodeId> {
     store_in(&memory.store, memory, notes)
 }
@@ -162,9 +162,13 @@ pub fn store_in(store: &Store, memory: &Memory, notes: &[NoteText]) -> Vec<NodeI
         let vectors = memory.embedder.embed(&texts).unwrap();
         let written = store.transact(memory.cause("manual", "import"), |tx| {
             let mut ids = Vec::with_capacity(chunk.len());
-            for (note, parts) in chunk.iter().zip(vectors.chunks(2)) {
+            for (at, (note, parts)) in chunk.iter().zip(vectors.chunks(2)).enumerate() {
                 let id = memory.new_node_id();
-                tx.put_node(&Node { tenant: store.tenant(), ..node(id, note, memory.now()) })?;
+                let mut node = Node { tenant: store.tenant(), ..node(id, note, memory.now()) };
+                if at % DERIVED_STEP == 0 {
+                    node.provenance = provenance::of_agent("facts");
+                }
+                tx.put_node(&node)?;
                 tx.put_vectors(id, memory.embedder.name(), parts)?;
                 ids.push(id);
             }

@@ -1,9 +1,9 @@
 //! `link`
 
 use super::secret_check::{self, SecretCheck};
-use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
+use super::{Access, Ctx, Op, Principal, Route, Terminal, ToolEffect, argument};
 use poc_graph::EdgeKind;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_notes::link::{self, LinkOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,12 +80,25 @@ impl Op for LinkRequest {
                 .hint("leave it out, or leave out `remove`")
                 .field(field));
         }
+        let kind = self.kind.unwrap_or(EdgeKind::Link);
+        // What agents derive is checked against its sources. Here, nothing would be.
+        if kind == EdgeKind::DerivedFrom && ctx.actor == Principal::Model {
+            return Err(Error::new(
+                Code::Rejected,
+                format!("only a person may add or remove links of kind `{kind}`"),
+            )
+            .hint("the kinds for models are `link` and `contradicts`")
+            .field("kind"));
+        }
+        let max = ctx.actor.max_link_strength();
+        if let Some(strength) = self.strength {
+            link::check_strength(strength, max)?;
+        }
         link::check_reason(self.reason.as_deref().unwrap_or_default())?;
         let mut check = SecretCheck::of(ctx);
         self.reason.iter_mut().for_each(|reason| check.text(reason));
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
-        let kind = self.kind.unwrap_or(EdgeKind::Link);
         let done = ctx.memory.store.transact(cause, |tx| {
             let (from, to) =
                 (ctx.find_writable(tx, &self.from, "from")?, ctx.find_writable(tx, &self.to, "to")?);
@@ -95,11 +108,8 @@ impl Op for LinkRequest {
             } else {
                 let existing = tx.edge(from.id, kind, to.id)?.map(|edge| edge.strength);
                 // A model may lower the strength of a stronger link, but not raise it.
-                let max = if kind == EdgeKind::Link { ctx.actor.max_link_strength() } else { 1.0 };
                 let max = existing.map_or(max, |existing| existing.max(max));
-                let strength = self.strength.or(existing).unwrap_or(link::STRENGTH);
-                // A number that is out of range stays what it is, so that it is refused.
-                let strength = if strength <= 1.0 { strength.min(max) } else { strength };
+                let strength = self.strength.or(existing).unwrap_or(link::STRENGTH).min(max);
                 let link = link::Link {
                     src: from.id,
                     dst: to.id,

@@ -51,6 +51,20 @@ pub fn check_reason(reason: &str) -> Result<()> {
     check_length(reason, "reason", MAX_REASON_CHARS, "give one sentence")
 }
 
+/// Checks the strength that somebody gives for an edge. `max` is what is advised: a higher strength, up to 1, is lowered
+/// to it.
+///
+/// # Errors
+/// `invalid_argument` unless it is above 0 and at most 1.
+pub fn check_strength(strength: f64, max: f64) -> Result<()> {
+    if strength > 0.0 && strength <= 1.0 {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("a strength of {strength} is out of range"))
+        .hint(format!("give a number above 0 and at most {max}"))
+        .field("strength"))
+}
+
 /// Creates an edge unless one with the same source, kind and target exists.
 ///
 /// # Errors
@@ -59,11 +73,7 @@ pub fn check_reason(reason: &str) -> Result<()> {
 pub fn add(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> {
     let Link { src, dst, kind, strength, .. } = *link;
     check_kind(kind)?;
-    if !(strength > 0.0 && strength <= 1.0) {
-        return Err(Error::invalid(format!("a strength of {strength} is out of range"))
-            .hint("give a number above 0 and at most 1")
-            .field("strength"));
-    }
+    check_strength(strength, 1.0)?;
     if src == dst {
         return Err(Error::invalid("a note cannot be linked to itself")
             .hint("name two different notes")

@@ -64,6 +64,12 @@ fn a_link_of_a_model_is_at_most_as_strong_as_one_of_an_agent() {
         link(Principal::Model, json!({"from": "one", "to": "two", "strength": 1.5})).unwrap_err().code,
         Code::InvalidArgument
     );
+    for kind in ["link", "contradicts"] {
+        let request = json!({"from": "three", "to": "one", "strength": 0.9, "kind": kind});
+        assert_eq!(strength(Principal::Model, request), max, "{kind}");
+    }
+    let refused = link(Principal::Model, json!({"from": "one", "to": "two", "strength": 5})).unwrap_err();
+    assert_eq!(refused.hint.as_deref(), Some("give a number above 0 and at most 0.6"));
     // A person's link keeps its strength unless the model lowers it.
     assert_eq!(strength(Principal::Person, json!({"from": "two", "to": "three", "strength": 0.9})), 0.9);
     for (request, expected) in [
@@ -73,6 +79,32 @@ fn a_link_of_a_model_is_at_most_as_strong_as_one_of_an_agent() {
     ] {
         assert_eq!(strength(Principal::Model, request), expected);
     }
+}
+
+#[test]
+fn no_link_hides_a_note_that_no_agent_wrote() {
+    let memory = TestMemory::new();
+    for (key, body) in [
+        ("monday", "Ann sings alto in the choir."),
+        ("tuesday", "The bean stakes are in the shed."),
+        ("friday", "The sauna opens at six."),
+    ] {
+        asked(&memory, Principal::Person, "insert", json!({"key": key, "title": key, "body": body})).unwrap();
+    }
+    let derive = |actor, remove: bool| {
+        let request = json!({"from": "monday", "to": "tuesday", "kind": "derived-from", "remove": remove});
+        asked(&memory, actor, "link", request)
+    };
+    for remove in [false, true] {
+        let refused = derive(Principal::Model, remove).unwrap_err();
+        assert_eq!((refused.code, refused.at.unwrap().field.as_deref()), (Code::Rejected, Some("kind")));
+    }
+    derive(Principal::Person, false).unwrap();
+    let question = "who sings alto in the choir";
+    let found = asked(&memory, Principal::Person, "search", json!({"text": question})).unwrap();
+    assert_eq!(found["results"][0]["key"], "monday", "{found}");
+    let answer = asked(&memory, Principal::Person, "query", json!({"text": question})).unwrap();
+    assert_eq!(answer["key"], "monday", "{answer}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Tests of the results of `search`, `retrieve`, `explore` and `classify`.
 
 use super::*;
+use poc_graph::Trust;
+use poc_notes::{Draft, insert};
 
 #[test]
 fn search_lists_its_results() {
@@ -181,8 +183,14 @@ fn retrieve_finds_by_words_by_meaning_and_along_edges() {
 #[test]
 fn a_note_derived_from_a_derived_note_leads_to_the_first_one() {
     let memory = filled();
-    json(&memory, "insert --key fact -t 'Zebras gallop'");
-    json(&memory, "insert --key digest -t 'Lentil soup'");
+    for (key, title) in [("fact", "Zebras gallop"), ("digest", "Lentil soup")] {
+        let draft = Draft {
+            key: Some(key.into()),
+            title: Some(title.into()),
+            ..Draft::new("agent:facts", Trust::Agent)
+        };
+        insert::insert(&memory, draft, memory.cause("agent:facts", "insert")).unwrap();
+    }
     json(&memory, "link fact btree --kind derived-from");
     json(&memory, "link digest fact --kind derived-from");
     for op in ["search", "retrieve"] {

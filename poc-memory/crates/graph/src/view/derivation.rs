@@ -53,6 +53,12 @@ impl View {
         self.is_confirmed_question(ix) || self.is_quotation(ix)
     }
 
+    /// Whether a search lists the sources of a note in its place: only if an agent wrote it, or if it is a confirmed
+    /// question. No link may hide a note that a person or an assistant wrote.
+    fn may_be_represented(&self, ix: Ix) -> bool {
+        provenance::is_agent(self.provenance_name(ix)) || self.is_confirmed_question(ix)
+    }
+
     fn derivations(&self, ix: Ix) -> impl Iterator<Item = Neighbor> {
         let edges = self.other_edges(ix).iter().copied();
         edges.filter(move |edge| edge.kind() == EdgeKind::DerivedFrom && edge.target() != ix)
@@ -85,33 +91,42 @@ impl View {
         found
     }
 
-    /// The notes that represent a derived note among the hits of a search: those of [`View::ancestors`] that are not
-    /// derived from visible notes themselves. Empty if nothing represents the note.
+    /// The notes that represent a derived note among the hits of a search: those of [`View::ancestors`] that no agent
+    /// derived from visible notes. Empty if nothing represents the note.
     pub fn representatives(&self, ix: Ix, is_visible: &dyn Fn(Ix) -> bool) -> Vec<Ix> {
+        if !self.may_be_represented(ix) {
+            return Vec::new();
+        }
         let ancestors = self.ancestors(ix, is_visible).into_iter().map(|(ancestor, _)| ancestor);
-        ancestors
-            .filter(|&ancestor| !self.is_pointer(ancestor) && !self.sources(ancestor).any(is_visible))
-            .collect()
+        ancestors.filter(|&ancestor| self.is_root(ancestor, is_visible)).collect()
+    }
+
+    /// Whether a note can represent those derived from it: it is a hit itself, and none of its sources takes its place.
+    fn is_root(&self, ix: Ix, is_visible: &dyn Fn(Ix) -> bool) -> bool {
+        !self.is_pointer(ix) && !(self.may_be_represented(ix) && self.sources(ix).any(is_visible))
     }
 }
 
 /// Which derived notes are represented by others among the hits of one search.
 ///
-/// A note is represented if at most eight steps along `derived-from` edges, all of them to visible notes, lead to a
-/// note that has no visible source itself. Notes that were derived from each other in a cycle are therefore not
-/// represented, unless one of them was also derived from a note outside of it.
+/// Only notes of agents and confirmed questions are represented. Such a note is if at most eight steps along
+/// `derived-from` edges, all of them to visible notes, lead to a note of somebody else or to one that has no visible
+/// source itself. Notes of agents that were derived from each other in a cycle are therefore not represented, unless one
+/// of them was also derived from a note outside of it.
 #[derive(Debug, Default)]
 pub struct Representation {
-    // Whether at most this number of steps lead from a note to one without visible sources. Without this, a note that
-    // many others were derived from would be examined once for each of them.
+    // Whether at most this number of steps lead from a note to one that represents it. Without this, a note that many
+    // others were derived from would be examined once for each of them.
     known: RefCell<FxHashMap<(Ix, usize), bool>>,
 }
 
 impl Representation {
     /// Whether a note is represented by others. `is_visible` must be the same in all calls.
     pub fn is_represented(&self, view: &View, ix: Ix, is_visible: &dyn Fn(Ix) -> bool) -> bool {
-        view.sources(ix)
-            .any(|source| is_visible(source) && self.is_near_root(view, source, MAX_STEPS - 1, is_visible))
+        view.may_be_represented(ix)
+            && view.sources(ix).any(|source| {
+                is_visible(source) && self.is_near_root(view, source, MAX_STEPS - 1, is_visible)
+            })
     }
 
     fn is_near_root(&self, view: &View, ix: Ix, steps: usize, is_visible: &dyn Fn(Ix) -> bool) -> bool {
@@ -119,13 +134,9 @@ impl Representation {
         if let Some(known) = known {
             return known;
         }
-        let mut sources = view.sources(ix).filter(|&source| is_visible(source)).peekable();
-        let is_near = if sources.peek().is_none() {
-            // It is never a hit, so it represents nothing.
-            !view.is_pointer(ix)
-        } else {
-            steps > 0 && sources.any(|source| self.is_near_root(view, source, steps - 1, is_visible))
-        };
+        let mut sources = view.sources(ix).filter(|&source| is_visible(source));
+        let is_near = view.is_root(ix, is_visible)
+            || steps > 0 && sources.any(|source| self.is_near_root(view, source, steps - 1, is_visible));
         self.known.borrow_mut().insert((ix, steps), is_near);
         is_near
     }

@@ -101,7 +101,12 @@ fn a_repeated_question_is_stored_once_and_may_lead_to_several_notes() {
 #[test]
 fn a_question_that_a_derived_note_answered_leads_to_its_sources() {
     let memory = with_notes();
-    let fact = memory.note("fact", "The vet advises against stale seed.");
+    let fact = Draft {
+        key: Some("fact".into()),
+        body: Some("The vet advises against stale seed.".into()),
+        ..Draft::new("agent:facts", Trust::Agent)
+    };
+    let fact = memory.insert(fact).unwrap().id;
     let (seeds, now) = (id(&memory, "seeds"), memory.now());
     let derive =
         |tx: &mut Transaction<'_>| derivation::add_sources(tx, fact, &[seeds], "agent:facts", "", now);

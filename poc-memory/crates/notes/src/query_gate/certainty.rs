@@ -9,7 +9,7 @@ use poc_graph::{Node, NodeId, View};
 use poc_index::{ComparedNote, MentionIndex, QueryTerms};
 use poc_rank::gate::{CertaintySignals, GateSignals, Verdict};
 use poc_rank::histogram::Histogram;
-use poc_search::retrieve::{RetrievalHit, key};
+use poc_search::retrieve::{Retrieval, RetrievalHit, key};
 
 /// The first hit is the answer only if its certainty is at least this share of the highest coverage of any hit.
 const MIN_CERTAINTY_SHARE: f64 = 0.5;
@@ -113,7 +113,6 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     };
     let covered: Vec<(&RetrievalHit, f64)> = pool.map(|hit| (hit, covered_by(hit))).collect();
     let coverage = covered.iter().fold(0.0, |max: f64, (_, coverage)| max.max(*coverage));
-    let cosine = found.cosine.unwrap_or(0.0);
     let likely = |hit: &&RetrievalHit| hit.likelihood.is_some();
     let by_likelihood = |a: &&RetrievalHit, b: &&RetrievalHit| {
         a.likelihood.unwrap_or(0.0).total_cmp(&b.likelihood.unwrap_or(0.0))
@@ -121,7 +120,6 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     // The first hit may be first only because of its key, so it need not be the likeliest.
     let likeliest = found.hits.iter().rev().filter(likely).max_by(by_likelihood);
     let likelihood = likeliest.and_then(|hit| hit.likelihood);
-    let signals = CertaintySignals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
     let own = |(hit, coverage): &(&RetrievalHit, f64)| {
         CertaintySignals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight)
             .certainty
@@ -138,6 +136,8 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     let by_words = || first.filter(|first| agrees(first)).or_else(max).map(|(hit, _)| *hit);
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
+    let cosine = cosine(view, &found, best, &is_visible);
+    let signals = CertaintySignals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
     // With a cross-encoder, only its likelihood counts.
     let is_complete = |(hit, coverage): &(&RetrievalHit, f64)| {
         Some(hit.id) == best && *coverage >= QueryTerms::FULL_COVERAGE
@@ -153,6 +153,21 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     let missing_subjects = best_note.map(|note| missing_subjects(text, &words, &note)).unwrap_or_default();
     let found = found.hits;
     Ok(Certainty { signals, best, found, unknown_names, missing_subjects, by_key, has_all_words })
+}
+
+/// The highest cosine of any note with the query. A note that others represent counts only if the best note is one of
+/// them: the verdict is about that note.
+fn cosine(view: &View, found: &Retrieval, best: Option<NodeId>, is_visible: &dyn Fn(NodeId) -> bool) -> f64 {
+    let is_hit = |id: NodeId| found.hits.iter().any(|hit| hit.id == id);
+    let hidden = found.nearest.filter(|&id| !is_hit(id)).and_then(|id| view.find(id));
+    if let Some(ix) = hidden {
+        let sources = view.ancestors(ix, &|ix| view.id(ix).is_some_and(is_visible));
+        if !sources.is_empty() && !sources.iter().any(|(source, _)| view.id(*source) == best) {
+            let cosines = found.hits.iter().filter_map(|hit| hit.near).map(|near| near.cosine);
+            return cosines.reduce(f64::max).unwrap_or(0.0);
+        }
+    }
+    found.cosine.unwrap_or(0.0)
 }
 
 /// The names of a query if a note contains none of them, likewise the numbers, then what else the subjects of the query

@@ -251,7 +251,8 @@ fn a_derived_note_neither_displaces_its_source_nor_changes_its_score() {
     let before = ask(&memory, &[1, 0], 8, 2, 300).hits;
     assert_eq!(before.len(), 2);
     // It is more similar to the question than its source, and heavier.
-    put_node(&memory, &testing::node(3), &[1, 0], 9.0, 0);
+    let fact = Node { provenance: "agent:facts".into(), ..testing::node(3) };
+    put_node(&memory, &fact, &[1, 0], 9.0, 0);
     put(&memory, |tx| tx.put_edge(&edge(&memory, 3, 1, EdgeKind::DerivedFrom, 1.0, 0)));
     assert_eq!(ask(&memory, &[1, 0], 8, 2, 300).hits, before);
 

@@ -39,4 +39,6 @@ pub struct Retrieval {
     pub named: Vec<(&'static str, usize)>,
     /// The highest cosine of any node with the query, −1 to 1; `None` if no node has a vector.
     pub cosine: Option<f64>,
+    /// The node with this cosine. It need not be a hit: notes that it was derived from may represent it.
+    pub nearest: Option<NodeId>,
 }

@@ -58,5 +58,6 @@ pub(super) fn find(
         hits: hits.collect(),
         named: lists.each_ref().map(|(name, _, list)| (*name, list.len())).to_vec(),
         cosine: near.first().map(|hit| hit.cosine),
+        nearest: near.first().map(|hit| hit.id),
     })
 }

@@ -73,6 +73,7 @@ pub(super) fn find(
         hits: hits.collect(),
         named: vec![("meaning", lists.nearest.len()), ("words", lists.matching.len())],
         cosine: lists.cosine,
+        nearest: lists.nearest.first().copied(),
     })
 }
 

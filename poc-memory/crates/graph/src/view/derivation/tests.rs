@@ -16,8 +16,13 @@ fn view(nodes: &[Node], derived: &[(u64, u64)]) -> View {
     view
 }
 
+/// A note of an agent.
+fn fact(number: u64) -> Node {
+    Node { provenance: provenance::of_agent("facts"), ..testing::node(number) }
+}
+
 fn chain(length: u64) -> View {
-    let nodes: Vec<Node> = (0..length).map(testing::node).collect();
+    let nodes: Vec<Node> = (0..length).map(fact).collect();
     view(&nodes, &(1..length).map(|number| (number, number - 1)).collect::<Vec<_>>())
 }
 
@@ -65,7 +70,7 @@ fn the_first_note_of_a_chain_represents_the_next_eight() {
 
 #[test]
 fn a_cycle_is_represented_only_by_a_note_outside_of_it() {
-    let nodes: Vec<Node> = (0..4).map(testing::node).collect();
+    let nodes: Vec<Node> = (0..4).map(fact).collect();
     // 1 and 2 were derived from each other, and 3 from 2.
     let cycle = view(&nodes, &[(1, 2), (2, 1), (3, 2)]);
     assert!(represented(&cycle).is_empty());
@@ -76,11 +81,25 @@ fn a_cycle_is_represented_only_by_a_note_outside_of_it() {
 }
 
 #[test]
+fn only_notes_of_agents_are_represented() {
+    for (provenance, expected) in [("manual", vec![2]), ("mcp", vec![2]), ("agent:facts", vec![1, 2])] {
+        let middle = Node { provenance: provenance.into(), ..testing::node(1) };
+        // 1 was derived from 0, and 2 from 1.
+        let view = view(&[testing::node(0), middle, fact(2)], &[(1, 0), (2, 1)]);
+        assert_eq!(represented(&view), expected, "{provenance}");
+        assert_eq!(representatives(&view, 1).is_empty(), expected.len() == 1, "{provenance}");
+        // A note that is a hit itself represents those derived from it.
+        let roots = if expected.len() == 1 { vec![0, 1] } else { vec![0] };
+        assert_eq!(representatives(&view, 2), roots, "{provenance}");
+    }
+}
+
+#[test]
 fn a_confirmed_question_represents_nothing() {
     let question = Node { node_type: NodeType(NodeType::QUESTION.into()), ..testing::node(1) };
     let answer = |state| Node { state, ..testing::node(0) };
     for (state, expected) in [(State::Active, vec![1, 2]), (State::Superseded, vec![])] {
-        let view = view(&[answer(state), question.clone(), testing::node(2)], &[(1, 0), (2, 1)]);
+        let view = view(&[answer(state), question.clone(), fact(2)], &[(1, 0), (2, 1)]);
         assert_eq!(represented(&view), expected);
     }
 }
@@ -147,20 +166,24 @@ poc_laws::laws! {
     fn representation_equals_its_definition(
         derived in proptest::collection::btree_set((0u64..14, 0u64..14), 0..24),
         superseded in proptest::collection::btree_set(0u64..14, 0..3),
+        manual in proptest::collection::btree_set(0u64..14, 0..4),
         question in 0u64..14,
     ) {
         let derived: Vec<(u64, u64)> = derived.into_iter().filter(|(note, source)| note != source).collect();
         let node = |number: u64| {
             let state = if superseded.contains(&number) { State::Superseded } else { State::Active };
-            let node = Node { state, ..testing::node(number) };
+            let node = if manual.contains(&number) { testing::node(number) } else { fact(number) };
+            let node = Node { state, ..node };
             let question_type = NodeType(NodeType::QUESTION.into());
             if number == question { Node { node_type: question_type, ..node } } else { node }
         };
         let view = view(&(0..14).map(node).collect::<Vec<_>>(), &derived);
         let of = |note: u64| derived.iter().filter(move |(derived, _)| *derived == note).map(|(_, source)| *source);
         let visible_of = |note: u64| of(note).filter(|source| !superseded.contains(source));
+        let is_question = |note: u64| note == question && of(note).next().is_some();
+        let may_be_represented = |note: u64| !manual.contains(&note) || is_question(note);
         let is_root = |note: u64| {
-            visible_of(note).next().is_none() && !(note == question && of(note).next().is_some())
+            !is_question(note) && (!may_be_represented(note) || visible_of(note).next().is_none())
         };
         let mut expected = BTreeSet::new();
         for note in (0..14u64).filter(|note| !superseded.contains(note)) {
@@ -172,7 +195,7 @@ poc_laws::laws! {
                 row.iter().for_each(|&at| {
                     nearest.entry(at).or_insert(steps);
                 });
-                if row.iter().any(|&at| is_root(at)) {
+                if may_be_represented(note) && row.iter().any(|&at| is_root(at)) {
                     expected.insert(note);
                 }
             }
@@ -181,7 +204,10 @@ poc_laws::laws! {
             prop_assert!(found.is_sorted_by_key(|(_, steps)| *steps));
             prop_assert_eq!(found.iter().copied().collect::<BTreeMap<_, _>>(), nearest.clone());
             prop_assert_eq!(found.len(), nearest.len());
-            let roots: BTreeSet<u64> = nearest.into_keys().filter(|&at| is_root(at)).collect();
+            let mut roots: BTreeSet<u64> = nearest.into_keys().filter(|&at| is_root(at)).collect();
+            if !may_be_represented(note) {
+                roots.clear();
+            }
             prop_assert_eq!(roots.is_empty(), !expected.contains(&note));
             prop_assert_eq!(representatives(&view, note), roots.into_iter().collect::<Vec<_>>());
         }

@@ -2,6 +2,7 @@
 //! similar, or are mentioned.
 
 use super::*;
+use poc_graph::provenance;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -54,6 +55,11 @@ fn links_of_quarantined_and_superseded_notes_pass_nothing() {
     }
 }
 
+/// A note of an agent.
+fn of_agent(number: u64, body: &str) -> Node {
+    Node { provenance: provenance::of_agent("facts"), ..note(number, "", body) }
+}
+
 /// Notes 0 to 4, where 4 was derived from 1 and 2.
 fn with_fact(origins: [Node; 2], fact: Node) -> World {
     let [one, two] = origins;
@@ -67,7 +73,7 @@ fn with_fact(origins: [Node; 2], fact: Node) -> World {
 #[test]
 fn a_derived_note_leads_to_its_origins_and_is_represented_by_them() {
     let origins = || [note(1, "", "Yes, I moved in May"), note(2, "", "It is nicer there")];
-    let fact = || note(4, "", "Lin lives in Lisbon");
+    let fact = || of_agent(4, "Lin lives in Lisbon");
     let world = with_fact(origins(), fact());
     let find = |world: &World, list: bool| {
         let retriever = world.retriever().listing_derived(list);
@@ -101,9 +107,19 @@ fn a_derived_note_leads_to_its_origins_and_is_represented_by_them() {
 }
 
 #[test]
+fn a_note_that_no_agent_wrote_stays_a_hit() {
+    let origins = || [note(1, "", "Yes, I moved in May"), note(2, "", "It is nicer there")];
+    for provenance in ["manual", "mcp", "import:web"] {
+        let fact = Node { provenance: provenance.into(), ..note(4, "", "Lin lives in Lisbon") };
+        let found = with_fact(origins(), fact).find("where does Lin live, in Lisbon?", 5);
+        assert_eq!(numbers(&found)[0], 4, "{provenance}");
+    }
+}
+
+#[test]
 fn derived_notes_that_pass_no_score_are_hits_like_others() {
     let origins = [note(1, "", "Yes, I moved in May"), note(2, "", "It is nicer there")];
-    let mut world = with_fact(origins, note(4, "", "Lin lives in Lisbon"));
+    let mut world = with_fact(origins, of_agent(4, "Lin lives in Lisbon"));
     world.config.retrieve.scores.derived_weight = 0.0;
     let question = "where does Lin live, in Lisbon?";
     let found = world.find(question, 5);
@@ -113,11 +129,11 @@ fn derived_notes_that_pass_no_score_are_hits_like_others() {
     assert_eq!(numbers(&world.by_ranks().find(question, 5))[0], 4);
 }
 
-/// Notes with words of their own, each derived from the given ones.
+/// Notes of an agent with words of their own, each derived from the given ones.
 fn derived_from(derived: &[(u64, u64)]) -> World {
     let bodies =
         ["A grey pebble", "Lentil soup", "Harbour lights", "Winter coats", "Oak table", "Blue kites"];
-    let notes: Vec<Node> = (0..).zip(bodies).map(|(number, body)| note(number, "", body)).collect();
+    let notes: Vec<Node> = (0..).zip(bodies).map(|(number, body)| of_agent(number, body)).collect();
     let mut world = World::of(&notes, &[]);
     let edge =
         |&(note, source): &(u64, u64)| Delta::from(testing::edge(note, source, EdgeKind::DerivedFrom, 1.0));
@@ -189,7 +205,7 @@ poc_laws::laws! {
 
 #[test]
 fn a_quarantined_derived_note_leads_nowhere() {
-    let fact = Node { trust: Trust::Quarantined, ..note(4, "", "Lin lives in Lisbon") };
+    let fact = Node { trust: Trust::Quarantined, ..of_agent(4, "Lin lives in Lisbon") };
     let world = with_fact([note(1, "", "Yes, I moved in May"), note(2, "", "It is nicer there")], fact);
     let found = world.seen("where does Lin live?", 5, Visibility::of_model(Timestamp(0)));
     assert!(found.hits.iter().all(|hit| hit.derived.is_none() && share(hit, "derived") == 0.0));
