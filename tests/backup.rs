@@ -502,11 +502,11 @@ fn errors_of_wrong_requests_name_the_right_ones() {
         report(&["restore", "backups", "--into", "new", "--to", "soon"]),
     ];
     insta::assert_snapshot!(reports.join("\n"), @r"
-    2 error: `path`: `HOME/store/backup` is inside `HOME/store`, which is part of the memory | hint: choose a path outside the memory, ideally on another disk
-    2 error: `path`: `HOME` is the folder of the memory | hint: choose a path outside the memory, ideally on another disk
+    2 error: `HOME/store/backup` is inside `HOME/store`, which is part of the memory | hint: choose a path outside the memory, ideally on another disk
+    2 error: `HOME` is the folder of the memory | hint: choose a path outside the memory, ideally on another disk
     2 error: `--keep`: 0 is out of range | hint: give a number from 1 to 10000
-    1 error: `path`: there is no folder or file `HOME/nowhere` | hint: name the folder or file that `poc-memory backup` was given
-    1 error: `path`: there is no folder or file `HOME/nowhere` | hint: name the folder or file that `poc-memory backup` was given
+    1 error: there is no folder or file `HOME/nowhere` | hint: name the folder or file that `poc-memory backup` was given
+    1 error: there is no folder or file `HOME/nowhere` | hint: name the folder or file that `poc-memory backup` was given
     1 error: `HOME/store` already contains a store | hint: `poc-memory restore PATH --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away
     1 error: `--to`: no backup has change 99 | hint: the newest state is change 1 of TIME: `poc-memory restore PATH` restores it
     1 error: `--to`: no backup has a change of 2001-01-01T00:00:00.000Z or earlier | hint: the newest state is change 1 of TIME: `poc-memory restore PATH` restores it

@@ -3,8 +3,8 @@
 use super::command::{self, SelectedCommand};
 use super::globals::Globals;
 use super::output::Output;
-use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgMatches, Command};
 use poc_graph::error::{Code, Error, Exit};
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -131,7 +131,8 @@ fn rendered(error: &clap::Error) -> String {
 }
 
 /// Converts an error of a request to an error of the command line: names of fields are replaced by the
-/// options that set them, for example `top_k` by `--limit`. Fields of files keep their names.
+/// options that set them, for example `top_k` by `--limit`, and fields that are positional arguments by their names in
+/// the usage line, or by nothing where the message is clear without. Fields of files keep their names.
 pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
     if error.at.as_ref().is_some_and(|at| at.file.is_some() || at.line.is_some()) {
         return error;
@@ -155,10 +156,15 @@ pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
         let is_option = command.get_arguments().any(|argument| argument.get_long() == Some(field));
         is_option.then(|| format!("--{field}"))
     };
-    if let Some(field) = error.at.as_mut().and_then(|at| at.field.as_mut())
-        && let Some(option) = option(field).or_else(|| same_name(field))
+    if let Some(at) = error.at.as_mut()
+        && let Some(field) = at.field.clone()
     {
-        *field = option;
+        let is_field = |argument: &&Arg| argument.get_id() == field.as_str();
+        if let Some(option) = option(&field).or_else(|| same_name(&field)) {
+            at.field = Some(option);
+        } else if let Some(argument) = command.get_positionals().find(is_field) {
+            at.field = positional_name(command, argument, matches, &error.message);
+        }
     }
     // The words of a pipeline are not fields.
     if error.at.as_ref().is_some_and(|at| !at.pipelines.is_empty()) {
@@ -169,6 +175,20 @@ pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
     }
     error.hint = error.hint.map(|hint| with_options(&hint, option));
     error
+}
+
+/// The name of a positional argument, as the usage line shows it. `None` if the command has no other, or if the message
+/// quotes what was given.
+fn positional_name(command: &Command, argument: &Arg, matches: &ArgMatches, message: &str) -> Option<String> {
+    let given = matches.try_get_raw(argument.get_id().as_str()).ok().flatten();
+    let is_quoted = given.into_iter().flatten().any(|value| {
+        let value = value.to_string_lossy();
+        message.contains(&format!("`{value}`"))
+    });
+    if is_quoted || command.get_positionals().count() == 1 {
+        return None;
+    }
+    argument.get_value_names()?.first().map(|name| format!("<{name}>"))
 }
 
 /// A text in which fields in backticks are replaced by their options. A hint that suggests similar names stays as it
@@ -358,11 +378,15 @@ mod tests {
         assert_eq!(name(&["retrieve", "x"], "top_k"), "`--limit`: 0 is out of range");
         assert_eq!(name(&["explore", "x"], "depth"), "`--depth`: 0 is out of range");
         assert_eq!(name(&["insert", "x"], "type"), "`--type`: 0 is out of range");
-        assert_eq!(name(&["get", "x"], "node"), "`node`: 0 is out of range");
+        assert_eq!(name(&["get", "x"], "node"), "0 is out of range");
         assert_eq!(name(&["get", "x"], "unknown"), "`unknown`: 0 is out of range");
         assert_eq!(name(&["get", "x"], "tenant"), "`--tenant`: 0 is out of range");
         assert_eq!(name(&["--profile", "y", "stats"], "profile"), "`--profile`: 0 is out of range");
-        assert_eq!(name(&["profile", "show", "y"], "profile"), "`profile`: 0 is out of range");
+        assert_eq!(name(&["profile", "show", "y"], "profile"), "0 is out of range");
+        // One of several arguments is named, unless the message shows which one it is about.
+        assert_eq!(name(&["supersede", "x", "y"], "new"), "`<NEW>`: 0 is out of range");
+        let unknown = Error::not_found("there is no note `y`").field("new");
+        assert_eq!(converted(&["supersede", "x", "y"], unknown), "there is no note `y`");
         let in_file = Error::config("0 is out of range").field("depth").file("x.toml");
         assert_eq!(converted(&["explore", "x"], in_file), "x.toml:`depth`: 0 is out of range");
         let hint = |line: &[&str], hint: &str| {
