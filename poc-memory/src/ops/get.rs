@@ -3,13 +3,14 @@
 use super::history::{self, HistoryEntry};
 use super::text::{plural, second};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
-use poc_graph::error::Result;
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{
     Activity, Category, EdgeKind, HistoryPoint, NodeId, NodeType, Origin, State, Trust, VisitOutcome,
 };
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
+use poc_notes::history::{self as past, ChangeKind};
 use poc_notes::interchange::Note;
 use poc_notes::message::{self, ChunkOrigin};
 use poc_notes::neighbor_edges::{self, Direction, NeighborEdge, NeighborEdges};
@@ -127,6 +128,26 @@ struct VisitRow {
     version: u32,
 }
 
+impl Get {
+    /// The error for an unknown note. It says in which change the note was deleted, if that is among the latest ones.
+    fn explained(&self, ctx: &Ctx<'_>, error: Error) -> Error {
+        let visibility = ctx.visibility(self.quarantined);
+        let found = (error.code == Code::NotFound).then(|| past::find(ctx.memory, &self.node, visibility));
+        // The note is unknown, whether or not the log can be read.
+        let Some(Ok(past::History { key, entries, .. })) = found else {
+            return ctx.with_titled_note(error, &self.node);
+        };
+        match entries.last() {
+            Some(last) if last.kind == ChangeKind::Deleted => {
+                let message = format!("`{key}` was deleted in change {}", last.last);
+                let hint = format!("`poc-memory undo {}` brings it back", last.last);
+                Error { message, hint: Some(hint), ..error }
+            }
+            _ => error,
+        }
+    }
+}
+
 impl Op for Get {
     const NAME: &'static str = "get";
     const ACCESS: Access = Access::Read;
@@ -140,7 +161,7 @@ impl Op for Get {
         let snapshot =
             ReadSnapshot::of(memory, self.at)?.with_quarantined(ctx.visibility(self.quarantined).quarantined);
         let node = snapshot.find(&self.node).map_err(|error| {
-            let error = if snapshot.is_past() { error } else { ctx.with_titled_note(error, &self.node) };
+            let error = if snapshot.is_past() { error } else { self.explained(ctx, error) };
             error.field("node")
         })?;
         let status = snapshot.answer_status();

@@ -124,6 +124,24 @@ fn an_expired_note_is_marked_as_expired() {
 }
 
 #[test]
+fn the_error_for_a_deleted_note_says_how_to_bring_it_back() {
+    let memory = filled();
+    json(&memory, "insert --key sauna -b 'It opens at six.'");
+    let id = json(&memory, "get sauna")["id"].as_str().unwrap().to_owned();
+    json(&memory, "delete sauna");
+    let seq = memory.store.last_seq();
+    let expected = format!(
+        "not_found: `node`: `sauna` was deleted in change {seq}\n`poc-memory undo {seq}` brings it back\n"
+    );
+    for name in ["sauna", &id] {
+        assert_eq!(text_output(&memory, &format!("get {name}")).trim_end(), expected.trim_end(), "{name}");
+    }
+    json(&memory, &format!("undo {seq}"));
+    assert_eq!(json(&memory, "get sauna")["id"], id);
+    assert!(text_output(&memory, "get swimming").contains("there is no note `swimming`"));
+}
+
+#[test]
 fn a_note_that_was_deleted_and_restored_has_one_id() {
     let memory = filled();
     let id = json(&memory, "get journal")["id"].as_str().unwrap().to_owned();
