@@ -248,6 +248,22 @@ fn an_assistant_is_served_without_a_daemon() {
 }
 
 #[test]
+fn mistakes_of_a_client_are_answered_and_not_logged() {
+    let world = World::new();
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "story", "version": "1"}});
+    let messages = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "memory_serch", "arguments": {}}}),
+        json!({"jsonrpc": "2.0", "id": 3, "method": "resources/read", "params": {"uri": "memory://node/nothing"}}),
+    ];
+    let input: String = messages.iter().map(|message| format!("{message}\n")).collect();
+    let ran = world.run_with_input(&["mcp"], &input);
+    assert!(ran.stdout.contains("did you mean `memory_search`?"), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
 fn an_assistant_shares_the_daemon_with_others() {
     let mut world = World::new();
     world.start_daemon();

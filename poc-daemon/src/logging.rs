@@ -25,11 +25,11 @@ pub(crate) fn start(arguments: &DaemonArguments, paths: &Paths, config: &DaemonC
         Err(error) => (None, Some(format!("the log `{}` cannot be written: {error}", path.display()))),
     };
     // Targets are prefixes, so `poc_` matches every crate of the workspace. `notify` warns each time a watched folder
-    // is moved or deleted.
+    // is moved or deleted, and `rmcp` of every mistake of a client, which the server reports at the level debug.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(match arguments.verbose {
-            0 => "warn,notify=error,poc_=info",
-            1 => "info,notify=error,poc_=debug",
+            0 => "warn,notify=error,rmcp=error,poc_=info",
+            1 => "info,notify=error,rmcp=error,poc_=debug",
             _ => "trace,sled=info",
         })
     });

@@ -68,13 +68,14 @@ impl CommandContext {
 /// overrides both.
 pub(super) fn start_logging(globals: &Globals) {
     use tracing_subscriber::EnvFilter;
-    // Targets are prefixes, so `poc_` matches every crate of the workspace.
+    // Targets are prefixes, so `poc_` matches every crate of the workspace. `rmcp` warns of every mistake of a client,
+    // which the server reports at the level debug.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(match (globals.quiet, globals.verbose) {
             (true, _) => "error",
-            (false, 0) => "warn",
-            (false, 1) => "warn,poc_=info",
-            (false, 2) => "info,poc_=debug",
+            (false, 0) => "warn,rmcp=error",
+            (false, 1) => "warn,rmcp=error,poc_=info",
+            (false, 2) => "info,rmcp=error,poc_=debug",
             (false, _) => "trace,sled=info",
         })
     });

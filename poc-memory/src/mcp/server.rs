@@ -126,6 +126,7 @@ impl Server {
 
     /// The error of a request that is not a tool call, with its resource.
     fn refused(&self, error: &Error, uri: Option<&str>) -> ErrorData {
+        tracing::debug!("a request was refused: {error}");
         let mut data = hints::for_models(error, &tools::offered(self.executor.as_ref()));
         if let (Value::Object(data), Some(uri)) = (&mut data, uri) {
             data.insert("uri".into(), uri.into());
@@ -186,7 +187,9 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let mut offered = tools::offered(self.executor.as_ref());
         let Some(place) = offered.iter().position(|tool| tool.name == request.name) else {
-            return Err(ErrorData::invalid_params(no_tool(&request.name, &offered), None));
+            let message = no_tool(&request.name, &offered);
+            tracing::debug!("a request was refused: {message}");
+            return Err(ErrorData::invalid_params(message, None));
         };
         let executor = self.executor_for(&context.meta)?;
         let tool = offered.swap_remove(place);
