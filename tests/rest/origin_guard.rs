@@ -112,7 +112,10 @@ fn requests_from_foreign_pages_are_rejected() {
         assert_eq!((answered.status, answered.json()["code"].as_str()), (415, Some("invalid_argument")));
     }
     let bare = [("Host", http.address.as_str()), ("Authorization", &bearer)];
-    assert_eq!(http.send("POST /v1/insert", &bare, b"").status, 415);
+    assert_eq!(http.send("POST /v1/insert", &bare, b"{}").status, 415);
+    // No body is an empty object, which needs no declaration.
+    assert_eq!(http.send("POST /v1/insert", &bare, b"").status, 400);
+    assert_eq!(http.send("POST /v1/agents/nothing/run", &bare, b"").status, 404);
 }
 
 #[test]

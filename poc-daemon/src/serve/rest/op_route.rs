@@ -3,7 +3,7 @@
 use super::answer::{self, HttpError};
 use super::caller::{self, Caller};
 use super::query::{Fields, NOT_UTF_8};
-use super::{RestContext, body, min_seq, precondition, request};
+use super::{RestContext, body, min_seq, note_path, precondition, request};
 use crate::serve::call::{CallOrigin, call};
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
@@ -12,6 +12,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use hyper::body::Body as _;
 use poc_graph::cancellation::{CancelOnDrop, CancellationToken};
 use poc_graph::error::Error;
 use poc_memory::ops::{Access, Method, OpDef, Route, tenancy};
@@ -88,17 +89,18 @@ impl OpRoute {
             tenancy::bind(args, tenant)?;
         }
         caller.check_arguments(self.op, &args)?;
+        let hint = note_path::route_hint(self.op, &args);
         match self.call(rest, caller, args).await {
             Ok(answer) => Ok(answer::of_op(self.op, &self.route, answer)?),
             Err(error) if is_conditional && error.at.as_ref().is_some_and(|at| at.version.is_some()) => {
                 Err(HttpError::precondition_failed(error))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(note_path::with_hint(error, hint).into()),
         }
     }
 
-    /// Reads the body, which must be JSON. A `POST` must declare JSON even without a body, because a foreign
-    /// page can make a browser send that only after a preflight request.
+    /// Reads the body, which must be JSON. A request without a body is the same as one with an empty object, and need
+    /// not declare JSON: it has passed the origin guard, and has a token or that of its page.
     async fn body(
         &self,
         rest: &RestContext,
@@ -107,7 +109,8 @@ impl OpRoute {
     ) -> Result<Vec<u8>, HttpError> {
         let config = rest.config();
         let is_json = declares_json(headers);
-        if self.route.method == Method::Post && !is_json {
+        // A body that was announced is refused before it is read.
+        if self.route.method == Method::Post && !is_json && !body.is_end_stream() {
             return Err(HttpError::not_json());
         }
         let (pause, timeout) = (config.header_timeout.std(), config.request_timeout.std());

@@ -45,7 +45,9 @@ pub(super) fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schem
     if route.method != Method::Post {
         return operation;
     }
-    let body = json!({"required": true, "content": {"application/json": {"schema": request}}});
+    // No body is the same as an empty object.
+    let is_required = request.contains_key("required");
+    let body = json!({"required": is_required, "content": {"application/json": {"schema": request}}});
     with(operation, "requestBody", body)
 }
 
