@@ -24,8 +24,9 @@ use std::fmt::Write as _;
 /// to verify if there may be one (WEAK), and otherwise the nearest notes (MISS). STRONG does not mean that the note
 /// contains the answer: read it. Words that no note contains count against a match, and a name or number in the
 /// question that the note lacks makes it WEAK at most, as does another subject of the same kind (`the mail worker` and
-/// `the invoice worker`). The setting `[query] gate` chooses the rule. On the command line, `query --calibrate`
-/// proposes thresholds (see `calibrate`).
+/// `the invoice worker`). The setting `[query] gate` chooses the rule. A STRONG answer counts as a use of the note,
+/// which is a change of the memory; if you ask for signals only, nothing is changed. On the command line,
+/// `query --calibrate` proposes thresholds (see `calibrate`).
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Query {
