@@ -43,7 +43,7 @@ async def refused(waiting, code, what):
 
 
 async def call(client, tool, arguments):
-    """What a tool answers. The SDK has held it against the tool's output schema."""
+    """What a tool answers."""
     answer = await client.call_tool(tool, arguments)
     check(not answer.is_error, f"{tool} {arguments}: {answer.content}")
     structured = answer.structured_content
@@ -70,7 +70,7 @@ async def listed(client, writes):
     check(WRITES <= tools.keys() if writes else not WRITES & tools.keys(), f"what writes: {sorted(tools)}")
     for name, tool in tools.items():
         Draft202012Validator.check_schema(tool.input_schema)
-        Draft202012Validator.check_schema(tool.output_schema)
+        check(tool.output_schema is None, f"{name} makes the list longer than calls need")
         check(tool.annotations.read_only_hint or writes, f"{name} is offered to a reader")
         check(tool.description and tool.annotations.title, f"{name} says nothing of itself")
         for property_name, schema in tool.input_schema["properties"].items():

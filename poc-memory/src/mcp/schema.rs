@@ -1,6 +1,6 @@
 //! JSON Schemas of tools, in a form that strict clients accept.
 
-use crate::ops::{self, OpDef};
+use crate::ops::OpDef;
 use poc_config::TenantSchema;
 use poc_graph::json::remove_null_type;
 use serde_json::{Map, Value};
@@ -16,14 +16,6 @@ pub(super) fn input(op: &OpDef, tenants: Option<&TenantSchema>) -> Map<String, V
         op.add_tenant(&mut schema, tenants);
     }
     schema
-}
-
-/// The output schema of a tool, from that of its answer.
-pub(super) fn output(answer: Value) -> Map<String, Value> {
-    match one_type(common(answer)) {
-        Value::Object(schema) => ops::versioned_schema(schema),
-        _ => Map::new(),
-    }
 }
 
 /// Removes defaults, which the descriptions of default tools already mention, and redundant keywords, because
@@ -48,42 +40,21 @@ pub(super) fn without_defaults(schema: Map<String, Value>) -> Map<String, Value>
 
 /// A schema without `null` and unknown formats, and always with `properties`.
 pub(super) fn strict(schema: Value) -> Map<String, Value> {
-    let Value::Object(mut schema) = each(common(schema), &remove_null_type) else { return Map::new() };
+    let Value::Object(mut schema) = each(without_own_formats(schema), &remove_null_type) else {
+        return Map::new();
+    };
     // An op without arguments also needs `properties`.
     schema.entry("properties").or_insert_with(|| Map::new().into());
     schema
 }
 
-/// Changes for both input and output: removes unknown formats.
-fn common(schema: Value) -> Value {
+/// Removes unknown formats.
+fn without_own_formats(schema: Value) -> Value {
     each(schema, &|object| {
         let own = |format: &Value| format.as_str().is_some_and(|format| OWN_FORMATS.contains(&format));
         if object.get("format").is_some_and(own) {
             object.shift_remove("format");
         }
-    })
-}
-
-/// Turns a list of types into an `anyOf` of schemas with one type each.
-fn one_type(schema: Value) -> Value {
-    each(schema, &|object| {
-        let Some(Value::Array(types)) = object.get("type").cloned() else { return };
-        let mut about = Map::new();
-        for word in ["description", "title", "default", "$schema"] {
-            if let Some(value) = object.shift_remove(word) {
-                about.insert(word.into(), value);
-            }
-        }
-        let branch = |name: Value| {
-            let mut branch = if name == "null" { Map::new() } else { object.clone() };
-            branch.insert("type".into(), name);
-            if let Some(Value::Array(values)) = branch.get_mut("enum") {
-                values.retain(|value| !value.is_null());
-            }
-            Value::Object(branch)
-        };
-        about.insert("anyOf".into(), types.into_iter().map(branch).collect());
-        *object = about;
     })
 }
 

@@ -81,10 +81,6 @@ fn every_tool_schema_is_accepted_by_strict_clients() {
                 let types = part.get("type");
                 assert!(types.is_none_or(|types| !types.is_array() && types != "null"), "{name}: {part}");
             });
-            let output = Value::Object((*tool.output_schema.unwrap()).clone());
-            assert_eq!(output["type"], "object", "{name}");
-            assert_eq!(output["properties"]["schema_version"]["type"], "integer", "{name}");
-            assert!(output.get("additionalProperties").is_none(), "{name}: fields may be added");
             assert!(tool.description.is_some_and(|text| text.len() > 30), "{name}");
         }
     }

@@ -105,13 +105,10 @@ impl OfferedTool {
         }
     }
 
-    /// Its MCP definition.
+    /// Its MCP definition. It has no schema of the answer, which would make the list three times as long and which
+    /// models do not need for a call.
     pub(super) fn definition(&self, tenants: Option<&TenantSchema>) -> Tool {
         let mut input = self.input(tenants);
-        let output = match self.source {
-            ToolSource::Default(tool) => schema::output((tool.answer_schema)()),
-            ToolSource::Op(op, _) => schema::output((op.answer_schema)().to_value()),
-        };
         let (title, effect) = match self.source {
             ToolSource::Default(tool) => (tool.title.to_owned(), tool.effect),
             ToolSource::Op(op, effect) => (capitalized(op.name), effect),
@@ -129,9 +126,7 @@ impl OfferedTool {
         // The schema need not repeat it.
         let description = input.shift_remove("description").unwrap_or_default();
         let description = description.as_str().unwrap_or_default().to_owned();
-        Tool::new(self.name.clone(), description, Arc::new(input))
-            .with_raw_output_schema(Arc::new(output))
-            .with_annotations(annotations)
+        Tool::new(self.name.clone(), description, Arc::new(input)).with_annotations(annotations)
     }
 
     /// The JSON Schema of its arguments.

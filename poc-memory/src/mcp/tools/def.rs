@@ -32,9 +32,6 @@ pub(super) trait DefaultTool: DeserializeOwned + JsonSchema + 'static {
 
     /// Runs it.
     fn run(self, ops: &OpCalls<'_>) -> Result<Value>;
-
-    /// The JSON Schema of its answer.
-    fn answer_schema() -> Value;
 }
 
 /// Calls ops for one call of a tool, all of them for the same tenant.
@@ -78,7 +75,6 @@ pub(in crate::mcp) struct DefaultToolDef {
     pub(super) access: Access,
     pub(super) effect: ToolEffect,
     pub(super) arguments_schema: fn() -> Arc<Value>,
-    pub(super) answer_schema: fn() -> Value,
     pub(super) run: fn(&dyn OpExecutor, &RecentSearches, Map<String, Value>) -> Result<Value>,
 }
 
@@ -91,7 +87,6 @@ impl DefaultToolDef {
             access: T::ACCESS,
             effect: T::EFFECT,
             arguments_schema: arguments_schema::<T>,
-            answer_schema: T::answer_schema,
             run: |caller, searches, mut given| {
                 let tenant = given.shift_remove(tenancy::FIELD);
                 let min_seq = given.shift_remove(min_seq::FIELD);
@@ -117,22 +112,6 @@ pub(super) fn fields(value: Value) -> Map<String, Value> {
         Value::Object(fields) => fields,
         _ => Map::new(),
     }
-}
-
-/// Removes fields from the schema of an answer, as they are removed from the answer.
-pub(super) fn schema_without(mut schema: Value, names: &[&str]) -> Value {
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.retain(|name, _| !names.contains(&name.as_str()));
-    }
-    if let Some(Value::Array(required)) = schema.get_mut("required") {
-        required.retain(|name| name.as_str().is_none_or(|name| !names.contains(&name)));
-    }
-    schema
-}
-
-/// The schema of the answer of an op.
-pub(super) fn op_answer(op: &str) -> Value {
-    ops::find(op).map(|op| (op.answer_schema)().to_value()).unwrap_or_default()
 }
 
 /// The limit that a model asks for, from 1 to `max`, or else the default.

@@ -1,6 +1,6 @@
 //! `memory_feedback`
 
-use super::def::{DefaultTool, OpCalls, op_answer};
+use super::def::{DefaultTool, OpCalls};
 use crate::ops::{Access, ToolEffect};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -42,9 +42,5 @@ impl DefaultTool for MemoryFeedback {
         }
         request.insert("node".into(), self.node.into());
         ops.call("reinforce", request)
-    }
-
-    fn answer_schema() -> Value {
-        op_answer("reinforce")
     }
 }

@@ -1,6 +1,6 @@
 //! `memory_get`
 
-use super::def::{DefaultTool, OpCalls, fields, op_answer, schema_without};
+use super::def::{DefaultTool, OpCalls, fields};
 use crate::ops::{Access, ToolEffect};
 use poc_graph::HistoryPoint;
 use poc_graph::error::Result;
@@ -46,9 +46,5 @@ impl DefaultTool for MemoryGet {
         let mut note = fields(ops.call("get", request)?);
         note.retain(|name, _| !LEFT_OUT.contains(&name.as_str()));
         Ok(note.into())
-    }
-
-    fn answer_schema() -> Value {
-        schema_without(op_answer("get"), LEFT_OUT)
     }
 }

@@ -1,7 +1,7 @@
 //! `memory_history`
 
 use super::def::{DefaultTool, OpCalls, limit};
-use crate::ops::{self, Access, ToolEffect};
+use crate::ops::{Access, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::json;
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ pub(super) struct MemoryHistory {
 }
 
 /// Changes, newest first.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct HistoryAnswer {
     changes: Vec<NoteChange>,
     /// Whether there are older changes than these.
@@ -41,7 +41,7 @@ struct HistoryAnswer {
 }
 
 /// A note that changed, or one change of the note asked for.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct NoteChange {
     /// When.
     at: String,
@@ -110,10 +110,6 @@ impl DefaultTool for MemoryHistory {
         let more = changes.len() > limit;
         changes.truncate(limit);
         json::encode(&HistoryAnswer { changes, more, degraded })
-    }
-
-    fn answer_schema() -> Value {
-        ops::schema::<HistoryAnswer>().to_value()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `memory_link`
 
-use super::def::{DefaultTool, OpCalls, fields, op_answer};
+use super::def::{DefaultTool, OpCalls, fields};
 use crate::ops::{Access, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::json;
@@ -50,9 +50,5 @@ impl DefaultTool for MemoryLink {
                 .field("kind"));
         }
         ops.call("link", fields(json::encode(&self)?))
-    }
-
-    fn answer_schema() -> Value {
-        op_answer("link")
     }
 }

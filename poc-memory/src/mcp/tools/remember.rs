@@ -1,6 +1,6 @@
 //! `memory_remember`
 
-use super::def::{DefaultTool, OpCalls, fields, op_answer};
+use super::def::{DefaultTool, OpCalls, fields};
 use crate::mcp::arguments;
 use crate::ops::{Access, ToolEffect, request};
 use poc_graph::error::Result;
@@ -81,9 +81,5 @@ impl DefaultTool for MemoryRemember {
             })?;
         }
         ops.call("insert", fields(json::encode(&self)?))
-    }
-
-    fn answer_schema() -> Value {
-        op_answer("insert")
     }
 }

@@ -2,7 +2,7 @@
 
 use super::def::{DefaultTool, OpCalls, limit};
 use crate::mcp::recent_searches::FoundNote;
-use crate::ops::{self, Access, FormerText, ToolEffect, is_zero};
+use crate::ops::{Access, FormerText, ToolEffect, is_zero};
 use poc_graph::error::{Error, Result};
 use poc_graph::json;
 use schemars::JsonSchema;
@@ -40,7 +40,7 @@ pub(super) struct MemorySearch {
 }
 
 /// The hits, best first.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize)]
 struct SearchAnswer {
     results: Vec<SearchAnswerNote>,
     /// How many more notes the pipeline found.
@@ -58,7 +58,7 @@ struct SearchAnswer {
 }
 
 /// A note that was found.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize)]
 struct SearchAnswerNote {
     key: String,
     title: String,
@@ -114,10 +114,6 @@ impl DefaultTool for MemorySearch {
             ops.remember_search(text, found_notes(&found, bound));
         }
         json::encode(&answer)
-    }
-
-    fn answer_schema() -> Value {
-        ops::schema::<SearchAnswer>().to_value()
     }
 }
 
