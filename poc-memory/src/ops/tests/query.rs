@@ -2,6 +2,8 @@
 
 use super::*;
 use poc_config::Config;
+use poc_graph::Trust;
+use poc_notes::{Draft, insert};
 
 #[test]
 fn query_returns_strong_or_miss() {
@@ -45,6 +47,29 @@ fn query_does_not_match_another_ticket_number() {
     json(&memory, "insert --key INC-90039 -t Printer -b 'It jams.'");
     let known = json(&memory, "query 'ticket INC-90039'");
     assert_eq!((&known["key"], &known["unheld"]), (&"INC-90039".into(), &Value::Null));
+}
+
+#[test]
+fn the_verdict_is_about_the_note_that_is_shown() {
+    let memory = filled();
+    json(&memory, "insert --key lighthouse -t Lighthouse -b 'The lighthouse clock stopped.'");
+    json(&memory, "insert --key reply -t Reply -b 'Yes, on Tuesday.'");
+    let asked = || json(&memory, "query 'who repairs the lighthouse clock' --signals-only");
+    let before = asked();
+    assert_eq!(before["key"], "lighthouse", "{before}");
+    let fact = Draft {
+        key: Some("fact".into()),
+        title: Some("Ann repairs the lighthouse clock".into()),
+        ..Draft::new("agent:facts", Trust::Agent)
+    };
+    insert::insert(&memory, fact, memory.cause("agent:facts", "insert")).unwrap();
+    let cosine = |answer: &Value| answer["signals"]["cosine"].as_f64().unwrap();
+    assert!(cosine(&asked()) > cosine(&before) + 0.01);
+    // A hidden fact does not make a note certain to which it does not lead.
+    json(&memory, "link fact reply --kind derived-from");
+    let after = asked();
+    assert_eq!(after["key"], "lighthouse", "{after}");
+    assert!((cosine(&after) - cosine(&before)).abs() < 1e-3, "{after}");
 }
 
 /// Checks that the note with a key answers a question for certain.

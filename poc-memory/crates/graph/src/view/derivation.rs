@@ -103,7 +103,8 @@ impl View {
 
     /// Whether a note can represent those derived from it: it is a hit itself, and none of its sources takes its place.
     fn is_root(&self, ix: Ix, is_visible: &dyn Fn(Ix) -> bool) -> bool {
-        !self.is_pointer(ix) && !(self.may_be_represented(ix) && self.sources(ix).any(is_visible))
+        let is_replaced = self.may_be_represented(ix) && self.sources(ix).any(is_visible);
+        !self.is_pointer(ix) && !is_replaced
     }
 }
 
