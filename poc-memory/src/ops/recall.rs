@@ -14,10 +14,10 @@ use poc_notes::recall::{self, RecallOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Recall notes for a text: heavy notes near it in meaning, and notes linked to those because they were
-/// written or recalled together. Recalling teaches the memory: recalled notes that share a word with the text or are
-/// near it in meaning gain weight, and such notes recalled together are linked. A daemon stores this within ten
-/// minutes.
+/// Recall notes for a text: notes that share its words or are near it in meaning, and notes linked to those because they
+/// were written or recalled together. Among notes of about the same relevance, heavier ones come first. Recalling teaches
+/// the memory: recalled notes that share a word with the text or are near it in meaning gain weight, and such notes
+/// recalled together are linked. A daemon stores this within ten minutes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recall {
@@ -35,7 +35,8 @@ pub(crate) struct Recall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 8))]
     hops: Option<usize>,
-    /// How many of the nearest notes are scored, at most 1,000 and at least as many as are returned [default: 300]
+    /// How many of the nearest notes, and of the best by words, are scored, at most 1,000 and at least as many as are
+    /// returned [default: 300]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
@@ -80,7 +81,8 @@ struct RecallRow {
     /// The message it is a chunk of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<ChunkOrigin>,
-    /// Score of the hit: sim^α · graph · weight^β, with α = 1 and β = 0.5 by default.
+    /// Score of the hit: ((2 · sim + words) / 3)^α · graph · (1 + 0.2 · weight / (weight + 4))^β, with α = 1 and β = 0.5 by
+    /// default.
     score: f64,
     /// Weight of the note, decayed to now, including the gain of this recall.
     weight: f64,
@@ -95,6 +97,9 @@ struct ScoreBreakdown {
     /// Similarity to the query, 0 to 1: (cosine + 1) / 2, or a share of the best score by words if the embedder is not
     /// available. For a note reached along edges, that of the note where the path starts.
     sim: f64,
+    /// Share of the words of the query that the note contains, 0 to 1. For a note reached along edges, that of the note
+    /// where the path starts.
+    words: f64,
     /// Weight of the note, as in `weight`.
     weight: f64,
     /// Graph factor: 1 for a note found by similarity, halved by each hop.
@@ -161,6 +166,7 @@ impl Op for Recall {
                 weight: hit.weight,
                 breakdown: ScoreBreakdown {
                     sim: hit.similarity,
+                    words: hit.coverage,
                     weight: hit.weight,
                     graph: hit.path_factor,
                     depth: hit.path.len(),

@@ -94,11 +94,11 @@ pub struct RecallConfig {
     pub k: usize,
     /// Maximum number of hops from the notes found; 0 for none.
     pub hops: usize,
-    /// Number of nearest notes to score.
+    /// Number of nearest notes, and of best notes by words, to score.
     pub oversample: usize,
-    /// Exponent α of the similarity in the score.
+    /// Exponent α of the relevance in the score.
     pub likeness_exponent: f64,
-    /// Exponent β of the weight in the score.
+    /// Exponent β of the boost by the weight in the score.
     pub weight_exponent: f64,
     /// Factor by which each hop divides the score, at least 1.
     pub depth_factor: f64,

@@ -69,7 +69,9 @@ fn a_hit_has_the_factors_of_its_score() {
     assert_eq!(hits.len(), 4, "{answer}");
     for hit in hits {
         let part = |name: &str| hit["breakdown"][name].as_f64().unwrap();
-        let score = part("sim") * part("graph") * part("weight").sqrt();
+        let relevance = (2.0 * part("sim") + part("words")) / 3.0;
+        let boost = 1.0 + 0.2 * part("weight") / (part("weight") + 4.0);
+        let score = relevance * part("graph") * boost.sqrt();
         assert!((hit["score"].as_f64().unwrap() - score).abs() < 1e-12, "{hit}");
         assert_eq!(hit["breakdown"]["weight"], hit["weight"]);
         assert_eq!(part("graph"), 0.5f64.powi(hit["path"].as_array().unwrap().len() as i32));

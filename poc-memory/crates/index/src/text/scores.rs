@@ -127,6 +127,12 @@ impl<'a> QueryTerms<'a> {
             (weight, postings.contains(id, term) || key.contains(term))
         }))
     }
+
+    /// The share, 0–1, of the query's terms that a note contains in its title or its text. Unlike
+    /// [`QueryTerms::coverage`], it does not depend on other notes.
+    pub fn share_of_terms(&self, id: NodeId) -> f64 {
+        coverage(self.terms.iter().map(|term| (1.0, self.postings.contains(id, term))))
+    }
 }
 
 impl<'a> TextScores<'a> {

@@ -5,7 +5,7 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, Ix, NodeId, View, cancellation};
 use poc_rank::decay::edge_at;
-use poc_rank::recall_score::after_hops;
+use poc_rank::recall_score::{RecallSignals, after_hops};
 use poc_store::{Records, Store};
 use rustc_hash::FxHashMap;
 
@@ -22,12 +22,12 @@ pub struct PathHop {
     pub strength: f64,
 }
 
-/// A node found by its similarity to the text.
+/// A node found by its relevance to the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
     pub(super) ix: Ix,
     pub(super) id: NodeId,
-    pub(super) similarity: f64,
+    pub(super) signals: RecallSignals,
     pub(super) score: f64,
 }
 
@@ -36,11 +36,11 @@ pub(super) struct Start {
 pub(super) struct PathEnd {
     /// The node.
     pub(super) ix: Ix,
-    /// Similarity of the start to the text, 0 to 1.
-    pub(super) similarity: f64,
+    /// How well the start agrees with the text.
+    pub(super) signals: RecallSignals,
     /// Hops from the start.
     pub(super) hops: usize,
-    /// The remaining score of the path: `similarity^α / factor^hops`.
+    /// The remaining score of the path: `relevance^α / factor^hops`.
     factor: f64,
     /// The index of the previous path end, and the edge from there.
     from: Option<(usize, EdgeKind, f64)>,
@@ -79,12 +79,12 @@ impl<'a> Expansion<'a> {
             frontier: Vec::new(),
         };
         for start in starts {
-            let similarity = start.similarity;
+            let signals = start.signals;
             expansion.push(PathEnd {
                 ix: start.ix,
-                similarity,
+                signals,
                 hops: 0,
-                factor: expansion.factor(similarity, 0),
+                factor: expansion.factor(signals, 0),
                 from: None,
             });
         }
@@ -113,8 +113,8 @@ impl<'a> Expansion<'a> {
 
     /// Follows one hop from a path end to every node that no path of at least the same score has reached.
     fn step(&mut self, at: usize, hop: usize, accepts: &dyn Fn(Ix) -> bool) -> Result<()> {
-        let Some(&PathEnd { ix, similarity, .. }) = self.ends.get(at) else { return Ok(()) };
-        let factor = self.factor(similarity, hop);
+        let Some(&PathEnd { ix, signals, .. }) = self.ends.get(at) else { return Ok(()) };
+        let factor = self.factor(signals, hop);
         let edges = self.view.edges(ix);
         for run in edges.chunk_by(|a, b| a.target() == b.target()) {
             let Some(target) = run.first().map(|edge| edge.target()) else { continue };
@@ -129,7 +129,7 @@ impl<'a> Expansion<'a> {
             if let Some((kind, strength)) = self.strongest(ix, target, kinds)? {
                 self.push(PathEnd {
                     ix: target,
-                    similarity,
+                    signals,
                     hops: hop,
                     factor,
                     from: Some((at, kind, strength)),
@@ -161,9 +161,9 @@ impl<'a> Expansion<'a> {
     }
 
     /// The score of a path that remains after so many hops.
-    fn factor(&self, similarity: f64, hops: usize) -> f64 {
+    fn factor(&self, signals: RecallSignals, hops: usize) -> f64 {
         let recall = &self.config.recall;
-        similarity.powf(recall.likeness_exponent) * after_hops(hops, recall.depth_factor)
+        signals.relevance().powf(recall.likeness_exponent) * after_hops(hops, recall.depth_factor)
     }
 
     /// Adds a path end as the best of its node.

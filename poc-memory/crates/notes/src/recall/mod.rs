@@ -1,5 +1,5 @@
-//! Recall: finds notes that are similar to a text and have a high weight, finds the notes linked to them, and learns
-//! from the result.
+//! Recall: finds notes that are relevant to a text, finds the notes linked to them, and learns from the result. The
+//! weight decides between notes of about the same relevance.
 //!
 //! [`recall`] reads and ranks without changing the store. [`record`] keeps its update in memory, and [`flush`] stores
 //! those of several recalls in one transaction.
@@ -21,9 +21,8 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, NodeId, Representation, View, Visibility};
 use poc_rank::decay::{decayed, lambda, weight_at};
-use poc_rank::recall_score::{RecallExponents, after_hops, score, similarity};
-use rustc_hash::FxHashMap;
-use std::cell::LazyCell;
+use poc_rank::recall_score::{RecallExponents, RecallSignals, after_hops, score, similarity};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// The parameters of a recall.
@@ -37,7 +36,7 @@ pub struct RecallOptions<'a> {
     pub k: usize,
     /// Maximum number of hops from a start.
     pub hops: usize,
-    /// Number of nearest nodes whose weights are considered; at least `k`.
+    /// Number of nearest nodes, and of best nodes by words, that are scored; at least `k`.
     pub oversample: usize,
 }
 
@@ -46,10 +45,12 @@ pub struct RecallOptions<'a> {
 pub struct RecallHit {
     /// The node.
     pub id: NodeId,
-    /// `similarity^α · path_factor · weight^β`.
+    /// Its score ([`poc_rank::recall_score::score`]).
     pub score: f64,
     /// Similarity of the start of its path to the text, 0 to 1. By words, it is a share of the best score.
     pub similarity: f64,
+    /// The share of the words of the text that the start of its path contains, 0 to 1.
+    pub coverage: f64,
     /// Its weight decayed to now, with the gain of this recall.
     pub weight: f64,
     /// The factor of the path: 1 for a start, divided by the depth factor at each hop.
@@ -71,14 +72,15 @@ pub struct RecallResult {
 
 /// Recalls nodes in these steps:
 ///
-/// 1. The `oversample` nearest nodes are candidates, except nodes that others represent, which they were derived from
-///    and which can be recalled ([`Representation`]). If the embedder of the store is not available, they are the best
-///    nodes by words. The weight of each is decayed to `now` and raised by the gain of a use.
-/// 2. The best `k` by `similarity^α · weight^β` are starts.
+/// 1. The `oversample` nearest nodes and as many of the best nodes by words are candidates, except nodes that others
+///    represent, which they were derived from and which can be recalled ([`Representation`]). If the embedder of the
+///    store is not available, only the nodes by words are. The weight of each is decayed to `now` and raised by the
+///    gain of a use.
+/// 2. The best `k` by relevance and weight ([`score`]) are starts.
 /// 3. From the starts, associative edges are followed for up to `hops` hops. Edges and nodes whose decayed
 ///    weight is below the floor are skipped. Each hop divides the score; of several paths to a node the one
 ///    with the highest score counts, then the shorter one.
-/// 4. The best `k` of all by `similarity^α · path_factor · weight^β` are the hits.
+/// 4. The best `k` of all by relevance of the start, path and weight are the hits.
 ///
 /// The result includes the update to learn. Of the starts, only those that match the text count: they share a word with
 /// it, or their cosine with it is at least that of a semantic edge (`semantic` under `[cosines]`). The nearest notes of
@@ -87,10 +89,8 @@ pub struct RecallResult {
 /// as followed.
 pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timestamp) -> Result<RecallResult> {
     let config = &memory.config;
-    let exponents = RecallExponents {
-        similarity: config.recall.likeness_exponent,
-        weight: config.recall.weight_exponent,
-    };
+    let exponents =
+        RecallExponents { relevance: config.recall.likeness_exponent, weight: config.recall.weight_exponent };
     // Quarantined notes are excluded for people, too: they must not gain weight by being recalled.
     let visible =
         |ix: Ix| view.is_visible(ix, Visibility { now, quarantined: false }) && !view.is_pointer(ix);
@@ -98,15 +98,15 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     let representation = Representation::default();
     let visible = |ix: Ix| visible(ix) && !representation.is_represented(view, ix, &visible);
     let keep = |id: NodeId| view.find(id).is_some_and(visible);
-    let near = nearest(memory, view, options, &keep)?;
+    let semantic = similarity(config.cosines()?.semantic);
 
     let mut weights: FxHashMap<Ix, f64> = FxHashMap::default();
-    let mut starts: Vec<Start> = Vec::with_capacity(near.len());
-    for (id, similarity) in near {
+    let mut starts: Vec<Start> = Vec::new();
+    for (id, signals) in candidates(memory, options, &keep)? {
         let Some(ix) = view.find(id) else { continue };
         let weight = weight::after_use(weight_at(view, ix, &config.weight, now), config);
         weights.insert(ix, weight);
-        starts.push(Start { ix, id, similarity, score: score(similarity, 1.0, weight, exponents) });
+        starts.push(Start { ix, id, signals, score: score(signals.relevance(), 1.0, weight, exponents) });
     }
     starts.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
     starts.truncate(options.k);
@@ -122,11 +122,12 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
             let known = weights.get(&ix).copied();
             let weight = known.unwrap_or_else(|| weight_at(view, ix, &config.weight, now));
             let path_factor = after_hops(end.hops, config.recall.depth_factor);
-            let score = score(end.similarity, path_factor, weight, exponents);
+            let score = score(end.signals.relevance(), path_factor, weight, exponents);
             let hit = RecallHit {
                 id: view.id(ix)?,
                 score,
-                similarity: end.similarity,
+                similarity: end.signals.similarity,
+                coverage: end.signals.coverage,
                 weight,
                 path_factor,
                 path: Vec::new(),
@@ -138,39 +139,39 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     hits.truncate(options.k);
     let hits: Vec<RecallHit> =
         hits.into_iter().map(|(hit, at)| RecallHit { path: expansion.path(at), ..hit }).collect();
-    let matching = matching(memory, options.text, starts)?;
+    starts.retain(|start| start.signals.similarity >= semantic || start.signals.coverage > 0.0);
+    let matching = starts;
     let no_match = matching.is_empty() && !hits.is_empty();
     let update = update_of(&matching, &hits, config);
     Ok(RecallResult { hits, no_match, update })
 }
 
-/// The nodes nearest to the text that `keep` accepts, best first, with their similarities. Without an available
-/// embedder, they are found by words.
-fn nearest(
+/// The nodes that `keep` accepts of those nearest to the text and of the best by words. Without an available embedder,
+/// they are found by words.
+fn candidates(
     memory: &Memory,
-    view: &View,
     options: &RecallOptions,
     keep: &dyn Fn(NodeId) -> bool,
-) -> Result<Vec<(NodeId, f64)>> {
+) -> Result<Vec<(NodeId, RecallSignals)>> {
     let count = options.oversample.max(options.k);
-    if memory.embedder.is_available() {
-        let hits = memory.vectors.search(options.vector, count, keep)?;
-        return Ok(hits.into_iter().map(|hit| (hit.id, similarity(hit.cosine))).collect());
-    }
-    let mut hits = memory.text.search_all(options.text, view.node_count());
-    hits.retain(|hit| keep(hit.id));
-    hits.truncate(count);
-    // Scores of BM25 have no upper bound.
-    let best = hits.first().map_or(1.0, |hit| hit.score);
-    Ok(hits.into_iter().map(|hit| (hit.id, hit.score / best)).collect())
-}
-
-/// The starts that share a word with the text or are near it in meaning.
-fn matching(memory: &Memory, text: &str, mut starts: Vec<Start>) -> Result<Vec<Start>> {
-    let near = similarity(memory.config.cosines()?.semantic);
-    let words = LazyCell::new(|| memory.text.scores(text));
-    starts.retain(|start| start.similarity >= near || words.of(start.id) > 0.0);
-    Ok(starts)
+    let by_words = memory.text.scores(options.text).best(count, keep);
+    let similarities: Vec<(NodeId, f64)> = if memory.embedder.is_available() {
+        let near = memory.vectors.search(options.vector, count, keep)?;
+        let mut others: FxHashSet<NodeId> = by_words.into_iter().map(|hit| hit.id).collect();
+        for hit in &near {
+            others.remove(&hit.id);
+        }
+        let cosines = memory.vectors.cosine_scores_of(options.vector, &others)?;
+        let others = others.iter().filter_map(|&id| Some((id, similarity(cosines.of(id)?))));
+        near.iter().map(|hit| (hit.id, similarity(hit.cosine))).chain(others).collect()
+    } else {
+        // Scores of BM25 have no upper bound.
+        let best = by_words.first().map_or(1.0, |hit| hit.score);
+        by_words.into_iter().map(|hit| (hit.id, hit.score / best)).collect()
+    };
+    let words = memory.text.query_terms(options.text);
+    let signals = |(id, similarity)| (id, RecallSignals { similarity, coverage: words.share_of_terms(id) });
+    Ok(similarities.into_iter().map(signals).collect())
 }
 
 /// What to learn from a recall with these matching starts and hits.
@@ -200,7 +201,7 @@ fn is_above_floor(view: &View, ix: Ix, memory: &Memory, now: Timestamp) -> bool 
 fn pairs(starts: &[Start], base: f64) -> Vec<RetrievedPair> {
     let mut pairs = Vec::new();
     for (index, a) in starts.iter().enumerate() {
-        let gain = |b: &Start| base * a.similarity.min(b.similarity);
+        let gain = |b: &Start| base * a.signals.similarity.min(b.signals.similarity);
         pairs.extend(starts.iter().skip(index + 1).map(|b| RetrievedPair {
             a: a.id,
             b: b.id,

@@ -100,15 +100,15 @@ fn row() -> TestMemory {
 #[test]
 fn recall_matches_hand_computed_values() {
     let memory = row();
-    // One candidate, which gains 1: 1 · √4. Then halved by each hop: 0.5 · √1, 0.25 · √4.
+    // One candidate, whose weight becomes 4: 1 · √1.1. Then halved by each hop: 0.5 · √1.04, 0.25 · √1.1.
     let reported = |recalled: &RecallResult| -> Vec<(NodeId, f64, f64, usize)> {
         let hits = recalled.hits.iter();
         // The index computes cosines in single precision.
-        hits.map(|hit| (hit.id, (hit.score * 1e6).round() / 1e6, hit.path_factor, hit.path.len())).collect()
+        hits.map(|hit| (hit.id, (hit.score * 1e4).round() / 1e4, hit.path_factor, hit.path.len())).collect()
     };
     // `k` is the number of hits and also the number of starts.
     let only = ask(&memory, &[1, 0], 1, 2, 1);
-    assert_eq!(reported(&only), [(id(1), 2.0, 1.0, 0)]);
+    assert_eq!(reported(&only), [(id(1), 1.0488, 1.0, 0)]);
     assert_eq!(only.update, RecallUpdate { used: vec![id(1)], pairs: Vec::new(), followed: Vec::new() });
 
     put(&memory, |tx| {
@@ -118,7 +118,10 @@ fn recall_matches_hand_computed_values() {
         Ok(())
     });
     let three = ask(&memory, &[1, 0], 3, 2, 300);
-    assert_eq!(reported(&three), [(id(1), 2.0, 1.0, 0), (id(2), 0.5, 0.5, 1), (id(3), 0.5, 0.25, 2)]);
+    assert_eq!(
+        reported(&three),
+        [(id(1), 1.0488, 1.0, 0), (id(2), 0.5099, 0.5, 1), (id(3), 0.2622, 0.25, 2)]
+    );
     let path: Vec<_> =
         three.hits[2].path.iter().map(|step| (step.from, step.to, step.kind, step.strength)).collect();
     assert_eq!(path, [(id(1), id(2), EdgeKind::Structural, 1.0), (id(2), id(3), EdgeKind::CoRetrieval, 2.0)]);
@@ -183,6 +186,27 @@ fn nothing_is_learned_from_notes_that_do_not_match_the_text() {
     assert_eq!((used(&shared), shared.no_match, shared.hits.len()), (vec![id(5)], false, 5));
     // Without notes, there is nothing to match.
     assert!(!ask_for(&TestMemory::new(), "xyzzy", &[1], 3, 2, 300).no_match);
+}
+
+/// A note that is heavy because it is often used must not come first for questions about something else.
+#[test]
+fn the_words_of_a_question_count_more_than_any_weight() {
+    let memory = TestMemory::new();
+    let titled = |number, title: &str| Node { title: title.into(), ..testing::node(number) };
+    put_node(&memory, &titled(1, "Tomasz writes the inversion code in Julia"), &[1, 1], 1.0, 0);
+    put_node(&memory, &titled(2, "The kettle in the hut"), &[1, 1], 100.0, 0);
+    put_node(&memory, &titled(3, "Wifi of the hut"), &[3, 2], 50.0, 0);
+    let asked = |text: &str| -> Vec<NodeId> {
+        ask_for(&memory, text, &[1, 1], 8, 0, 300).hits.iter().map(|hit| hit.id).collect()
+    };
+    assert_eq!(asked("who writes the inversion code"), [id(1), id(2), id(3)]);
+    // Of equally relevant notes, the heavier one comes first.
+    assert_eq!(asked("xyzzy"), [id(2), id(3), id(1)]);
+
+    // A note that has the words is found even if others are nearer than it.
+    put_node(&memory, &titled(4, "Luc"), &[0, 0, 1], 1.0, 0);
+    let found = ask_for(&memory, "Luc", &[1, 1, 1], 1, 0, 1);
+    assert_eq!((found.hits.first().map(|hit| hit.id), found.no_match), (Some(id(4)), false));
 }
 
 #[test]

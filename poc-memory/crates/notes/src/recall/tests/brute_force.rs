@@ -84,7 +84,10 @@ impl Plain {
     fn candidates(&self) -> Option<BTreeMap<usize, (f64, f64)>> {
         let mut near: Vec<usize> = (0..self.nodes.len()).filter(|&n| !self.nodes[n].3).collect();
         near.sort_by(|&a, &b| self.cosine(b).total_cmp(&self.cosine(a)));
-        cut(&mut near, self.oversample.max(self.k), |&n| self.cosine(n))?;
+        let count = self.oversample.max(self.k);
+        cut(&mut near, count, |&n| self.cosine(n))?;
+        // Every note has the word of the question once, so the first ones are the best by words.
+        near.extend((0..self.nodes.len()).filter(|&n| !self.nodes[n].3).take(count));
         Some(
             near.into_iter()
                 .map(|n| (n, ((self.cosine(n) + 1.0) / 2.0, self.faded(n).max(0.01) + 1.0)))
@@ -94,7 +97,7 @@ impl Plain {
 
     /// The best candidates, where walks start; `None` if the choice depends on rounding.
     fn starts(&self, candidates: &BTreeMap<usize, (f64, f64)>) -> Option<Vec<usize>> {
-        let score = |n: &usize| candidates[n].0 * candidates[n].1.sqrt();
+        let score = |n: &usize| relevance(candidates[n].0) * boost(candidates[n].1);
         let mut starts: Vec<usize> = candidates.keys().copied().collect();
         starts.sort_by(|a, b| score(b).total_cmp(&score(a)));
         cut(&mut starts, self.k, score)?;
@@ -122,6 +125,16 @@ impl Plain {
             }
         }
     }
+}
+
+/// The relevance of a note with all words of the question.
+fn relevance(similarity: f64) -> f64 {
+    (2.0 * similarity + 1.0) / 3.0
+}
+
+/// The factor for a weight.
+fn boost(weight: f64) -> f64 {
+    (1.0 + 0.2 * weight / (weight + 4.0)).sqrt()
 }
 
 /// Scores that differ by less are in an order that depends on rounding.
@@ -154,10 +167,10 @@ poc_laws::laws! {
         let Some(starts) = plain.starts(&candidates) else { return Ok(()) };
         let mut best = BTreeMap::new();
         for &start in &starts {
-            plain.walk(start, candidates[&start].0, plain.hops, &candidates, &mut best);
+            plain.walk(start, relevance(candidates[&start].0), plain.hops, &candidates, &mut best);
         }
         let weight = |n: usize| candidates.get(&n).map_or(plain.faded(n).max(0.01), |of| of.1);
-        let mut expected: Vec<(usize, f64)> = best.iter().map(|(&n, left)| (n, left * weight(n).sqrt())).collect();
+        let mut expected: Vec<(usize, f64)> = best.iter().map(|(&n, left)| (n, left * boost(weight(n)))).collect();
         expected.sort_by(|a, b| b.1.total_cmp(&a.1));
         prop_assert_eq!(recalled.hits.len(), expected.len().min(plain.k));
         let found: BTreeSet<usize> = recalled.hits.iter().map(|hit| number(hit.id)).collect();
