@@ -54,8 +54,8 @@ pub(crate) struct RecallOutput {
     /// Whether the memory learns from this recall. It is stored within ten minutes, and lost if the process is killed
     /// before.
     learned: bool,
-    /// Whether no note matches: the nearest ones share no word with the text and are not near it in meaning. The memory
-    /// learns nothing from them.
+    /// Whether the nearest notes share no word with the text and are not near it in meaning. The memory learns nothing from
+    /// them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     no_match: bool,
     /// Why learning failed.
@@ -200,7 +200,7 @@ impl Op for Recall {
             Some((Emphasis::Faint, output.results.get(row)?.note.detail(terminal)))
         });
         if output.no_match {
-            text.push("no note matches: these share no word with the text and are not near it in meaning\n");
+            text.push("the nearest notes share no word with the text and are not near it in meaning\n");
         }
         if let Some(warning) = &output.warning {
             text.push(format!("warning: {warning}\n"));

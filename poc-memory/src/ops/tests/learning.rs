@@ -53,7 +53,7 @@ fn a_recall_that_nothing_matches_says_so_and_teaches_nothing() {
     let answer = json(&memory, "recall 'xyzzy qwrt'");
     assert_eq!((&answer["learned"], &answer["no_match"]), (&value!(false), &value!(true)), "{answer}");
     let text = text_output(&memory, "recall 'xyzzy qwrt' --no-learn");
-    let line = "no note matches: these share no word with the text and are not near it in meaning\n";
+    let line = "the nearest notes share no word with the text and are not near it in meaning\n";
     assert!(text.contains("btree") && text.ends_with(line), "{text}");
     memory.flush().unwrap();
     assert_eq!(memory.store.view().seq, seq);
