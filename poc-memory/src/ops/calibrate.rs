@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 /// Propose thresholds of `query` for the embedder in use. With folders in the format of `eval`, each question
 /// is asked three times: with the notes that answer it, without them, and against the notes of another folder
-/// or group. Without a folder, the titles of your notes are the questions, each asked with its note hidden.
-/// Nothing is changed. `query --calibrate` does the same.
+/// or group. Without a folder, the titles of your notes are the questions, each asked with its note hidden. As these
+/// have no answers, the thresholds stay near those in use. Nothing is changed. `query --calibrate` does the same.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Calibrate {
@@ -152,7 +152,9 @@ const LEGEND: &str = "shares of questions: answerable ones, those of them whose 
 
 /// The same without folders.
 const LEGEND_OF_TITLES: &str = "titles: the title of each note, asked while the note is hidden; a good threshold makes few of \
-                                them STRONG, and the others are MISS\n";
+                                them STRONG, and the others are MISS\n\
+                                these questions have no answers, so each threshold is at most 0.1 from the one in use: \
+                                `--from FOLDER` also uses questions with answers\n";
 
 impl CalibrationResult {
     /// The means of the answers under a gate.
@@ -214,6 +216,7 @@ mod tests {
                 answerable  of these right  notes removed                  foreign
         titles  -           -               24: 5.0 % STRONG, 25.0 % WEAK  -
         titles: the title of each note, asked while the note is hidden; a good threshold makes few of them STRONG, and the others are MISS
+        these questions have no answers, so each threshold is at most 0.1 from the one in use: `--from FOLDER` also uses questions with answers
         ");
         let folder = || CalibrationResult {
             set: Some("own".into()),

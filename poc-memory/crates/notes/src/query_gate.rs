@@ -4,6 +4,7 @@ mod certainty;
 mod titles;
 
 use super::{Memory, weight};
+pub(crate) use certainty::thresholds as certainty_thresholds;
 pub use certainty::{Certainty, certainty};
 use poc_config::GateKind;
 use poc_graph::error::{Error, Result};

@@ -12,7 +12,8 @@
 //!
 //! Without labelled questions, the titles of the store's notes are asked, each without its note: one in twenty
 //! reaches STRONG, and one in five reaches WEAK. This is only a fallback, because titles say nothing about real
-//! questions.
+//! questions: a title is often covered by notes about the same subject more completely than a question by its answer.
+//! As no question with an answer shows what a threshold costs, each moves by at most a tenth from the one in use.
 
 use super::measure::{EvalPhase, LoadedGroup, load, temporary_memory};
 use super::set::{EvalSet, Question};
@@ -37,6 +38,9 @@ pub const FALSE_STRONG_RATE: f64 = 0.1;
 
 /// Shares of the titles, asked without their notes, that fall below STRONG and WEAK.
 const TITLE_QUANTILES: [f64; 2] = [0.95, 0.8];
+
+/// The largest difference of a threshold from the one in use without labelled questions.
+pub const MAX_CHANGE_BY_TITLES: f64 = 0.1;
 
 /// Maximum number of titles to ask.
 const MAX_TITLES: usize = 500;
@@ -172,6 +176,18 @@ fn gate(all: &[AnswerSet]) -> Result<GateConfig> {
     Ok(GateConfig { strong: down(strong), weak: down(weak) })
 }
 
+/// The gate whose thresholds are the proposed ones, moved to at most [`MAX_CHANGE_BY_TITLES`] from those in use.
+fn bounded(proposed: GateConfig, current: &GateConfig) -> GateConfig {
+    let bounded = |proposed: f64, current: f64| {
+        let value = proposed.clamp(current - MAX_CHANGE_BY_TITLES, current + MAX_CHANGE_BY_TITLES);
+        (value * RESOLUTION).round() / RESOLUTION
+    };
+    GateConfig {
+        strong: bounded(proposed.strong, current.strong),
+        weak: bounded(proposed.weak, current.weak),
+    }
+}
+
 /// Calibrates by the questions of folders, in temporary memories with this configuration.
 ///
 /// # Errors
@@ -241,10 +257,11 @@ pub(super) fn right(question: &Question, group: &LoadedGroup) -> Vec<NodeId> {
     notes
 }
 
-/// Calibrates by the titles of a memory's notes.
+/// Calibrates by the titles of a memory's notes. The thresholds are near those in use.
 ///
 /// # Errors
-/// Those of the store and the embedder; `invalid_argument` if too few notes have a title of their own.
+/// `invalid_config` if there are no thresholds for the embedder; those of the store and the embedder;
+/// `invalid_argument` if too few notes have a title of their own.
 pub fn by_titles(memory: &Memory, progress: &dyn Fn(EvalPhase, u64, u64)) -> Result<Calibration> {
     let view = memory.store.view();
     let live: Vec<NodeId> =
@@ -264,7 +281,8 @@ pub fn by_titles(memory: &Memory, progress: &dyn Fn(EvalPhase, u64, u64)) -> Res
         }
     }
     let answers = vec![answers];
-    Ok(Calibration { gate: gate(&answers)?, answers })
+    let gate = bounded(gate(&answers)?, query_gate::certainty_thresholds(memory)?);
+    Ok(Calibration { gate, answers })
 }
 
 /// Answers a question without the notes in `except`.
@@ -316,6 +334,16 @@ mod tests {
             ..AnswerSet::default()
         };
         assert_eq!(gate(&[labelled(far), few]).unwrap().weak, 2.0);
+    }
+
+    /// Titles are covered by other notes, so that quantiles of them would make most answers WEAK.
+    #[test]
+    fn thresholds_by_titles_stay_near_those_in_use() {
+        let gate = |strong, weak| GateConfig { strong, weak };
+        let used = gate(1.55, 1.42);
+        assert_eq!(bounded(gate(2.623, 2.283), &used), gate(1.65, 1.52));
+        assert_eq!(bounded(gate(0.4, 0.2), &used), gate(1.45, 1.32));
+        assert_eq!(bounded(gate(1.6, 1.4), &used), gate(1.6, 1.4));
     }
 
     #[test]

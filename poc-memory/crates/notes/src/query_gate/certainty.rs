@@ -248,7 +248,7 @@ fn unknown_names(
 ///
 /// # Errors
 /// `invalid_config` if there are none for the embedder.
-pub(super) fn thresholds(memory: &Memory) -> Result<&GateConfig> {
+pub(crate) fn thresholds(memory: &Memory) -> Result<&GateConfig> {
     if let Some(reranker) = &memory.reranker {
         return Ok(&reranker.config().gate);
     }
