@@ -7,6 +7,7 @@ mod days;
 mod digest;
 pub(super) mod fold;
 mod frames;
+mod function_words;
 mod hit;
 mod joined;
 mod postings;
@@ -93,7 +94,8 @@ impl TextIndex {
     }
 
     /// The best nodes that contain any term of the query in one field and that `keep` accepts, best first. Equal scores
-    /// are ordered by id. Stop words (`what did she`) are ignored unless the query has no other words. `keep` is only
+    /// are ordered by id. Stop words (`what did she`), or function words of
+    /// a query in another language, are ignored unless the query has no other words. `keep` is only
     /// called for nodes with a sufficient score.
     pub fn search(
         &self,

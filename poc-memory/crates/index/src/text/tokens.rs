@@ -4,6 +4,7 @@
 //! whole and one for each of its parts, so that it is found by its exact spelling and also by its words.
 
 use super::fold::fold;
+use super::function_words;
 use super::stop_words;
 use crate::error::IndexError;
 use poc_graph::error::Result;
@@ -98,12 +99,15 @@ impl Tokenizer {
         terms
     }
 
-    /// The distinct terms of a query. Stop words (`what did she`) are omitted unless there are no other words.
+    /// The distinct terms of a query. Stop words (`what did she`), and function words of a query in another language, are
+    /// omitted unless there are no other words.
     pub(super) fn query(&self, text: &str) -> Vec<String> {
+        let foreign = function_words::of_foreign(text);
+        let foreign: FxHashSet<String> = foreign.iter().map(|word| self.term(word)).collect();
         let (mut content, mut all, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
         self.for_each_term(text, &mut |term, is_stop_word| {
             if seen.insert(term.clone()) {
-                if !is_stop_word {
+                if !is_stop_word && !foreign.contains(&term) {
                     content.push(term.clone());
                 }
                 all.push(term);
@@ -430,6 +434,15 @@ mod tests {
         assert_eq!(query("who are you"), "who are you");
         assert_eq!(query("what's INC-90037?"), "inc-90037 inc 90037");
         assert_eq!(query(""), "");
+    }
+
+    #[test]
+    fn a_query_drops_function_words_of_its_language() {
+        assert_eq!(query("Wie schwer ist das Radar?"), "schwer radar");
+        assert_eq!(query("où est le radar"), "radar");
+        assert_eq!(query("wer ist das"), "wer ist das");
+        assert_eq!(query("das Radar"), "das radar");
+        assert_eq!(query("what das Radar ist"), "das radar ist");
     }
 
     #[test]
