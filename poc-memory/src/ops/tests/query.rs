@@ -196,6 +196,30 @@ fn query_and_search_find_the_note_of_a_day() {
 }
 
 #[test]
+fn a_question_that_only_names_a_day_finds_what_was_written_on_it() {
+    let memory = TestMemory::new();
+    json(&memory, "insert --key cold -b 'It was minus 5 degrees on 7 February, and minus 5 on 3 February.'");
+    json(&memory, "insert --key log/2026-02-05-07 -b 'The mast was repaired.'");
+    json(&memory, "insert --key log/2026-02-05-19 -b 'Ann saw the comet.'");
+    json(&memory, "insert --key log/2026-02-07-07 -b 'Five sledges came back.'");
+    let keys = |day: &str| -> Vec<String> {
+        let found = json(&memory, &format!("retrieve 'what happened on {day}?'"));
+        let hits = found["results"].as_array().unwrap().iter();
+        hits.map(|hit| hit["key"].as_str().unwrap().to_owned()).collect()
+    };
+    for day in ["5 February", "2026-02-05", "February 5, 2026"] {
+        let mut first = keys(day);
+        first.truncate(2);
+        first.sort();
+        assert_eq!(first, ["log/2026-02-05-07", "log/2026-02-05-19"], "{day}");
+    }
+    // The note of the day comes before what else was written on it.
+    json(&memory, "insert --key daily/2026-02-05 -b 'Quiet.'");
+    assert_eq!(keys("5 February")[0], "daily/2026-02-05");
+    assert!(keys("5 February")[1].starts_with("log/2026-02-05"));
+}
+
+#[test]
 fn a_note_with_all_words_of_a_question_is_no_miss() {
     let text = "[query.gates.hash]\nstrong = 4.0\nweak = 3.5\n";
     let memory = TestMemory::with(Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap());

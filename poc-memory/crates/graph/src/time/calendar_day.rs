@@ -12,6 +12,10 @@ const LEAP_YEAR: i32 = 2000;
 /// 2026`.
 const NAME_LENGTHS: RangeInclusive<usize> = 5..=22;
 
+/// The length in bytes of `2026-11-05`, and of the year in it.
+const ISO_DAY_BYTES: usize = 10;
+const ISO_YEAR_BYTES: usize = 4;
+
 /// Half a year in months.
 const HALF_YEAR: u32 = 6;
 
@@ -54,6 +58,24 @@ impl CalendarDay {
         }
         let (range, day) = CalendarDay::in_text(base).into_iter().next()?;
         (range.len() == base.len()).then_some(day)
+    }
+
+    /// Whether a name contains the day as `2026-11-05`, not inside of a longer number. Fast, because it is called for all
+    /// names of a memory.
+    pub fn is_in_name(self, name: &str) -> bool {
+        // Year, two hyphens and the numbers of month and day.
+        let is_day = |at: usize| {
+            let text = name.get(at..at + ISO_DAY_BYTES)?;
+            let is_digit = |character: char| character.is_ascii_digit();
+            let is_part =
+                name.get(..at)?.ends_with(is_digit) || name.get(at + ISO_DAY_BYTES..)?.starts_with(is_digit);
+            let mut parts = text.split('-').map(|part| part.parse::<u32>().ok());
+            let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+            let same_year = self.year.is_none_or(|wanted| u32::try_from(wanted) == Ok(year));
+            Some(!is_part && same_year && (month, day) == (self.month, self.day))
+        };
+        let mut years = name.match_indices('-').filter_map(|(at, _)| at.checked_sub(ISO_YEAR_BYTES));
+        years.any(|at| is_day(at) == Some(true))
     }
 
     /// The days that a text names, in order, with the byte ranges of their names. Names of months are English. The days
@@ -321,6 +343,20 @@ mod tests {
             assert_eq!(CalendarDay::of_name(name).map(|day| day.month), Some(month), "{name}");
         }
         assert_eq!(day.start().unwrap().to_string(), "2026-11-05T00:00:00.000Z");
+    }
+
+    #[test]
+    fn a_day_is_in_a_name_between_boundaries() {
+        let day = |year| CalendarDay { year, month: 11, day: 5 };
+        for name in ["2026-11-05", "log/2026-11-05-07", "a-b/2026-11-05#roof", "meeting-2026-11-05"] {
+            assert!(day(Some(2026)).is_in_name(name) && day(None).is_in_name(name), "{name}");
+            assert!(!day(Some(2025)).is_in_name(name), "{name}");
+        }
+        for name in
+            ["", "2026-11-051", "12026-11-05", "2026-11-06", "-11-05", "é-11-05-", "2026-1-105", "2026--11-0"]
+        {
+            assert!(!day(None).is_in_name(name), "{name}");
+        }
     }
 
     #[test]

@@ -1,8 +1,16 @@
 //! The nodes of days, such as `daily/2026-11-05`.
 
 use super::{Ix, View};
-use crate::time::CalendarDay;
+use crate::time::{CalendarDay, Timestamp};
+use chrono::Datelike;
 use std::sync::{Arc, OnceLock};
+
+/// The most nodes that [`View::find_written_on`] returns.
+const MAX_WRITTEN: usize = 256;
+
+/// The reciprocal of the largest share of the live nodes that one day says something about. If more were created on it,
+/// it is the day on which a memory was filled.
+const MAX_CREATED_SHARE: usize = 4;
 
 /// The days that end the names of nodes, with their nodes, sorted by month, day of the month and node. Few requests name
 /// a day, so the first one reads all names. Views share the result until a node of a day changes.
@@ -24,6 +32,26 @@ impl View {
         let mut found: Vec<Ix> = same.filter(|(named, _)| named.may_be(day)).map(|(_, ix)| *ix).collect();
         found.dedup();
         found
+    }
+
+    /// The indexes of the live nodes that were written on a day, ascending: the day is anywhere in one of their names
+    /// (`log/2026-11-05-07`), or they were created on it, in UTC. A day on which more than a quarter of all nodes were
+    /// created does not count, and neither do more than 256 nodes. Reads all nodes.
+    pub fn find_written_on(&self, day: CalendarDay) -> Vec<Ix> {
+        let is_same = |at: Timestamp| {
+            let same_year = |year: i32| day.year.is_none_or(|wanted| wanted == year);
+            at.utc().is_some_and(|at| (at.month(), at.day()) == (day.month, day.day) && same_year(at.year()))
+        };
+        let has_day = |ix: Ix| self.names(ix).chain(self.other_names(ix)).any(|name| day.is_in_name(name));
+        let live = || (0..self.slots()).filter(|&ix| self.is_live(ix));
+        let mut found: Vec<Ix> = live().filter(|&ix| is_same(self.created(ix))).collect();
+        if found.len() > MAX_WRITTEN.min(self.live_count() / MAX_CREATED_SHARE) {
+            found.clear();
+        }
+        found.extend(live().filter(|&ix| has_day(ix)));
+        found.sort_unstable();
+        found.dedup();
+        if found.len() > MAX_WRITTEN { Vec::new() } else { found }
     }
 
     /// Whether a name of a node ends with a day.
@@ -73,6 +101,28 @@ mod tests {
         let differ = |a, b| view.are_of_different_days(of(a), of(b));
         assert!(differ(1, 2) && differ(2, 1) && differ(2, 4));
         assert!(!differ(1, 1) && !differ(1, 3) && !differ(3, 2) && !differ(1, 4) && !differ(4, 1));
+    }
+
+    #[test]
+    fn nodes_written_on_a_day_have_it_in_a_name_or_were_created_on_it() {
+        const DAY: i64 = 24 * 60 * 60 * 1000;
+        let on_day = |number: u64, key: &str, day: i64| {
+            let created = Timestamp(day * DAY + 1);
+            Delta::Node(Arc::new(Node { key: key.into(), created, ..testing::node(number) }))
+        };
+        let mut view = View::new();
+        let keys = ["log/1970-01-02-07", "1970-01-02/roof", "a", "b", "c", "d", "1970-01-03", "e"];
+        let days = [9, 9, 1, 1, 9, 9, 9, 9];
+        let deltas: Vec<Delta> =
+            (1u64..).zip(keys).zip(days).map(|((number, key), day)| on_day(number, key, day)).collect();
+        view.apply(1, &deltas);
+        let written = |year| view.find_written_on(CalendarDay { year, month: 1, day: 2 });
+        let of = |numbers: [u64; 4]| numbers.map(|number| view.find(testing::node(number).id).unwrap());
+        assert_eq!(written(Some(1970)), of([1, 2, 3, 4]));
+        assert_eq!(written(None), written(Some(1970)));
+        assert_eq!(written(Some(1971)), []);
+        // Most nodes were created on the 10th of January.
+        assert_eq!(view.find_written_on(CalendarDay { year: None, month: 1, day: 10 }), []);
     }
 
     poc_laws::laws! {

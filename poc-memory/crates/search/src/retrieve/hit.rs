@@ -20,8 +20,8 @@ pub struct RetrievalHit {
     pub derived: Option<NodeId>,
     /// The note whose link with this one contributes most; `None` if no note does.
     pub linked_from: Option<NodeId>,
-    /// Whether the text names the note by its key ([`super::key::notes_named`]). Such a hit comes before all others. It
-    /// is always `false` with fusion by ranks.
+    /// Whether the text names the note by its key ([`super::key::notes_named`]), or names only days and the note was
+    /// written on one of them. Such a hit comes before all others. It is always `false` with fusion by ranks.
     pub by_key: bool,
     /// The passage of the node that is nearest to the text; `None` if the node has no vector.
     pub near: Option<VectorHit>,

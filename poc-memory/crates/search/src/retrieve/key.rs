@@ -4,6 +4,7 @@ use poc_graph::time::CalendarDay;
 use poc_graph::{Ix, KEY_MAX_BYTES, NodeId, View, normal_key};
 use poc_index::{is_name, names, without_possessive};
 use rustc_hash::FxHashSet;
+use std::ops::Range;
 
 /// The minimum number of characters of an id that name a note.
 const MIN_ID_CHARS: usize = 8;
@@ -54,16 +55,30 @@ pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -
     found
 }
 
-/// The live notes of the days that a text names: one of their names ends with the day.
-fn notes_of_days<'a>(view: &View, text: &'a str) -> Vec<KeyMatch<'a>> {
-    let days = CalendarDay::in_text(text);
+/// The live notes that were written on one of the days that a text names ([`View::find_written_on`]), ascending.
+pub(super) fn notes_written_on_days(view: &View, text: &str) -> Vec<Ix> {
+    let days = distinct_days(&CalendarDay::in_text(text));
+    let mut found: Vec<Ix> = days.into_iter().flat_map(|day| view.find_written_on(day)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The different days of a text; none if there are too many.
+fn distinct_days(days: &[(Range<usize>, CalendarDay)]) -> Vec<CalendarDay> {
     let mut distinct: Vec<CalendarDay> = Vec::new();
-    for (_, day) in &days {
+    for (_, day) in days {
         if !distinct.contains(day) {
             distinct.push(*day);
         }
     }
-    if !(1..=MAX_DAYS).contains(&distinct.len()) {
+    if distinct.len() <= MAX_DAYS { distinct } else { Vec::new() }
+}
+
+/// The live notes of the days that a text names: one of their names ends with the day.
+fn notes_of_days<'a>(view: &View, text: &'a str) -> Vec<KeyMatch<'a>> {
+    let days = CalendarDay::in_text(text);
+    if distinct_days(&days).is_empty() {
         return Vec::new();
     }
     let whole = text.trim_matches(is_surrounding);

@@ -7,7 +7,8 @@ use super::key::KeyMatch;
 use super::retriever::{DEPTH, Retriever};
 use super::{derived, key, links, structure, windows};
 use poc_graph::error::Result;
-use poc_graph::{NodeId, View, Visibility, cancellation};
+use poc_graph::time::CalendarDay;
+use poc_graph::{Ix, NodeId, View, Visibility, cancellation};
 use poc_index::QueryTerms;
 use poc_rank::fusion::name_bonus;
 use poc_rank::propagation::PropagationWeights;
@@ -37,14 +38,20 @@ pub(super) fn find(
     } else {
         Vec::new()
     };
-    let named = NamedNotes::of(retriever.view, &question, lists.matching.first().copied(), by_key);
+    let written = if weights.identifier_weight > 0.0 && names_only_days(&question, text) {
+        key::notes_written_on_days(retriever.view, text)
+    } else {
+        Vec::new()
+    };
+    let best_by_words = lists.matching.first().copied();
+    let named = NamedNotes::of(retriever.view, &question, best_by_words, by_key, written);
     add_name_bonuses(retriever, &question, text, &named, &mut candidates);
     let propagation = propagation_weights(retriever);
     let sources = match retriever.config.graph {
         true => propagate(retriever, &question, text, propagation, wanted, &mut candidates)?,
         false => PropagationSources::default(),
     };
-    put_named_keys_first(&question, &named.first, propagation, weights.identifier_weight, &mut candidates);
+    put_named_notes_first(&question, &named, propagation, weights.identifier_weight, &mut candidates);
     let mut best = TopK::new(wanted);
     for candidate in candidates.all.iter().filter(|candidate| !candidate.is_represented) {
         best.offer(Ranked { score: candidate.score(propagation), id: candidate.id, payload: candidate });
@@ -85,6 +92,15 @@ struct NamedNotes<'a> {
     mention: Option<NodeId>,
     /// The notes that come before all others.
     first: Vec<KeyMatch<'a>>,
+    /// The other notes that were written on the days of a question that only names days. They come next.
+    written: Vec<Ix>,
+}
+
+/// Whether a question asks for nothing but days (`what happened on 5 November?`).
+fn names_only_days(question: &RetrievalQuery<'_>, text: &str) -> bool {
+    let days = CalendarDay::in_text(text);
+    let spellings: Vec<&str> = days.into_iter().filter_map(|(range, _)| text.get(range)).collect();
+    !spellings.is_empty() && question.words.terms().all_terms_in(&spellings.join(" "))
 }
 
 impl<'a> NamedNotes<'a> {
@@ -96,6 +112,7 @@ impl<'a> NamedNotes<'a> {
         question: &RetrievalQuery<'_>,
         best_by_words: Option<NodeId>,
         by_key: Vec<KeyMatch<'a>>,
+        mut written: Vec<Ix>,
     ) -> NamedNotes<'a> {
         let terms = question.words.terms();
         let days: Vec<&str> =
@@ -108,8 +125,10 @@ impl<'a> NamedNotes<'a> {
             let of_day = || view.id(named.note).is_some_and(|id| has_all_words(id, named.spelling));
             mention.is_none() || !named.is_day || of_day()
         };
-        let first = by_key.iter().filter(|named| is_of_days || !named.is_day).copied().collect();
-        NamedNotes { by_key: by_key.into_iter().filter(is_named).collect(), mention, first }
+        let first: Vec<KeyMatch<'a>> =
+            by_key.iter().filter(|named| is_of_days || !named.is_day).copied().collect();
+        written.retain(|note| first.iter().all(|named| named.note != *note));
+        NamedNotes { by_key: by_key.into_iter().filter(is_named).collect(), mention, first, written }
     }
 }
 
@@ -203,25 +222,31 @@ fn propagate(
 
 /// Puts the notes that the text names by key before all others, because notes that only contain the key may have more
 /// words of the query and get a share of the score of the named note. The bonus is that of a best score of at least one
-/// standard deviation.
-fn put_named_keys_first(
+/// standard deviation. The notes that were written on a day of the question follow, because their texts rarely contain
+/// the day, and other notes contain its numbers.
+fn put_named_notes_first(
     question: &RetrievalQuery<'_>,
-    by_key: &[KeyMatch<'_>],
+    named: &NamedNotes<'_>,
     propagation: PropagationWeights,
     identifier_weight: f64,
     candidates: &mut Candidates,
 ) {
     let max = candidates.all.iter().map(|candidate| candidate.score(propagation)).fold(0.0, f64::max);
-    let scores = by_key
-        .iter()
-        .filter_map(|matched| Some(candidates.at_index(question, matched.note)?.score(propagation)));
+    let notes = named.first.iter().map(|matched| matched.note).chain(named.written.iter().copied());
+    let scores = notes.filter_map(|note| Some(candidates.at_index(question, note)?.score(propagation)));
     let min = scores.fold(max, f64::min);
     let ahead = max - min + name_bonus(identifier_weight, max.max(1.0));
-    for matched in by_key {
+    let before_written = if named.written.is_empty() { 0.0 } else { ahead };
+    for matched in &named.first {
         if let Some(candidate) = candidates.at_index(question, matched.note) {
             // A key may contain another key, so a key that is the whole query comes first.
-            candidate.key = if matched.is_whole_text { 2.0 * ahead } else { ahead };
+            candidate.key = before_written + if matched.is_whole_text { 2.0 * ahead } else { ahead };
             candidate.is_represented = false;
+        }
+    }
+    for &note in &named.written {
+        if let Some(candidate) = candidates.at_index(question, note) {
+            candidate.key = ahead;
         }
     }
 }
