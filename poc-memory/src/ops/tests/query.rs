@@ -213,6 +213,12 @@ fn a_question_that_only_names_a_day_finds_what_was_written_on_it() {
         first.sort();
         assert_eq!(first, ["log/2026-02-05-07", "log/2026-02-05-19"], "{day}");
     }
+    // With other words, what was written on the day and shares a word with the question comes first.
+    json(&memory, "insert --key log/2026-02-05-21 -b 'The snow on the ridge was 90 cm deep.'");
+    json(&memory, "insert --key log/2026-02-07-21 -b 'The snow on the ridge was 70 cm deep.'");
+    for (day, key) in [("5 February", "log/2026-02-05-21"), ("February 7", "log/2026-02-07-21")] {
+        assert_answered(&memory, &format!("how deep was the snow on {day}?"), key);
+    }
     // The note of the day comes before what else was written on it.
     json(&memory, "insert --key daily/2026-02-05 -b 'Quiet.'");
     assert_eq!(keys("5 February")[0], "daily/2026-02-05");

@@ -42,16 +42,28 @@ impl View {
             let same_year = |year: i32| day.year.is_none_or(|wanted| wanted == year);
             at.utc().is_some_and(|at| (at.month(), at.day()) == (day.month, day.day) && same_year(at.year()))
         };
-        let has_day = |ix: Ix| self.names(ix).chain(self.other_names(ix)).any(|name| day.is_in_name(name));
-        let live = || (0..self.slots()).filter(|&ix| self.is_live(ix));
-        let mut found: Vec<Ix> = live().filter(|&ix| is_same(self.created(ix))).collect();
+        let live = (0..self.slots()).filter(|&ix| self.is_live(ix));
+        let mut found: Vec<Ix> = live.filter(|&ix| is_same(self.created(ix))).collect();
         if found.len() > MAX_WRITTEN.min(self.live_count() / MAX_CREATED_SHARE) {
             found.clear();
         }
-        found.extend(live().filter(|&ix| has_day(ix)));
+        found.extend(self.find_day_in_names(day));
         found.sort_unstable();
         found.dedup();
         if found.len() > MAX_WRITTEN { Vec::new() } else { found }
+    }
+
+    /// The indexes of the live nodes with a day anywhere in one of their names ([`View::has_day_in_name`]), ascending;
+    /// none if there are more than 256. Reads all names.
+    pub fn find_day_in_names(&self, day: CalendarDay) -> Vec<Ix> {
+        let is_named = |ix: &Ix| self.is_live(*ix) && self.has_day_in_name(*ix, day);
+        let found: Vec<Ix> = (0..self.slots()).filter(is_named).take(MAX_WRITTEN + 1).collect();
+        if found.len() > MAX_WRITTEN { Vec::new() } else { found }
+    }
+
+    /// Whether a name of a node contains a day as `2026-11-05`.
+    pub fn has_day_in_name(&self, ix: Ix, day: CalendarDay) -> bool {
+        self.names(ix).chain(self.other_names(ix)).any(|name| day.is_in_name(name))
     }
 
     /// Whether a name of a node ends with a day.

@@ -103,10 +103,17 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     let keys: Vec<&str> = key_owners.iter().map(|owner| owner.spelling).collect();
     // Keys in the query count as covered: a note rarely contains its own key.
     let spelling = keys.join(" ");
-    // Likewise, a note of a day rarely contains the day.
+    // Likewise, a note of a day, or with a day anywhere in its key, rarely contains the day.
+    let days = CalendarDay::in_text(text);
     let of_day = |hit: &RetrievalHit| {
-        let mut days = key_owners.iter().filter(|owner| owner.is_day);
-        days.find(|owner| view.id(owner.note) == Some(hit.id)).map_or("", |owner| owner.spelling)
+        let mut owners = key_owners.iter().filter(|owner| owner.is_day);
+        let named = owners.find(|owner| view.id(owner.note) == Some(hit.id)).map(|owner| owner.spelling);
+        let in_name = || {
+            let note = view.find(hit.id).filter(|_| !days.is_empty())?;
+            let (range, _) = days.iter().find(|(_, day)| view.has_day_in_name(note, *day))?;
+            text.get(range.clone())
+        };
+        named.or_else(in_name).unwrap_or_default()
     };
     let covered_by = |hit: &RetrievalHit| {
         words.coverage(hit.id, if hit.by_key { &spelling } else { of_day(hit) }, exclusions.except)

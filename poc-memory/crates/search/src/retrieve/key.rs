@@ -64,6 +64,12 @@ pub(super) fn notes_written_on_days(view: &View, text: &str) -> Vec<Ix> {
     found
 }
 
+/// The live notes with one of the days that a text names anywhere in their names ([`View::find_day_in_names`]).
+pub(super) fn notes_with_days_in_names(view: &View, text: &str) -> Vec<Ix> {
+    let days = distinct_days(&CalendarDay::in_text(text));
+    days.into_iter().flat_map(|day| view.find_day_in_names(day)).collect()
+}
+
 /// The different days of a text; none if there are too many.
 fn distinct_days(days: &[(Range<usize>, CalendarDay)]) -> Vec<CalendarDay> {
     let mut distinct: Vec<CalendarDay> = Vec::new();

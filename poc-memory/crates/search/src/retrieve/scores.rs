@@ -38,14 +38,17 @@ pub(super) fn find(
     } else {
         Vec::new()
     };
-    let written = if weights.identifier_weight > 0.0 && names_only_days(&question, text) {
-        key::notes_written_on_days(retriever.view, text)
-    } else {
-        Vec::new()
-    };
+    let (mut written, mut dated) = (Vec::new(), Vec::new());
+    if weights.identifier_weight > 0.0 {
+        match names_only_days(&question, text) {
+            true => written = key::notes_written_on_days(retriever.view, text),
+            false => dated = key::notes_with_days_in_names(retriever.view, text),
+        }
+    }
     let best_by_words = lists.matching.first().copied();
     let named = NamedNotes::of(retriever.view, &question, best_by_words, by_key, written);
     add_name_bonuses(retriever, &question, text, &named, &mut candidates);
+    add_day_bonuses(&question, &dated, weights.identifier_weight, &mut candidates);
     let propagation = propagation_weights(retriever);
     let sources = match retriever.config.graph {
         true => propagate(retriever, &question, text, propagation, wanted, &mut candidates)?,
@@ -162,6 +165,25 @@ fn add_name_bonuses(
         && candidate.identifier <= 0.0
     {
         candidate.identifier += name_bonus(weights.identifier_weight, best);
+    }
+}
+
+/// Adds bonuses to notes with a day of the question in their names, if they also share a word with it. They rarely
+/// contain the day.
+fn add_day_bonuses(
+    question: &RetrievalQuery<'_>,
+    dated: &[Ix],
+    identifier_weight: f64,
+    candidates: &mut Candidates,
+) {
+    let bonus = name_bonus(identifier_weight, candidates.best());
+    for &note in dated {
+        if let Some(candidate) = candidates.at_index(question, note)
+            && candidate.identifier <= 0.0
+            && question.words.of(candidate.id) > 0.0
+        {
+            candidate.identifier += bonus;
+        }
     }
 }
 
