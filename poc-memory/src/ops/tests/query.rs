@@ -226,6 +226,21 @@ fn a_question_that_only_names_a_day_finds_what_was_written_on_it() {
 }
 
 #[test]
+fn a_note_with_all_words_is_the_answer_rather_than_one_without_the_rare_word() {
+    let memory = TestMemory::new();
+    for number in 0..6 {
+        json(&memory, &format!("insert --key hut-{number} -t 'Hut {number}' -b 'Bed {number} in the hut.'"));
+    }
+    json(&memory, "insert --key food -t 'The hut' -b 'What is in the hut: rice, oats and beans.'");
+    json(
+        &memory,
+        "insert --key wifi -b 'The password for guests hangs on the fridge, next to the door of the hut.'",
+    );
+    let known = json(&memory, "query 'what is on the fridge in the hut?'");
+    assert_eq!(known["key"], "wifi", "{known}");
+}
+
+#[test]
 fn a_note_with_all_words_of_a_question_is_no_miss() {
     let text = "[query.gates.hash]\nstrong = 4.0\nweak = 3.5\n";
     let memory = TestMemory::with(Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap());

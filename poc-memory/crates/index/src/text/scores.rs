@@ -110,9 +110,18 @@ impl<'a> QueryTerms<'a> {
     /// Whether a term of the query that is no stop word occurs in few notes: in at most one of 50 or, in a small index,
     /// in at most two.
     pub fn has_rare_term(&self) -> bool {
+        self.rare_terms().next().is_some()
+    }
+
+    /// Whether a note lacks one of the rare terms ([`QueryTerms::has_rare_term`]).
+    pub fn lacks_rare_term(&self, id: NodeId) -> bool {
+        self.rare_terms().any(|term| !self.postings.contains(id, term))
+    }
+
+    fn rare_terms(&self) -> impl Iterator<Item = &String> {
         let max = (self.postings.len() / RARE_SHARE).max(2);
-        let is_rare = |term: &String| (1..=max).contains(&self.postings.frequency(term));
-        self.terms.iter().any(|term| !is_stop_word(term) && is_rare(term))
+        let is_rare = move |term: &str| (1..=max).contains(&self.postings.frequency(term));
+        self.terms.iter().filter(move |term| !is_stop_word(term) && is_rare(term))
     }
 
     /// The share, 0–1, of the query's terms, weighted by IDF, that a note contains ([`poc_rank::coverage`]) in its

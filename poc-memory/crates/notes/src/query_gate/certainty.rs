@@ -52,7 +52,8 @@ pub struct Certainty {
     /// The note that agrees best. If the query consists of keys only, it is the first hit. Otherwise, with a
     /// cross-encoder, it is the most likely hit. Otherwise it is the first hit if the query contains its key or
     /// if its certainty (coverage plus weighted cosine) is at least half of the highest coverage of any hit, and
-    /// else the hit with the highest certainty.
+    /// else the hit with the highest certainty. If the first hit lacks a rare word of the query, and its key is not in
+    /// the query, the first hit with all words takes its place.
     pub best: Option<NodeId>,
     /// Names in the query that no note contains: tokens with the form of a name, capitalised words, and acronyms.
     pub unknown_names: Vec<String>,
@@ -140,7 +141,15 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     let max = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
     let only_keys = key_owners.iter().any(|owner| owner.is_whole_text) || words.all_terms_in(&spelling);
     let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);
-    let by_words = || first.filter(|first| agrees(first)).or_else(max).map(|(hit, _)| *hit);
+    let has_all = |(_, coverage): &&(&RetrievalHit, f64)| *coverage >= QueryTerms::FULL_COVERAGE;
+    let lacks_rare_term = |first: &(&RetrievalHit, f64)| !first.0.by_key && words.lacks_rare_term(first.0.id);
+    let by_words = || {
+        let first = first.filter(|first| agrees(first));
+        // A rare word says what the question is about, so a note with all words answers it rather than one without.
+        let complete =
+            first.filter(|first| lacks_rare_term(first)).and_then(|_| covered.iter().find(has_all));
+        complete.or(first).or_else(max).map(|(hit, _)| *hit)
+    };
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
     let cosine = cosine(view, &found, best, &is_visible);
