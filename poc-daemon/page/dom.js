@@ -28,8 +28,8 @@ export function count(number, noun, plural = noun + "s") {
   return `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
 }
 
-/** An amount in US dollars, or the most that it may be; less than a cent with four digits. */
-export const dollars = (amount, isMost = false) => `${isMost ? "at most " : ""}$${amount.toFixed(amount && amount < 0.01 ? 4 : 2)}`;
+/** An amount in US dollars, marked if it is an estimate; less than a cent with four digits. */
+export const dollars = (amount, isEstimate = false) => `${isEstimate ? "about " : ""}$${amount.toFixed(amount && amount < 0.01 ? 4 : 2)}`;
 
 /** A strength from 0 to 1 as a bar. */
 export function strengthBar(strength) {

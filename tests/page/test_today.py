@@ -173,7 +173,7 @@ def test_the_end_of_a_budget_and_upper_bounds_of_costs_are_said(browser):
         page.goto(browser.path(path))
         page.wait_for_selector(".problem >> text=$4.99 of $5.00 spent or reserved")
     page.goto(browser.path("/"))
-    page.wait_for_selector(".card >> text=at most $1.25")
+    page.wait_for_selector(".card >> text=about $1.25")
 
 
 def test_a_run_is_readable_and_its_changes_are_taken_back_one_by_one(browser):

@@ -126,7 +126,7 @@ function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
     versions.length > 0 && h("section", {}, h("details", {}, h("summary", {}, `${count(versions.length, "note")} read`),
       h("ul", { class: "rows" }, versions.map(([key, version]) => h("li", {}, keyLink(key), h("span", { class: "side" }, `version ${version}`)))))),
     calls.length > 0 && h("section", {}, h("h2", {}, "Calls"), h("ul", { class: "rows" }, calls.map((call) => h("li", {}, call.model,
-      `: ${tokens(call)}`, call.cost && `, ${dollars(call.cost)}`, call.estimated && ". The model does not say how many: these are the most that are possible")))),
+      `: ${tokens(call)}`, call.cost && `, ${dollars(call.cost)}`, call.estimated && ". The model does not say how many: these are estimates")))),
     text("System prompt", system),
     text("Prompt", prompt),
     replies.map((reply, index) => [text(`Reply ${index + 1}`, indented(reply.text), reply.problems.length > 0),

@@ -118,7 +118,7 @@ const create = (agents) => form("New agent", [
 });
 
 /** The columns of the table of agents. */
-const COLUMNS = [["Agent"], ["State"], ["Schedule"], ["Next run"], ["Last run"], ["Backlog", "Notes that it would read now", "number"], ["Cost today", "Since midnight, with dry runs. A call whose model does not report its usage counts with the most that it may cost", "number"]];
+const COLUMNS = [["Agent"], ["State"], ["Schedule"], ["Next run"], ["Last run"], ["Backlog", "Notes that it would read now", "number"], ["Cost today", "Since midnight, with dry runs. The cost of a call whose model does not report its usage is estimated", "number"]];
 
 const list = ({ agents, problems, consolidation, ...budget }) => [
   h("div", { class: "title" }, h("h1", {}, "Agents"), h("p", { class: "quiet" }, count(agents.length, "agent"),
@@ -166,8 +166,8 @@ function detail(screen, { definition, agent }, explained, runs) {
   ];
 }
 
-const dryRun = ({ applied, proposed, rejected, notes, cost, cost_at_most: isMost, message, reason }) => h("article", { class: "card", "aria-label": "Dry run" },
-  h("header", {}, h("h3", {}, "Dry run"), h("span", { class: "quiet" }, "Nothing was written. ", cost && `The model cost ${dollars(cost, isMost)}. `, [...applied, ...proposed, ...rejected].length === 0 &&
+const dryRun = ({ applied, proposed, rejected, notes, cost, cost_at_most: isEstimate, message, reason }) => h("article", { class: "card", "aria-label": "Dry run" },
+  h("header", {}, h("h3", {}, "Dry run"), h("span", { class: "quiet" }, "Nothing was written. ", cost && `The model cost ${dollars(cost, isEstimate)}. `, [...applied, ...proposed, ...rejected].length === 0 &&
     h("bdi", {}, message ? worded(message) : reason ? [`It would not run: ${REASONS[reason] ?? reason}.`] : "It would change nothing."), notes && [" ", h("bdi", {}, notes)])),
   [...applied, ...proposed, ...rejected].length > 0 && h("ul", { class: "rows" }, [...applied, ...proposed.map((one) => ({ ...one, reason: "needs approval" })), ...rejected].map((action) => h("li", {},
     h("bdi", {}, actionText(action.action)), " ", action.reason && h("span", { class: "tag" }, action.reason),

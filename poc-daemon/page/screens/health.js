@@ -72,7 +72,7 @@ const budgets = ({ usd_today: today, max_usd_per_day: most, spending }) => table
   ...spending.map(({ agent, runs, max_runs_per_day: runsMost, usd, max_usd_per_day: usdMost }) => [
     h("a", { href: `/agents/${encodeURIComponent(agent)}` }, agent),
     `${runs}${runsMost ? ` of ${runsMost}` : ""} ${runs === 1 && !runsMost ? "run" : "runs"}, ${dollars(usd)}${usdMost ? ` of ${dollars(usdMost)}` : ""}`]),
-], "Since midnight, with dry runs: what the budgets of the day count. A call whose model does not report its usage counts with the most that it may cost. Today shows the runs of the last 24 hours.");
+], "Since midnight, with dry runs: what the budgets of the day count. The cost of a call whose model does not report its usage is estimated. Today shows the runs of the last 24 hours.");
 
 const models = ({ models: all }) => table("Models", all.map(({ name, provider, missing, prices }) => [name,
   [provider, prices && `, per million tokens ${dollars(prices[0])} to read and ${dollars(prices[1])} to write`, missing ? [": ", h("span", { class: "quiet" }, marked(missing))] : ", ready"]]));

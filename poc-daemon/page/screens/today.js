@@ -50,7 +50,7 @@ class TodayScreen extends Screen {
         figure("Changes by agents", actions.length, actions.length > kept && `${(actions.length - kept).toLocaleString("en")} undone`, actions.length && "#did"),
         figure("Waiting for you", waiting, stale > 0 && `${stale.toLocaleString("en")} of them too late`, waiting && "/review"),
         figure("Failures", failures.length, null, failures.length && "#failures", failures.length && "bad"),
-        figure("Cost of runs", `${night.cost_at_most ? "≤ " : ""}${dollars(night.cost)}`, `${night.cost_at_most ? "at most, " : ""}in this time, without dry runs`, "/health")),
+        figure("Cost of runs", `${night.cost_at_most ? "≈ " : ""}${dollars(night.cost)}`, `${night.cost_at_most ? "estimated, " : ""}in this time, without dry runs`, "/health")),
       budgetLine(night),
       stats.degraded.length > 0 && h("div", { class: "problem", role: "alert" }, stats.degraded.map((line) => h("p", {}, marked(line)))),
       waiting > 0 && h("section", { "aria-labelledby": "waiting" },
@@ -127,7 +127,7 @@ function agentCard([name, agent], screen) {
     agent.refused && `${agent.refused.toLocaleString("en")} refused`,
     undone && `${undone.toLocaleString("en")} undone`,
     `${count(agent.visited, "note")} read`,
-    agent.tokens && `${agent.cost_at_most ? "at most " : ""}${count(agent.tokens, "token")}`,
+    agent.tokens && `${agent.cost_at_most ? "about " : ""}${count(agent.tokens, "token")}`,
     agent.cost && dollars(agent.cost, agent.cost_at_most),
   ].filter(Boolean);
   // The latest first, as everywhere.

@@ -106,9 +106,9 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A cost in US dollars; `at_most` marks it as an upper bound.
-pub(in crate::ops) fn dollars(amount: f64, at_most: bool) -> String {
-    format!("{}${amount:.4}", if at_most { "at most " } else { "" })
+/// A cost in US dollars, marked if it is an estimate.
+pub(in crate::ops) fn dollars(amount: f64, is_estimated: bool) -> String {
+    format!("{}${amount:.4}", if is_estimated { "about " } else { "" })
 }
 
 /// A size with its unit, with one decimal from 1 KiB on.

@@ -9,7 +9,8 @@ pub struct CallCost {
     pub tokens_out: Option<u64>,
     /// US dollars, if known.
     pub cost: Option<f64>,
-    /// Whether the provider reported nothing and the values are upper bounds.
+    /// Whether the provider reported nothing, so that the values are estimates. For a response that did not arrive, they
+    /// are upper bounds.
     pub estimated: bool,
 }
 

@@ -87,7 +87,8 @@ pub struct CallRecord {
     pub tokens_out: Option<u64>,
     /// Cost in US dollars.
     pub cost: Option<f64>,
-    /// Whether the provider reported nothing and the values are upper bounds.
+    /// Whether the provider reported nothing, so that the values are estimates. For a response that did not arrive, they
+    /// are upper bounds.
     pub estimated: bool,
 }
 
@@ -286,7 +287,7 @@ impl Run {
         self.replays.start < self.replays.end
     }
 
-    /// Whether the cost is an upper bound, because a model did not report its usage.
+    /// Whether the cost is partly an estimate, because a model did not report its usage.
     pub fn is_cost_at_most(&self) -> bool {
         self.calls.iter().any(|call| call.estimated && call.cost.is_some_and(|cost| cost > 0.0))
     }

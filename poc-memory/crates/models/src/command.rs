@@ -12,10 +12,10 @@ use super::api_key::ApiKey;
 use super::conversation::transcript;
 use super::environment::{Environment, path_of};
 use super::http::{CallProgress, backoff};
-use super::usage::{add_lost_attempts, cost_bound, upper_bound};
+use super::usage::{Usage, add_lost_attempts, cost_bound, estimate, upper_bound};
 use pipe::{OutputLimit, Pipe};
 use poc_agent::child_process::ChildProcess;
-use poc_agent::model::{CallError, CallFailure, Model, Reply, Request};
+use poc_agent::model::{CallCost, CallError, CallFailure, Model, Reply, Request};
 use poc_config::{CallsConfig, ProviderConfig};
 use poc_graph::cancellation::WaitOutcome;
 use poc_graph::retry::retry;
@@ -200,13 +200,13 @@ impl CommandModel {
             let reported = envelope::read(&output).err();
             let message = reported.unwrap_or(if errors.trim().is_empty() { output.clone() } else { errors });
             let error = self.classify(&format!("ended with {how}"), &message);
-            let spent = envelope::spent(&output).into_iter().collect();
+            let spent = self.reported_cost(&output).into_iter().collect();
             return (Err(CallFailure { error, spent }), 0);
         }
-        let spent = envelope::spent(&output);
-        // Output without usage is counted at its maximum cost.
-        let max_cost = || upper_bound(&self.model, &self.calls, request);
-        let spent = vec![spent.unwrap_or_else(max_cost)];
+        let spent = vec![self.reported_cost(&output).unwrap_or_else(|| {
+            let sent = transcript(request).len();
+            estimate(&self.model, &self.calls, request, sent, output.len())
+        })];
         let outcome = match envelope::read(&output) {
             Ok(reply) => {
                 Ok(Reply { spent, secret: self.key.as_ref().map(|key| key.secret().clone()), ..reply })
@@ -217,6 +217,16 @@ impl CommandModel {
             }
         };
         (outcome, 0)
+    }
+
+    /// The cost that an envelope reports. If it reports tokens only, their cost follows from the prices of the settings.
+    fn reported_cost(&self, output: &str) -> Option<CallCost> {
+        let reported = envelope::spent(output)?;
+        if reported.cost.is_some() {
+            return Some(reported);
+        }
+        let (input, output) = (reported.tokens_in?, reported.tokens_out?);
+        Some(Usage { input, output, ..Usage::default() }.spent(&self.model, 1.0, 1.0))
     }
 
     /// Maps a message of the program to an error. The messages of `claude` are known

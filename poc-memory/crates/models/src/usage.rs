@@ -30,6 +30,29 @@ pub(super) fn upper_bound(
     CallCost { tokens_in: known(input), tokens_out: known(output), cost, estimated: true }
 }
 
+/// Number of bytes that an estimate counts as one token. English text has about four bytes per token, so the estimate is
+/// about a third too high for it; text with many numbers or symbols has fewer bytes per token.
+const ESTIMATE_BYTES: u64 = 3;
+
+/// The estimated cost of a response that came without token counts, from the bytes of the texts that were sent and
+/// received: never more than [`upper_bound`]. Tokens that are in neither text, such as hidden thoughts, are not counted.
+/// The counts are `None` when the model has no prices.
+pub(super) fn estimate(
+    model: &poc_config::ModelConfig,
+    calls: &poc_config::CallsConfig,
+    request: &Request<'_>,
+    sent: usize,
+    received: usize,
+) -> CallCost {
+    let max = upper_bound(model, calls, request);
+    let tokens = |bytes: usize| (bytes as u64).div_ceil(ESTIMATE_BYTES);
+    let input = max.tokens_in.map_or(tokens(sent), |max| tokens(sent).min(max));
+    let output = max.tokens_out.map_or(tokens(received), |max| tokens(received).min(max));
+    let cost = Usage { input, output, ..Usage::default() }.cost(model, 1.0, 1.0);
+    let known = |count: u64| cost.is_some().then_some(count);
+    CallCost { tokens_in: known(input), tokens_out: known(output), cost, estimated: true }
+}
+
 /// The maximum cost of one response in US dollars at the prices of the settings; 0 when they name none.
 pub(super) fn cost_bound(
     model: &poc_config::ModelConfig,
@@ -142,6 +165,19 @@ mod tests {
             max_cost.tokens_in.unwrap() >= 60_000 && max_cost.cost.unwrap() >= 60_000.0 * 3.75 / 1e6,
             "{max_cost:?}"
         );
+    }
+
+    #[test]
+    fn an_estimate_counts_three_bytes_as_a_token_and_never_exceeds_the_upper_bound() {
+        let (turn, calls) = (TestRequest::new("linker"), Config::defaults().unwrap().calls);
+        let estimate = |sent, received| estimate(&model(), &calls, &turn.request(), sent, received);
+        let max_cost = upper_bound(&model(), &calls, &turn.request());
+        let small = estimate(100, 61);
+        assert_eq!((small.tokens_in, small.tokens_out, small.estimated), (Some(34), Some(21), true));
+        assert!((small.cost.unwrap() - (34.0 * 3.0 + 21.0 * 15.0) / 1e6).abs() < 1e-12, "{small:?}");
+        let large = estimate(1 << 30, 1 << 30);
+        assert_eq!((large.tokens_in, large.tokens_out), (max_cost.tokens_in, max_cost.tokens_out));
+        assert!(large.cost <= max_cost.cost, "{large:?}");
     }
 
     #[test]

@@ -13,8 +13,8 @@ const NEARLY_ALL: f64 = 0.95;
 /// Today's spending of all agents, and their daily budget. The day is that of the machine's time zone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(in crate::ops) struct DayBudget {
-    /// US dollars that all agents spent today, including the maximum cost of running calls. A call whose
-    /// model reports no usage counts with its maximum cost.
+    /// US dollars that all agents spent today, including the maximum cost of running calls. The cost
+    /// of a call whose model reports no usage is estimated.
     pub(in crate::ops) usd_today: f64,
     /// Budget in US dollars for one day of all agents together: `[budget] max-usd-per-day`.
     pub(in crate::ops) max_usd_per_day: f64,

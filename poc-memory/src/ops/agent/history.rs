@@ -95,7 +95,7 @@ pub(super) struct RunRow {
     tokens_out: Option<u64>,
     /// Cost of all calls in US dollars; absent if unknown.
     cost: Option<f64>,
-    /// Whether `cost` is an upper bound because a model did not report its usage.
+    /// Whether `cost` is an estimate because a model did not report its usage.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cost_at_most: bool,
 }

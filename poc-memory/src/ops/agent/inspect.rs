@@ -49,7 +49,7 @@ struct CallRow {
     tokens_out: Option<u64>,
     /// Cost of the call in US dollars, if known.
     cost: Option<f64>,
-    /// Whether the numbers are upper bounds because the provider reported none.
+    /// Whether the numbers are estimates because the provider reported none.
     estimated: bool,
 }
 
@@ -121,8 +121,8 @@ impl CallRow {
             }
         }
         if let Some(cost) = self.cost {
-            let max = if self.estimated { "at most " } else { "" };
-            let _ = write!(line, ", {max}${cost:.6}");
+            let about = if self.estimated { "about " } else { "" };
+            let _ = write!(line, ", {about}${cost:.6}");
         }
         line
     }

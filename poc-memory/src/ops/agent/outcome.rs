@@ -65,7 +65,7 @@ pub(crate) struct AgentRunOutput {
     pub(super) tokens_out: Option<u64>,
     /// Cost of all calls in US dollars; absent if unknown.
     pub(super) cost: Option<f64>,
-    /// Whether `cost` is an upper bound because a model did not report its usage.
+    /// Whether `cost` is an estimate because a model did not report its usage.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) cost_at_most: bool,
     /// The run as a `[[tests]]` entry, if requested.

@@ -155,16 +155,27 @@ fn check_ended(file: &std::path::Path) {
 }
 
 #[test]
-fn the_cost_is_the_reported_one_or_the_upper_bound() {
+fn the_cost_is_the_reported_one_or_an_estimate_or_the_upper_bound() {
     let turn = TestRequest { attempts: 1, ..TestRequest::new("linker") };
     let reported = r#"printf '%s' '{"is_error":true,"result":"no","total_cost_usd":0.25}'"#;
     assert_eq!(dollars(reported, &turn), (0.25, false));
     assert_eq!(dollars(&format!("{reported}; exit 1"), &turn), (0.25, false));
     assert_eq!(dollars("exit 1", &turn), (0.0, false));
-    let (max_cost, estimated) = dollars("echo {}", &turn);
-    assert!(max_cost > 0.1 && estimated, "{max_cost}");
+    // Without a cost, tokens have the prices of the settings.
+    let counted = r#"printf '%s' '{"result":"{}","usage":{"input_tokens":2000,"output_tokens":1000}}'"#;
+    let (cost, estimated) = dollars(counted, &turn);
+    let prices = Config::defaults().unwrap().models["sonnet"].clone();
+    let expected = (prices.input_price.unwrap() * 2000.0 + prices.output_price.unwrap() * 1000.0) / 1e6;
+    assert!((cost - expected).abs() < 1e-9 && !estimated, "{cost}, not {expected}");
+    // A program that reports nothing costs what its texts suggest, and not the longest possible reply.
+    let (small, estimated) = dollars("echo {}", &turn);
+    assert!(small > 0.0 && small < 0.02 && estimated, "{small}");
+    let (long, _) = dollars("head -c 30000 /dev/zero | tr '\\0' x", &turn);
+    assert!(long > small + 9000.0 * prices.output_price.unwrap() / 1e6, "{long}");
     let hasty = TestRequest { timeout: Span(100), ..TestRequest::new("linker") };
-    assert_eq!(dollars("sleep 60", &hasty), (max_cost, true));
+    let (max_cost, estimated) = dollars("sleep 60", &hasty);
+    assert!(max_cost > 0.1 && max_cost > long && estimated, "{max_cost}");
+    assert!(model(&["sh", "-c", "sleep 60"]).unwrap().max_cost(&turn.request()).unwrap() <= max_cost);
 }
 
 #[test]
