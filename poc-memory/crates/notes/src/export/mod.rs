@@ -1,6 +1,7 @@
 //! Export of every node, in the order of ids.
 
 mod folder;
+mod sessions;
 mod used_paths;
 mod vault;
 

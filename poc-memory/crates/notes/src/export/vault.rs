@@ -4,6 +4,7 @@
 //! changed, otherwise with the changes in its front matter, which keeps unknown properties. Other notes get
 //! front matter with the properties that import reads.
 
+use super::sessions::{self, SessionPlace};
 use super::used_paths::UsedPaths;
 use super::{ExportReport, write_folder};
 use crate::Memory;
@@ -32,6 +33,7 @@ const PATH_MAX_BYTES: usize = 2048;
 pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     let mut names = UsedPaths::default();
     let view = memory.store.view();
+    let sessions = sessions::places(memory, &view)?;
     write_folder(memory, folder, progress, |note| {
         // A note of this type that was written by hand is a note like any other.
         let is_pointer = view.find(note.id).is_some_and(|ix| view.is_pointer(ix));
@@ -49,7 +51,7 @@ pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Res
         }
         if frames.is_empty() {
             let keys: Vec<String> = links.iter().filter_map(|names| names.first().cloned()).collect();
-            files.push((names.path(&note.key), new_file(&node, &keys)?));
+            files.push((names.path(&note.key), new_file(&node, &keys, sessions.get(&note.id))?));
         }
         Ok(files)
     })
@@ -203,13 +205,14 @@ fn changes(now: &Properties, imported: &Properties, links: &[String]) -> Vec<(&'
 }
 
 /// The file of a note that was not imported from a file, with the properties that import reads.
-fn new_file(note: &Node, links: &[String]) -> Result<String> {
+fn new_file(note: &Node, links: &[String], session: Option<&SessionPlace>) -> Result<String> {
     let mut front = Mapping::new();
     let mut set = |name: &str, value: Value| front.insert(name.into(), value);
     if title_of(&note.body).as_ref() != Some(&note.title) {
         set("title", note.title.clone().into());
     }
-    if note.node_type != NodeType::default() {
+    // Without a type, a note of a session is episodic.
+    if note.node_type != NodeType::default() || session.is_some() {
         set("type", note.node_type.0.clone().into());
     }
     if !note.keywords.is_empty() {
@@ -223,10 +226,17 @@ fn new_file(note: &Node, links: &[String]) -> Result<String> {
     if note.modified != note.created {
         set("modified", note.modified.to_string().into());
     }
-    for (name, value) in [("author", &note.author), ("source", &note.source)] {
-        if let Some(value) = value {
-            set(name, value.clone().into());
-        }
+    if let Some(author) = &note.author {
+        set("author", author.clone().into());
+    }
+    if let Some(SessionPlace { name, position }) = session {
+        set("session", name.clone().into());
+        set("session-position", (*position as u64).into());
+    }
+    // An import derives this source from the session.
+    let by_session = session.map(SessionPlace::source);
+    if let Some(source) = note.source.as_ref().filter(|source| by_session.as_ref() != Some(*source)) {
+        set("source", source.clone().into());
     }
     if let Some(expires) = note.expires {
         set("expires", expires.to_string().into());

@@ -194,6 +194,7 @@ impl Conversation {
             aliases: Vec::new(),
             links: Vec::new(),
             session: Some(self.session()),
+            session_position: None,
             has_title: false,
             ignored: Vec::new(),
             warnings: Vec::new(),

@@ -63,6 +63,10 @@ pub(super) const FIELDS: &[ForeignField] = &[
         names: &["session"],
         about: "The session: each of its notes is linked to the next, in the order of lines, or for files in the order of `created`",
     },
+    ForeignField {
+        names: &["session-position"],
+        about: "Its number in the session; if all files of a session have one, it is their order",
+    },
     ForeignField { names: &["source", "url"], about: "Where it comes from" },
     ForeignField { names: &["emotion"], about: "0 to 10" },
     ForeignField { names: &["weight"], about: "How much it matters; 1 by default" },
@@ -84,6 +88,8 @@ pub(super) struct ForeignNote {
     pub links: Vec<NoteLink>,
     /// The session that it belongs to.
     pub session: Option<String>,
+    /// Its number in the session.
+    pub session_position: Option<f64>,
     /// Whether a field has given its title.
     pub has_title: bool,
     /// Unknown fields.
@@ -151,6 +157,7 @@ impl ForeignNote {
             aliases: Vec::new(),
             links: Vec::new(),
             session: None,
+            session_position: None,
             has_title: false,
             ignored: Vec::new(),
             warnings: Vec::new(),
@@ -241,6 +248,7 @@ impl ForeignNote {
             "expires" => draft.expires = Some(time(value)?),
             "author" => draft.author = Some(text(value)?),
             "session" => self.session = Some(text(value)?).filter(|name| !name.trim().is_empty()),
+            "session-position" => self.session_position = Some(number(value)?),
             "source" => draft.source = Some(text(value)?),
             "emotion" => draft.emotion = Some(number(value)? as f32),
             "weight" => draft.weight = Some(number(value)?),
@@ -386,7 +394,7 @@ mod tests {
     fn every_field_name_is_read() {
         for name in FIELDS.iter().flat_map(|field| field.names) {
             let value = match *name {
-                "emotion" | "weight" => json!(1),
+                "emotion" | "weight" | "session-position" => json!(1),
                 "meta" => json!({"speaker": "Ann"}),
                 "category" => json!("core"),
                 "created" | "created_at" | "date" | "timestamp" => json!("2026-11-21"),
@@ -399,6 +407,7 @@ mod tests {
             let same = one.draft == bare.draft
                 && one.aliases == bare.aliases
                 && one.names == bare.names
+                && one.session_position == bare.session_position
                 && one.links == bare.links;
             assert!(!same, "`{name}` does nothing");
         }

@@ -181,6 +181,8 @@ pub(super) struct SessionNote {
     pub(super) id: NodeId,
     pub(super) location: SourceLocation,
     pub(super) created: Timestamp,
+    /// Its number in the session, if the source has one.
+    pub(super) position: Option<f64>,
 }
 
 impl Import<'_> {

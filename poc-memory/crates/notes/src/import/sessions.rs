@@ -1,12 +1,11 @@
 //! Connects the notes of a session in their order.
 //!
-//! Lines of a file keep their order. Files of a folder are sorted by creation time, and by path if the times
-//! are equal.
+//! Lines of a file keep their order. Files of a folder are sorted by their positions if all have one, otherwise by
+//! creation time, and by path if the times are equal.
 
 use super::edges::put_edge;
 use super::location::SourceLocation;
-use super::run::Import;
-use super::run::PROVENANCE;
+use super::run::{Import, PROVENANCE, SessionNote};
 use crate::batch::separate_note_errors;
 use crate::sequence;
 use poc_graph::error::Result;
@@ -22,7 +21,12 @@ impl Import<'_> {
         self.detach()?;
         for (_, mut notes) in std::mem::take(&mut self.sessions) {
             if notes.iter().any(|note| matches!(note.location, SourceLocation::File(_))) {
-                notes.sort_by(|a, b| a.created.cmp(&b.created).then_with(|| a.location.cmp(&b.location)));
+                let by_position = notes.iter().all(|note| note.position.is_some());
+                let position = |note: &SessionNote| note.position.filter(|_| by_position).unwrap_or_default();
+                notes.sort_by(|a, b| {
+                    let order = position(a).total_cmp(&position(b));
+                    order.then_with(|| a.created.cmp(&b.created)).then_with(|| a.location.cmp(&b.location))
+                });
             }
             let ids: Vec<NodeId> = notes.iter().map(|note| note.id).collect();
             self.delete_outdated(&ids)?;

@@ -47,11 +47,20 @@ struct ChunkEntry {
     edges: PendingEdges,
     /// Whether this program has exported it. Its content is then in [`SortedChunk::exported`], else in `drafts`.
     is_exported: bool,
-    /// The session that it belongs to, and when it was written, if that is known.
-    turn: Option<(String, Option<Timestamp>)>,
+    /// Its place in a session.
+    turn: Option<ChunkTurn>,
     frame: Option<MarkdownFrame>,
     /// The keywords that the note keeps although its source does not contain them.
     kept_keywords: Vec<String>,
+}
+
+/// The place of a note in a session.
+struct ChunkTurn {
+    session: String,
+    /// When it was written, if that is known.
+    created: Option<Timestamp>,
+    /// Its number in the session, if the source has one.
+    position: Option<f64>,
 }
 
 /// The notes of a chunk by what happens to them.
@@ -167,7 +176,11 @@ impl Import<'_> {
                         key: foreign.draft.key.clone(),
                         edges: PendingEdges::foreign(foreign.names, foreign.aliases, foreign.links),
                         is_exported: false,
-                        turn: foreign.session.map(|session| (session, foreign.draft.created)),
+                        turn: foreign.session.map(|session| ChunkTurn {
+                            session,
+                            created: foreign.draft.created,
+                            position: foreign.session_position,
+                        }),
                         frame: foreign.frame,
                         kept_keywords: kept,
                     });
@@ -297,9 +310,9 @@ impl Import<'_> {
         if let Some(id) = edges.stored(stored) {
             self.ids.insert(id, stored.id);
         }
-        if let Some((session, created)) = turn {
+        if let Some(ChunkTurn { session, created, position }) = turn {
             let created = created.unwrap_or(now);
-            let turn = SessionNote { id: stored.id, location: location.clone(), created };
+            let turn = SessionNote { id: stored.id, location: location.clone(), created, position };
             self.sessions.entry(session).or_default().push(turn);
         }
         self.report.nodes.push((location.clone(), stored.id));

@@ -67,7 +67,8 @@ impl Import<'_> {
     /// Adds a turn that is already stored, so that the next turn is linked to it.
     pub(super) fn continue_session(&mut self, conversation: &Conversation, turn: &str) -> Result<()> {
         if let Some(id) = note_of_turn(self.memory, conversation, turn)? {
-            let before = SessionNote { id, location: SourceLocation::Line(0), created: Timestamp(0) };
+            let before =
+                SessionNote { id, location: SourceLocation::Line(0), created: Timestamp(0), position: None };
             self.sessions.entry(conversation.session()).or_default().push(before);
         }
         Ok(())

@@ -62,6 +62,31 @@ fn a_question_that_was_written_by_hand_is_exported_and_a_confirmed_one_is_not() 
 }
 
 #[test]
+fn sessions_keep_their_names_and_their_order() {
+    let memory = TestMemory::new();
+    // The keys and the creation times, which are equal, have another order than the session.
+    let line = |(key, session): (&str, &str)| {
+        format!("{{\"key\": \"{key}\", \"body\": \"note {key}\", \"session\": \"{session}\"}}\n")
+    };
+    let text: String =
+        [("c", "abc"), ("y", "7"), ("a", "abc"), ("b", "abc"), ("x", "7")].map(line).into_iter().collect();
+    import(&memory, &ImportSource::Text(text), &ImportOptions::default(), &|_, _| {}).unwrap();
+    assert_eq!(memory.session_neighbors("a"), ["b", "c"]);
+    let out = memory.folder().join("out");
+    export::vault(&memory, &out, &|_, _| {}).unwrap();
+    let a = &files(&out)["a.md"];
+    assert!(a.contains("\nsession: abc\nsession-position: 2\n") && !a.contains("source"), "{a}");
+    let copy = TestMemory::new();
+    take(&copy, &out);
+    for key in ["a", "b", "c", "x", "y"] {
+        assert_eq!(copy.session_neighbors(key), memory.session_neighbors(key), "{key}");
+        let node = |memory: &TestMemory| memory.find(key).unwrap();
+        assert_eq!(node(&copy).source, node(&memory).source);
+        assert_eq!(node(&copy).node_type, node(&memory).node_type);
+    }
+}
+
+#[test]
 fn a_path_that_no_file_can_have_is_not_used() {
     let (name, path) = ("x".repeat(256), "x/".repeat(1024));
     for path in
