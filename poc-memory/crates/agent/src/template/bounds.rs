@@ -23,6 +23,9 @@ const MAX_RANGE: i64 = 1000;
 /// Maximum bytes of a result of `replace` or `join`.
 const MAX_BYTES: usize = 1 << 20;
 
+/// The words that begin a `{% … %}` tag and are no names of variables.
+const BLOCK_WORDS: [&str; 8] = ["for", "endfor", "if", "elif", "else", "endif", "include", "extends"];
+
 /// The diagnostics of a template.
 pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
     let mut check = BoundsCheck { name, text, ..BoundsCheck::default() };
@@ -117,6 +120,12 @@ impl BoundsCheck<'_> {
             }
             "endfor" => self.loops = self.loops.saturating_sub(1),
             _ => {}
+        }
+        let first = first_word(bare);
+        if tag.kind == TagKind::Value && BLOCK_WORDS.contains(&first) && bare.starts_with(first) {
+            let message = format!("`{first}` belongs in a `{{% … %}}` tag, not in `{{{{ … }}}}`");
+            self.refuse(tag, message, &format!("write `{{% {} %}}`", tag.inside));
+            return;
         }
         let loops = words(bare).filter(|inner| *inner == "for").count();
         if loops > usize::from(word == "for") {
@@ -251,6 +260,8 @@ mod tests {
         insta::assert_snapshot!(check("{% filter upper %}x{% endfilter %}"), @"a prompt may not use `filter` (1)");
         insta::assert_snapshot!(check("{% set s = s ~ s %}"), @"a prompt may not build text or lists in `set` (1)");
         insta::assert_snapshot!(check("{{ [i for i in range(end=9)] | length }}"), @"a prompt may not use list comprehensions (1)");
+        insta::assert_snapshot!(check("{{ for x in NODES }}"), @"`for` belongs in a `{% … %}` tag, not in `{{ … }}` (1)");
+        insta::assert_snapshot!(check("a\n{{ endif }}"), @"`endif` belongs in a `{% … %}` tag, not in `{{ … }}` (2)");
         insta::assert_snapshot!(check(&"{% for a in b %}".repeat(4)), @"more than 3 loops are nested (1)");
         let nested = format!("{}x{}", "{% if a %}".repeat(5_000), "{% endif %}".repeat(5_000));
         insta::assert_snapshot!(check(&nested), @"more than 32 blocks are nested (1)");
