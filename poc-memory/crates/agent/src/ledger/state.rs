@@ -177,7 +177,8 @@ impl AgentState {
             // A run that is over budget does not count as a failure, because it needs no attention.
             Status::Failed if row.reason == Some(StatusReason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
-            Status::Partial if row.is_all_refused() => self.failures = self.failures.saturating_add(1),
+            // The run did not fail, and nothing shows that the cause of earlier failures is gone.
+            Status::Partial if row.is_all_refused() => {}
             Status::Ok
             | Status::Noop
             | Status::Partial
@@ -291,7 +292,8 @@ impl AgentState {
         self.last
     }
 
-    /// Number of consecutive runs up to now that failed, timed out, or had all their actions refused.
+    /// Number of consecutive runs up to now that failed or timed out. Runs that were over budget or whose actions were all
+    /// refused do not count, and do not end the sequence.
     pub fn failures(&self) -> u32 {
         self.failures
     }
