@@ -180,8 +180,9 @@ const tests = ({ tests: all, errors }) => h("article", { class: "card", "aria-la
     : `${all.filter(({ ok }) => ok).length} of ${all.length} passed. No model was called and the memory was not touched.`)),
   errors.length + all.length > 0 && h("ul", { class: "rows" }, errors.map((error) => h("li", { class: "bad" }, h("span", { class: "tag" }, "error"), marked(error.message))),
     all.map(({ name, ok, differences }) => h("li", { class: ok ? null : "bad" }, h("span", { class: "tag" }, ok ? "passed" : "failed"), h("bdi", {}, name),
-      differences.map(({ what, missing = [], unexpected = [], order }) => [h("p", { class: "field-name" }, what),
-        diff(missing.join("\n"), unexpected.join("\n")), order && h("p", { class: "quiet" }, `In another order: ${order.join(", ")}`)])))));
+      differences.map(({ what, missing = [], unexpected = [], order, refused = [] }) => [h("p", { class: "field-name" }, what),
+        diff(missing.join("\n"), unexpected.join("\n")), order && h("p", { class: "quiet" }, `In another order: ${order.join(", ")}`),
+        refused.map((action) => h("p", { class: "quiet" }, "Refused: ", h("bdi", {}, action)))])))));
 
 /** Since when and why an agent is paused. The button beside it resumes it, so the command that does is left out. */
 const pauseOf = ({ paused }) => worded(paused.replace(/[;,]? ?`poc-memory [^`]*agent resume [^`]*` resumes it/, ""));

@@ -137,6 +137,9 @@ fn difference_text(difference: &TestDifference) -> String {
     for (mark, line) in lines.chain(difference.unexpected.iter().map(|line| ('+', line))) {
         let _ = writeln!(text, "    {mark} {}", line.replace('\n', "\n      "));
     }
+    for refused in &difference.refused {
+        let _ = writeln!(text, "    refused: {}", refused.replace('\n', "\n      "));
+    }
     if let Some(order) = &difference.order {
         let _ = writeln!(text, "    in another order: {}", order.join(", "));
     }

@@ -17,6 +17,9 @@ pub struct TestDifference {
     /// The actual items, when only the order differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Vec<String>>,
+    /// Refused actions that the test does not expect to be refused, each with the reason, if actions are missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 /// The differences between expectation and outcome.
@@ -34,6 +37,21 @@ pub(super) fn compare(expect: &TestExpectation, outcome: &TestOutcome) -> Vec<Te
         ("rejected", &expect.rejected, &outcome.rejected),
     ] {
         found.extend(expected.as_ref().and_then(|expected| of_lists(what, expected, actual)));
+    }
+    // The reason is shown once, below the first list that lacks an action.
+    let lacks_actions = |difference: &&mut TestDifference| {
+        ["applied", "proposed"].contains(&difference.what.as_str()) && !difference.missing.is_empty()
+    };
+    if let Some(difference) = found.iter_mut().find(lacks_actions) {
+        let expected = expect.rejected.as_deref().unwrap_or_default();
+        let refused = outcome.rejected.iter().zip(&outcome.reasons);
+        let unexpected = refused.filter(|(action, _)| !expected.contains(action));
+        difference.refused = unexpected
+            .map(|(action, reason)| match reason.is_empty() {
+                true => action.clone(),
+                false => format!("{action} ({reason})"),
+            })
+            .collect();
     }
     let texts = expect.prompt_contains.iter().flatten();
     let missing: Vec<String> = texts.filter(|text| !outcome.prompt.contains(*text)).cloned().collect();
@@ -66,5 +84,11 @@ fn without(these: &[String], those: &[String]) -> Vec<String> {
 }
 
 fn empty(what: &str) -> TestDifference {
-    TestDifference { what: what.to_owned(), missing: Vec::new(), unexpected: Vec::new(), order: None }
+    TestDifference {
+        what: what.to_owned(),
+        missing: Vec::new(),
+        unexpected: Vec::new(),
+        order: None,
+        refused: Vec::new(),
+    }
 }

@@ -39,6 +39,8 @@ pub(super) struct TestOutcome {
     pub(super) applied: Vec<String>,
     pub(super) proposed: Vec<String>,
     pub(super) rejected: Vec<String>,
+    /// The reason of each rejected action.
+    pub(super) reasons: Vec<String>,
     /// Why the run failed.
     pub(super) failed: Option<String>,
 }
@@ -66,7 +68,10 @@ impl Sandbox {
             match row.state {
                 ActionState::Applied => outcome.applied.push(row.summary.clone()),
                 ActionState::Proposed => outcome.proposed.push(row.summary.clone()),
-                _ => outcome.rejected.push(refused_line(row)),
+                _ => {
+                    outcome.rejected.push(refused_line(row));
+                    outcome.reasons.push(row.detail.clone().unwrap_or_default());
+                }
             }
         }
         let fails = matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted);

@@ -27,7 +27,7 @@ fn tests(text: &str) -> Definition {
 /// The differences of each test.
 fn played(world: &World, definition: &Definition) -> String {
     let line = |difference: &test_runner::TestDifference| {
-        let test_runner::TestDifference { what, missing, unexpected, order } = difference;
+        let test_runner::TestDifference { what, missing, unexpected, order, .. } = difference;
         format!("  {what}: -{missing:?} +{unexpected:?} {order:?}\n")
     };
     let played = test_runner::run_tests(&world.memory, definition)
@@ -70,6 +70,24 @@ fn problems_in_a_test_are_reported_with_exact_positions() {
     agents/tester.toml:9:1: `tests` is a table
       give a list of tables: lines `[[…]]` with keys below each
     "#);
+}
+
+#[test]
+fn a_refusal_explains_a_missing_action() {
+    let world = World::new();
+    let head = HEAD.replace("\"link-add\"", "\"weight\"");
+    let definition = parse(&format!(
+        "{head}[limits.weight]\nmax-delta = 0.1\n[[tests]]\nname = \"raises\"\nfixture = '''\n{NOTES}'''\n\
+         response = '''{{\"notes\": \"\", \"supersede\": [], \"weight\": [{{\"node\": \"N1\", \"delta\": 0.5, \"reason\": \"w\"}}]}}'''\n\
+         expect.applied = [\"move the weight of `monday` by 0.5\"]\n"
+    ))
+    .unwrap_or_else(|errors| panic!("{}", report(&errors)));
+    let played = test_runner::run_tests(&world.memory, &definition);
+    let played = played.unwrap_or_else(|errors| panic!("{}", report(&errors)));
+    let [difference] = &played[0].differences[..] else { panic!("{:?}", played[0]) };
+    assert_eq!((difference.what.as_str(), difference.missing.len()), ("applied", 1));
+    let [refused] = &difference.refused[..] else { panic!("{difference:?}") };
+    assert!(refused.contains("the weight of") && refused.contains("0.1"), "{refused}");
 }
 
 #[test]
