@@ -507,9 +507,9 @@ fn errors_of_wrong_requests_name_the_right_ones() {
     2 error: `--keep`: 0 is out of range | hint: give a number from 1 to 10000
     1 error: there is no folder or file `HOME/nowhere` | hint: name the folder or file that `poc-memory backup` was given
     1 error: there is no folder or file `HOME/nowhere` | hint: name the folder or file that `poc-memory backup` was given
-    1 error: `HOME/store` already contains a store | hint: `poc-memory restore PATH --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away
-    1 error: `--to`: no backup has change 99 | hint: the newest state is change 1 of TIME: `poc-memory restore PATH` restores it
-    1 error: `--to`: no backup has a change of 2001-01-01T00:00:00.000Z or earlier | hint: the newest state is change 1 of TIME: `poc-memory restore PATH` restores it
+    1 error: `HOME/store` already contains a store | hint: `poc-memory restore HOME/backups --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away
+    1 error: `--to`: no backup has change 99 | hint: the newest state is change 1 of TIME: the same command without `--to` restores it
+    1 error: `--to`: no backup has a change of 2001-01-01T00:00:00.000Z or earlier | hint: the newest state is change 1 of TIME: the same command without `--to` restores it
     2 error: invalid value `0` for `--to <SEQ|TIME>`: there is no change 0; changes are numbered from 1 | hint: see `poc-memory restore --help`
     2 error: invalid value `soon` for `--to <SEQ|TIME>`: `soon` is neither the number of a change nor a time; write `1042`, `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m` | hint: see `poc-memory restore --help`
     ");

@@ -157,12 +157,18 @@ impl Op for AgentReview {
                     let _ = writeln!(text, "     too late to apply: {stale}");
                 }
             }
+            // The whole id, because two runs may have the same short one.
+            let run = first.run;
+            let _ = match first.rejected {
+                true => write!(text, "  `poc-memory agent reopen {run}` lets them wait for a decision again"),
+                false => write!(
+                    text,
+                    "  `poc-memory agent apply {run}` applies them, `poc-memory agent reject {run}` rejects them"
+                ),
+            };
+            text.push_str(if group.len() > 1 { "; `--only 1,3` selects some\n" } else { "\n" });
         }
-        text + if output.proposals.iter().any(|one| one.rejected) {
-            "\n`poc-memory agent reopen RUN` lets them wait for a decision again; `--only 1,3` selects some\n"
-        } else {
-            "\n`poc-memory agent apply RUN` applies them, `poc-memory agent reject RUN` rejects them; `--only 1,3` selects some\n"
-        }
+        text
     }
 }
 
@@ -201,4 +207,42 @@ fn proposal_row(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
         rejected: false,
         note: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_below_the_proposals_of_a_run_name_that_run() {
+        let row = |run: u8, number: u16, rejected: bool| ProposalRow {
+            run: RunId::from_bytes([run; 16]),
+            number,
+            agent: "linker".into(),
+            tenant: None,
+            made: Timestamp(0),
+            action: "link `a` to `b` at 0.4".into(),
+            why: "both mention it".into(),
+            with: None,
+            changes: Vec::new(),
+            notes: Vec::new(),
+            stale: None,
+            rejected,
+            note: None,
+        };
+        let show = |proposals: Vec<ProposalRow>| {
+            AgentReview::show(&AgentReviewOutput { proposals, rejected: false }, &Terminal::default())
+        };
+        let text = show(vec![row(1, 1, false), row(1, 2, false), row(2, 1, false)]);
+        let (first, second) = (RunId::from_bytes([1; 16]), RunId::from_bytes([2; 16]));
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains("poc-memory")).collect();
+        let decide = |run: RunId| {
+            format!(
+                "  `poc-memory agent apply {run}` applies them, `poc-memory agent reject {run}` rejects them"
+            )
+        };
+        assert_eq!(lines, [format!("{}; `--only 1,3` selects some", decide(first)), decide(second)]);
+        let text = show(vec![row(1, 1, true)]);
+        assert!(text.contains(&format!("`poc-memory agent reopen {first}`")), "{text}");
+    }
 }

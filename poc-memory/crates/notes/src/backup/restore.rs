@@ -12,6 +12,7 @@ use super::generations::{generations, is_of_system};
 use super::{BackupCallbacks, damaged, no_backups, unusable};
 use crate::folder_entries::first_other;
 use crate::history::UnfinishedCall;
+use crate::resolve::quoted;
 use placement::{STAGING, put_in_place};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
@@ -103,7 +104,7 @@ pub fn restore(
     if all.is_empty() {
         return Err(no_backups(backup));
     }
-    require_no_store(target)?;
+    require_no_store(backup, target)?;
     let data = target.store().parent().map(Path::to_owned);
     let new_folder = data.filter(|data| !data.exists());
     let restored = match all.first() {
@@ -214,7 +215,7 @@ fn require_elsewhere(backup: &Path, target: &Paths) -> Result<()> {
 }
 
 /// Returns an error if there is a store with content already, or another file at the path of the store.
-fn require_no_store(target: &Paths) -> Result<()> {
+fn require_no_store(backup: &Path, target: &Paths) -> Result<()> {
     let store = target.store();
     let is_empty = match fs::read_dir(&store) {
         Ok(mut entries) => entries.next().is_none(),
@@ -224,6 +225,8 @@ fn require_no_store(target: &Paths) -> Result<()> {
     if is_empty || is_empty_store(&store)? {
         return Ok(());
     }
-    Err(Error::conflict(format!("`{}` already contains a store", store.display()))
-        .hint("`poc-memory restore PATH --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away"))
+    Err(Error::conflict(format!("`{}` already contains a store", store.display())).hint(format!(
+        "`poc-memory restore {} --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away",
+        quoted(&backup.display().to_string())
+    )))
 }

@@ -47,11 +47,11 @@ pub(super) fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Er
     let bases = all.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.base.max(1)));
     let hint = match bases.min().filter(|oldest| *oldest < newest) {
         Some(oldest) => format!(
-            "the oldest state is change {oldest}, the newest is change {newest}{last}: `poc-memory restore PATH` \
-             restores the newest"
+            "the oldest state is change {oldest}, the newest is change {newest}{last}: the same command \
+             without `--to` restores the newest"
         ),
         None => {
-            format!("the newest state is change {newest}{last}: `poc-memory restore PATH` restores it")
+            format!("the newest state is change {newest}{last}: the same command without `--to` restores it")
         }
     };
     Error::not_found(message).hint(hint).field("to")
