@@ -95,6 +95,8 @@ fn a_copied_agent_has_its_own_visits() {
     let pipeline = agent["definition"]["pipeline"].as_str().unwrap();
     assert!(pipeline.contains("not-visited:second"), "{pipeline}");
     assert_eq!(agent["definition"]["template"], "second.md");
+    let tests = world.json(&["agent", "test", "second"]);
+    assert_eq!((&tests["failed"], &tests["passed"]), (&0.into(), &4.into()), "{tests:#}");
     world.json(&["agent", "run", "linker"]);
     assert_eq!(world.json(&["agent", "run", "second", "--dry-run"])["selected"], 2);
     let error = world.json_with_status(&["agent", "new", "third", "--from", "linkr"], 1);

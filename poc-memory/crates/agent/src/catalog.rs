@@ -15,6 +15,7 @@ use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 pub use scan::CatalogScan;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 pub use stored_agent::GRACE;
 
@@ -146,9 +147,14 @@ impl Catalog {
 
 /// The text of a file named by a test of an agent, relative to the `agents` folder.
 pub(super) fn test_file(memory: &Memory, name: &str) -> Result<String> {
+    test_file_of(&memory.paths.agents(), name)
+}
+
+/// Like [`test_file`], in a folder with agents.
+pub(super) fn test_file_of(folder: &Path, name: &str) -> Result<String> {
     super::template::checked_name(name).map_err(|_| {
         Error::config(format!("the file `{name}` is outside the `agents` folder"))
             .hint("name a file in that folder, such as `tests/notes.jsonl`")
     })?;
-    folder::test_file(&memory.paths.agents(), name)
+    folder::test_file(folder, name)
 }

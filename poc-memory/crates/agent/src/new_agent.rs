@@ -1,9 +1,10 @@
 //! The text of a new agent's files: a commented file with every key, or a copy of another agent.
 
-use super::catalog::template;
+use super::catalog::{template, test_file_of};
 use super::definition::key_spec::{KeySpec, ValueType};
 use super::definition::keys::KEYS;
-use super::definition::{DEFAULTS, check_name, is_of_name};
+use super::definition::{DEFAULTS, TestText, check_name, is_of_name};
+use super::test_runner::long_string;
 use super::{Definition, DefinitionContext};
 use crate::embedded::{self, BundledFile};
 use poc_config::Config;
@@ -14,8 +15,10 @@ use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use poc_search::query::Names;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
-use toml::Table;
+use toml::de::DeValue;
+use toml::{Spanned, Table};
 
 /// Maximum width of a comment.
 const WIDTH: usize = 100;
@@ -76,7 +79,7 @@ impl AgentDraft {
         Ok(AgentDraft { agent: commented(name), prompt: Some(prompt) })
     }
 
-    /// A copy of an agent under another name, with its own template and visits.
+    /// A copy of an agent under another name, with its own template and visits, and with its tests.
     ///
     /// # Errors
     /// `invalid_argument` when the name is not valid for an agent, `not_found` when there is no agent to copy,
@@ -106,41 +109,52 @@ impl AgentDraft {
         if let (Some(prompt), Some(at)) = (&prompt, value("prompt.template")) {
             edits.push((at, format!("\"{}\"", prompt.name)));
         }
+        edits.extend(document.iter().flat_map(|document| test_edits(document, &paths.agents(), other, name)));
         // Apply edits from the end, so that earlier offsets stay valid.
         edits.sort_by_key(|(at, _)| std::cmp::Reverse(at.start));
         let mut agent = text.clone();
         for (at, new) in edits {
             agent.replace_range(at, &new);
         }
-        without_tests(&mut agent);
-        Ok(AgentDraft { agent, prompt })
+        let command = |agent: &str| format!("`poc-memory agent test {agent}`");
+        Ok(AgentDraft { agent: agent.replace(&command(other), &command(name)), prompt })
     }
 }
 
-/// Removes the tests at the end of an agent file: they refer to the visits of the copied agent.
-fn without_tests(agent: &mut String) {
-    let header = |line: &str| line.trim_start().starts_with("[[tests]]");
-    let (mut offset, mut end) = (0, None);
-    for line in agent.split_inclusive('\n') {
-        match end {
-            None if header(line) => end = Some(offset),
-            // Other tables follow the tests: keep everything.
-            Some(_) if line.starts_with('[') && !header(line) && !line.starts_with("[tests") => return,
-            _ => {}
-        }
-        offset += line.len();
-    }
-    let Some(end) = end else { return };
-    agent.truncate(end);
-    // Remove the comment above the tests, too.
-    while let Some(start) = agent.trim_end().rfind('\n').map(|at| at + 1) {
-        if !agent.get(start..).is_some_and(|line| line.trim_start().starts_with('#')) {
-            break;
-        }
-        agent.truncate(start);
-    }
-    agent.truncate(agent.trim_end().len());
-    agent.push('\n');
+/// The values of `[[tests]]` that refer to the visits of the copied agent, each with its byte range and its new text. A
+/// fixture without such visits stays as it is, also if it is a file, which both agents then use.
+fn test_edits(
+    document: &TomlDocument<'_>,
+    agents: &Path,
+    old: &str,
+    new: &str,
+) -> Vec<(Range<usize>, String)> {
+    let tests = document.value("tests").and_then(|tests| tests.get_ref().as_array());
+    let edit = |test: &Spanned<DeValue<'_>>| {
+        let fixture = test.get_ref().as_table()?.get("fixture")?;
+        let text = TestText { text: fixture.get_ref().as_str()?.to_owned(), offset: 0 };
+        let lines = match text.file() {
+            // `agent check` reports a file that cannot be read.
+            Some(file) => test_file_of(agents, file).ok()?,
+            None => text.text.clone(),
+        };
+        let renamed: Vec<String> = lines.lines().map(|line| renamed_visits(line, old, new)).collect();
+        let is_changed = renamed.iter().map(String::as_str).ne(lines.lines());
+        is_changed.then(|| (fixture.span(), long_string(&renamed.join("\n"))))
+    };
+    tests.into_iter().flat_map(|tests| tests.iter()).filter_map(edit).collect()
+}
+
+/// A line of a fixture with the visits of `old` as those of `new`.
+fn renamed_visits(line: &str, old: &str, new: &str) -> String {
+    let renamed = || -> Option<String> {
+        let mut note: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).ok()?;
+        let visits = note.get_mut("visits")?.as_object_mut()?;
+        let ago = visits.remove(old)?;
+        visits.insert(new.to_owned(), ago);
+        serde_json::to_string(&note).ok()
+    };
+    renamed().unwrap_or_else(|| line.to_owned())
 }
 
 /// The text of an agent's file, or of the bundled agent.
@@ -330,12 +344,31 @@ mod tests {
             let definition = parse("mine", &draft).unwrap();
             assert_eq!(definition.prompt.template.as_deref(), Some("mine.md"));
             assert_eq!(definition.query.pipeline.not_visited(other), None, "{}", definition.query.pipeline);
+            assert_eq!(definition.tests.len(), file.text.matches("\n[[tests]]").count(), "{other}");
+            assert!(!definition.tests.is_empty(), "{other}");
         }
         let error = AgentDraft::copy_of("linkr", "mine", &paths, &config).unwrap_err();
         assert_eq!(
             (error.message.as_str(), error.hint.as_deref()),
             ("there is no agent `linkr`", Some("did you mean `linker`?"))
         );
+    }
+
+    #[test]
+    fn copied_tests_have_the_visits_of_the_new_agent() {
+        let home = poc_graph::testing::folder();
+        let paths = Paths::in_folder(home.path());
+        let config = Config::defaults().unwrap();
+        let draft = AgentDraft::copy_of("linker", "mine", &paths, &config).unwrap();
+        let definition = parse("mine", &draft).unwrap();
+        let fixtures: Vec<&str> = definition.tests.iter().map(|test| test.fixture.text.as_str()).collect();
+        assert!(fixtures[0].contains("\"visits\":{\"mine\":\"2d\"}"), "{}", fixtures[0]);
+        assert!(fixtures.iter().all(|fixture| !fixture.contains("\"linker\"")), "{fixtures:?}");
+        assert_eq!(definition.tests[0].response.as_ref().unwrap().text, "tests/linker-good.json");
+        assert!(draft.agent.contains("`poc-memory agent test mine`"), "{}", draft.agent);
+        // A fixture without visits is shared.
+        let draft = AgentDraft::copy_of("facts", "mine", &paths, &config).unwrap();
+        assert_eq!(parse("mine", &draft).unwrap().tests[0].fixture.text, "tests/facts.jsonl");
     }
 
     #[test]

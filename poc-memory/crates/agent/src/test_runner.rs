@@ -10,6 +10,7 @@ mod record;
 mod sandbox;
 
 pub use difference::TestDifference;
+pub(super) use record::long_string;
 pub use record::record;
 #[cfg(test)]
 pub(super) use record::record_among;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Create a new agent file and its prompt, with every key explained. The new agent is valid as it is and runs
-/// on demand. Existing files are never changed. With `from` it is a copy of another agent, with its own
-/// visits and prompt.
+/// on demand. Existing files are never changed. With `from` it is a copy of another agent and its
+/// tests, with its own visits and prompt.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentNew {

@@ -276,8 +276,8 @@ impl Recording {
         }
         let mut text = format!("\n[[tests]]\nname = {}\nnow = \"{}\"\n", quoted(&name), self.now);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "fixture = {}", long(lines));
-        let _ = writeln!(text, "response = {}", long(reply));
+        let _ = writeln!(text, "fixture = {}", long_string(lines));
+        let _ = writeln!(text, "response = {}", long_string(reply));
         for (key, values) in [
             ("selected", &outcome.selected),
             ("applied", &outcome.applied),
@@ -308,7 +308,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A text as a multi-line TOML string where possible, because it is easier to read.
-fn long(text: &str) -> String {
+pub(crate) fn long_string(text: &str) -> String {
     let plain = !text.contains("'''")
         && !text.ends_with('\'')
         && !text.contains(|c: char| c.is_control() && c != '\n');
