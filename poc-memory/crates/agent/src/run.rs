@@ -15,7 +15,7 @@ use super::definition::Mode;
 use super::idle_tenants::IdleTenants;
 use super::ledger::{self, CallRecord, Run, Status};
 use super::model::{CallError, CallFailure, Model, ModelRegistry, Reply, Request};
-use super::selection::Scope;
+use super::selection::{Scope, require_readable};
 use chrono_tz::Tz;
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Code, Error, Result};
@@ -50,7 +50,7 @@ pub struct RunOptions {
 /// Runs an agent with the models of its definition. Every outcome writes a row, which is returned.
 ///
 /// # Errors
-/// `not_found` when the target does not exist, `conflict` when the slot was already claimed or another
+/// `not_found` when the target does not exist, `invalid_argument` when agents may not read it, `conflict` when the slot was already claimed or another
 /// process ended the row in the meantime, `internal` when a panic ended the run, and the store's errors.
 /// Nothing is applied then, and a claimed row ends as failed.
 pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &RunOptions) -> Result<Run> {
@@ -91,7 +91,12 @@ pub fn run_among(
     options: &RunOptions,
 ) -> Result<Run> {
     let scope = match (&options.target, options.force) {
-        (Some(target), _) => Scope::Only(memory.find(target).map_err(|error| error.field("target"))?.id),
+        (Some(target), _) => {
+            let id = memory.find(target).map(|node| node.id);
+            // A wrong request is an error and not a failed run.
+            let readable = id.and_then(|id| require_readable(memory, id).map(|()| id));
+            Scope::Only(readable.map_err(|error| error.field("target"))?)
+        }
         (None, true) => Scope::Forced,
         (None, false) => Scope::Stale,
     };

@@ -15,11 +15,11 @@ mod staleness;
 pub(super) use excerpt::Excerpt;
 pub(super) use neighborhood::{MAX_LISTED, hubs, siblings};
 pub(super) use protection::{may_be_read, protected};
-pub(crate) use select::outlook;
 pub(super) use select::stale_among;
 pub use select::{
     FreshnessCounts, Scope, SelectionOutcome, backlog, backlog_of_scan, count_freshness, select,
 };
+pub(crate) use select::{outlook, require_readable};
 
 use super::definition::Targets;
 use poc_graph::{Ix, Node, NodeId, Trust, View};

@@ -284,6 +284,14 @@ fn run_pipeline(
     pipeline.run(&Sources { visits, quarantined, pointers, ..sources })
 }
 
+/// Checks that agents may read a note.
+///
+/// # Errors
+/// `invalid_argument` when it is not in use or quarantined, `not_found` when it was deleted.
+pub(crate) fn require_readable(memory: &Memory, id: NodeId) -> Result<()> {
+    single_node(&memory.store.view(), id).map(drop)
+}
+
 /// The result set of one node, if agents may read it.
 fn single_node(view: &View, id: NodeId) -> Result<ResultSet> {
     let deleted = || Error::not_found(format!("the note `{id}` was deleted"));

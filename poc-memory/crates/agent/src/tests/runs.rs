@@ -12,6 +12,8 @@ use poc_graph::time::Span;
 use poc_graph::{EdgeKind, VisitOutcome};
 use poc_notes::Draft;
 use poc_notes::link;
+use poc_notes::supersede;
+use poc_store::Transaction;
 use serde_json::json;
 
 fn two(world: &World) -> Definition {
@@ -97,6 +99,21 @@ fn a_target_is_processed_alone_and_ignores_visits() {
     let error =
         run_with(&world.memory, &definition, &model, Trigger::Manual, &target("nothing")).unwrap_err();
     assert_eq!(error.code, Code::NotFound);
+    // A note that was superseded is no target, and the mistake is not in the history as a failed run.
+    let count = || ledger::rows(&world.memory, None, usize::MAX).unwrap().len();
+    let before = count();
+    let (old, new) = (id(&world, "btree-merge"), id(&world, "btree-split"));
+    let (config, now) = (&world.memory.config, world.memory.now());
+    let cause = world.memory.cause("manual", "supersede");
+    let apply = |tx: &mut Transaction<'_>| supersede::apply(tx, old, new, "manual", "", config, now);
+    world.memory.store.transact(cause, apply).unwrap();
+    let error =
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &target("btree-merge")).unwrap_err();
+    assert_eq!(
+        (error.code, error.at.and_then(|at| at.field).as_deref()),
+        (Code::InvalidArgument, Some("target"))
+    );
+    assert_eq!((count(), ledger::state(&world.memory, "tester").unwrap().failures()), (before, 0));
 }
 
 #[test]
