@@ -220,6 +220,35 @@ fn none_of_256_simultaneous_changes_is_lost() {
 }
 
 #[test]
+fn ctrl_c_names_the_run_that_continues_in_the_daemon() {
+    let mut world = World::new();
+    let settings = slow_agent::settings(world.home());
+    world.write("config.toml", &settings);
+    world.write("agents/slow.toml", &slow_agent::agent("slow", "on-demand"));
+    world.json(&["insert", "--title", "A note", "--body", "about page splits"]);
+    world.start_daemon();
+    let mut command = world.command("poc-memory");
+    let command = command.args(["agent", "run", "slow"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let caller = command.spawn().unwrap();
+    let is_running = |history: &Value| slow_agent::count(history, "running") == 1;
+    let history = world.until(WAIT_LIMIT, &["agent", "history", "slow"], is_running);
+    let run = history["runs"][0]["run"].as_str().unwrap();
+    let pid = caller.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let ended = caller.wait_with_output().unwrap();
+    assert!(!ended.status.success());
+    assert_eq!(
+        String::from_utf8(ended.stderr).unwrap(),
+        format!("the run {run} continues in the daemon; `poc-memory agent inspect {run}` shows it\n")
+    );
+    assert_eq!(world.json(&["agent", "inspect", run])["outcome"]["status"], "running");
+    world.write("answer", "");
+    let is_done = |history: &Value| slow_agent::count(history, "noop") == 1;
+    world.until(WAIT_LIMIT, &["agent", "history", "slow"], is_done);
+    world.stop_daemon();
+}
+
+#[test]
 fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
     let world = World::new();
     let settings = slow_agent::settings(world.home());

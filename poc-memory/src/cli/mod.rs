@@ -21,6 +21,7 @@ mod globals;
 mod help;
 mod hook;
 mod init;
+mod interrupted_run;
 mod invocation;
 mod local;
 mod man;
@@ -46,7 +47,7 @@ pub use daemon::DaemonArguments;
 pub use files::{restrict_new_files, survive_file_size_limit};
 
 use crate::dispatch::{self, Connection};
-use crate::ops::{OpDef, Terminal, tenancy};
+use crate::ops::{OpDef, Progress, Terminal, tenancy};
 use command::SelectedCommand;
 use command_context::CommandContext;
 use globals::Globals;
@@ -223,7 +224,12 @@ fn connect_and_call(
 ) -> Result<(serde_json::Value, Connection)> {
     let mut connection = connect(context, op)?;
     let bar = progress::Bar::new(&context.globals);
-    let answer = connection.call(op, args, &|progress| bar.show(&progress));
+    let show = |progress: Progress| bar.show(&progress);
+    let answer = if op.name == interrupted_run::OP && matches!(connection, Connection::Daemon(_)) {
+        interrupted_run::call(context, &mut connection, op, args, &show)
+    } else {
+        connection.call(op, args, &show)
+    };
     bar.clear();
     // Answers name the damage themselves, and so do the errors of writes and those for something that was not found.
     if let (Some(damage), Err(error)) = (connection.damage(), &answer)
