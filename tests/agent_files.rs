@@ -239,6 +239,49 @@ fn warnings_are_reported_with_their_location() {
 }
 
 #[test]
+fn warnings_are_reported_beside_errors_and_several_agents_are_checked_at_once() {
+    let world = World::new();
+    let file = |model: &str| {
+        format!(
+            "[query]\npipeline = \"all | not-visited:crne,7d\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\n\
+             placeholders = [\"NODES\"]\n[execution]\nmodel = \"{model}\"\nactions = [\"link-add\"]\n"
+        )
+    };
+    world.write("agents/crane.toml", &file("nobody"));
+    world.write("agents/other.toml", &file("default"));
+    let checked = world.json_with_status(&["agent", "check", "crane", "linker"], 78);
+    let agents = checked["agents"].as_array().unwrap();
+    let names: Vec<&str> = agents.iter().filter_map(|agent| agent["name"].as_str()).collect();
+    assert_eq!(names, ["crane", "linker"], "{checked:#}");
+    assert!(agents[0]["errors"].to_string().contains("unknown model `nobody`"), "{checked:#}");
+    assert!(agents[0]["warnings"].to_string().contains("the visits of `crne`"), "{checked:#}");
+}
+
+#[test]
+fn a_budget_that_no_call_fits_is_warned_about() {
+    let world = World::new();
+    world.json(&["insert", "--title", "A note", "--body", "about page splits"]);
+    world.write(
+        "config.toml",
+        "[models.near]\nprovider = \"near\"\nid = \"x\"\ninput-price = 1.0\noutput-price = 2.0\n\
+         [providers.near]\nkind = \"openai\"\nbase-url = \"http://127.0.0.1:9\"\n",
+    );
+    let budget = |dollars: &str| {
+        let file = format!(
+            "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+             [execution]\nmodel = \"near\"\nactions = [\"link-add\"]\n[budget]\nmax-usd-per-day = {dollars}\n"
+        );
+        world.write("agents/asker.toml", &file);
+        warnings(&world, "asker")
+    };
+    let printed = budget("0.01");
+    for part in ["`budget.max-usd-per-day` is $0.0100", "raise it, or lower `max-output-tokens`"] {
+        assert!(printed.contains(part), "no {part} in {printed}");
+    }
+    assert_eq!(budget("0.5"), "[]");
+}
+
+#[test]
 fn an_agent_whose_pipeline_misspells_an_agent_is_warned_about() {
     let world = World::new();
     world.json(&["agent", "new", "crane"]);

@@ -88,6 +88,22 @@ pub fn check(
     agent: &str,
     edits: &AgentEdits,
 ) -> Result<std::result::Result<Definition, Vec<FileDiagnostic>>> {
+    Ok(match check_despite_errors(memory, agent, edits)? {
+        (Some(definition), diagnostics) if diagnostics.is_empty() => Ok(definition),
+        (_, diagnostics) => Err(diagnostics),
+    })
+}
+
+/// Like [`check`], but with the definition of files with errors, if they have one: nothing may run it, but further
+/// mistakes can be found in it.
+///
+/// # Errors
+/// As [`read`].
+pub fn check_despite_errors(
+    memory: &Memory,
+    agent: &str,
+    edits: &AgentEdits,
+) -> Result<(Option<Definition>, Vec<FileDiagnostic>)> {
     let file = format!("agents/{agent}.toml");
     let text = match &edits.agent {
         Some(text) => text.clone(),
@@ -96,7 +112,7 @@ pub fn check(
     for (name, text) in [(file.as_str(), Some(&text)), ("the template", edits.prompt.as_ref())] {
         if text.is_some_and(|text| text.len() as u64 > MAX_BYTES) {
             let long = FileDiagnostic::new(format!("it has more than {MAX_BYTES} bytes"));
-            return Ok(Err(vec![long.file(name)]));
+            return Ok((None, vec![long.file(name)]));
         }
     }
     let own = template_of(&text);
@@ -106,7 +122,7 @@ pub fn check(
         _ => template(&prompts, name),
     };
     let context = DefinitionContext { config: &memory.config, names: &names, template: &template };
-    Ok(Definition::parse(agent, &file, &text, &context))
+    Ok(Definition::parse_despite_errors(agent, &file, &text, &context))
 }
 
 /// Writes new texts of an agent's files if the agent is then valid; returns whether a file changed. Each file that is

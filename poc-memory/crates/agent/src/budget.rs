@@ -6,7 +6,13 @@ use poc_graph::{Tuple, plural};
 
 /// The end of the message of a refusal if one attempt may cost more than a whole limit, so that the call would be
 /// refused on any day. The row of a run keeps the message only.
-const MORE_THAN_LIMIT: &str = ", more than the whole budget";
+const MORE_THAN_LIMIT: &str =
+    ", more than the whole budget: raise it, or lower `max-output-tokens` under `[calls]` in config.toml";
+
+/// Whether the message of a refusal says that one call may cost more than a whole limit.
+pub fn is_more_than_limit(message: &str) -> bool {
+    message.ends_with(MORE_THAN_LIMIT)
+}
 
 /// Budget limits, and the spending so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -111,7 +117,7 @@ impl BudgetStatus<'_> {
     /// same now.
     pub fn is_less_than_a_call(&self, message: &str) -> bool {
         let holds = |limit: &Limit| message.starts_with(&limit.amount());
-        message.ends_with(MORE_THAN_LIMIT) && self.limits().iter().any(holds)
+        is_more_than_limit(message) && self.limits().iter().any(holds)
     }
 
     fn tenant_text(&self) -> String {
@@ -238,14 +244,14 @@ mod tests {
         let nothing = budget_status(Some(0.0), Some(0.0), 0.0);
         assert_eq!(nothing.allows(Some(0.0), 4), free);
         assert_eq!(nothing.allows(None, 4), free);
-        insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"the agent's `budget.max-usd-per-run` is $0.0000, of which $0.0000 are spent, and the call may cost $0.0100, more than the whole budget");
+        insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"the agent's `budget.max-usd-per-run` is $0.0000, of which $0.0000 are spent, and the call may cost $0.0100, more than the whole budget: raise it, or lower `max-output-tokens` under `[calls]` in config.toml");
     }
 
     #[test]
     fn a_limit_that_is_less_than_a_call_is_told_from_one_that_is_used_up() {
         let refusal = |status: BudgetStatus<'_>| status.allows(Some(0.5), 1).unwrap_err().to_string();
         let small = BudgetStatus { day: 0.3, all_agents: 2.0, ..budget_status(None, Some(0.4), 2.0) };
-        insta::assert_snapshot!(refusal(small), @"the agent's `budget.max-usd-per-day` is $0.4000, of which $0.3000 are spent, and the call may cost $0.5000, more than the whole budget");
+        insta::assert_snapshot!(refusal(small), @"the agent's `budget.max-usd-per-day` is $0.4000, of which $0.3000 are spent, and the call may cost $0.5000, more than the whole budget: raise it, or lower `max-output-tokens` under `[calls]` in config.toml");
         // On another day, and after it was raised.
         assert!(BudgetStatus { day: 0.0, ..small }.is_less_than_a_call(&refusal(small)));
         assert!(!budget_status(None, Some(0.6), 2.0).is_less_than_a_call(&refusal(small)));

@@ -164,6 +164,7 @@ mod tests {
         assert_snapshot!(found.join("\n"), @r"
         agent apply run: Run
         agent check agent: Agent
+        agent check others: Agent
         agent diff first: Run
         agent diff second: Run
         agent explain agent: Agent

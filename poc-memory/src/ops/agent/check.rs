@@ -3,7 +3,9 @@
 use crate::ops::text::diagnostic_text;
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument};
 use poc_agent::agent_files::{self, AgentEdits};
+use poc_agent::budget::is_more_than_limit;
 use poc_agent::feedback_loop::feedback_loops;
+use poc_agent::run::{self, RunOptions};
 use poc_agent::{Catalog, Definition, test_runner};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Exit, Result};
@@ -18,6 +20,10 @@ use std::collections::BTreeMap;
 pub(crate) struct AgentCheck {
     /// Name of the agent; if omitted, all agents
     agent: Option<String>,
+    /// Names of more agents
+    #[arg(value_name = "AGENT", conflicts_with_all = ["file", "prompt"])]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<String>,
     /// Text of the agent file, in place of the one on disk
     #[arg(
         long = "text",
@@ -62,7 +68,7 @@ struct CheckedAgent {
 impl AgentCheck {
     /// A request that checks all agents as they are on disk.
     pub(crate) fn of_all() -> AgentCheck {
-        AgentCheck { agent: None, file: None, prompt: None }
+        AgentCheck { agent: None, others: Vec::new(), file: None, prompt: None }
     }
 }
 
@@ -80,19 +86,29 @@ impl Op for AgentCheck {
             let Some(name) = self.agent else {
                 return Err(Error::invalid("`file` and `prompt` need the name of an agent").field("agent"));
             };
-            let parsed = agent_files::check(ctx.memory, &name, &edits)?;
-            let loop_warning = feedback_loop_warnings(ctx, &catalog, parsed.as_ref().ok()).remove(&name);
-            let parsed = parsed.as_ref().map_err(Vec::as_slice);
-            let agent = checked(ctx, &catalog, &name, parsed, loop_warning);
+            if !self.others.is_empty() {
+                return Err(Error::invalid("`file` and `prompt` are those of one agent").field("others"));
+            }
+            let (definition, errors) = agent_files::check_despite_errors(ctx.memory, &name, &edits)?;
+            let valid = definition.as_ref().filter(|_| errors.is_empty());
+            let loop_warning = feedback_loop_warnings(ctx, &catalog, valid).remove(&name);
+            let agent = checked(ctx, &catalog, &name, definition.as_ref(), errors, loop_warning)?;
             return Ok(AgentCheckOutput { agents: vec![agent], problems: Vec::new() });
         }
-        let agents = catalog.named(self.agent.as_deref())?;
+        let named: Vec<&String> = self.agent.iter().chain(&self.others).collect();
+        named.iter().try_for_each(|name| catalog.entry(name).map(drop))?;
+        let agents = catalog.agents.iter().filter(|(name, _)| named.is_empty() || named.contains(name));
         let feedback_loop_warnings = feedback_loop_warnings(ctx, &catalog, None);
         let agents = agents.map(|(name, entry)| {
-            let parsed = entry.valid_definition().ok_or(entry.errors.as_slice());
-            checked(ctx, &catalog, name, parsed, feedback_loop_warnings.get(name).cloned())
+            let loop_warning = feedback_loop_warnings.get(name).cloned();
+            if let Some(definition) = entry.valid_definition() {
+                return checked(ctx, &catalog, name, Some(definition), Vec::new(), loop_warning);
+            }
+            let despite = agent_files::check_despite_errors(ctx.memory, name, &edits);
+            let definition = despite.ok().and_then(|(definition, _)| definition);
+            checked(ctx, &catalog, name, definition.as_ref(), entry.errors.clone(), loop_warning)
         });
-        Ok(AgentCheckOutput { agents: agents.collect(), problems: catalog.problems.clone() })
+        Ok(AgentCheckOutput { agents: agents.collect::<Result<_>>()?, problems: catalog.problems.clone() })
     }
 
     fn show(output: &AgentCheckOutput, _: &Terminal) -> String {
@@ -128,28 +144,48 @@ fn feedback_loop_warnings(
     feedback_loops(&others.chain(edited).collect::<Vec<_>>(), &types)
 }
 
-/// Checks one agent. Its tests, models and warnings are checked only if its file is valid.
+/// Checks one agent. Its tests and its budget are checked only if its file has no errors.
 fn checked(
     ctx: &Ctx<'_>,
     catalog: &Catalog,
     name: &str,
-    parsed: std::result::Result<&Definition, &[FileDiagnostic]>,
+    definition: Option<&Definition>,
+    mut errors: Vec<FileDiagnostic>,
     loop_warning: Option<FileDiagnostic>,
-) -> CheckedAgent {
-    let (errors, warnings) = match parsed {
-        Err(errors) => (errors.to_vec(), Vec::new()),
-        Ok(definition) => {
-            let models = definition.execution.models().filter_map(|model| {
-                let key = if *model == definition.execution.model { "model" } else { "fallback" };
-                let missing = FileDiagnostic::new(poc_models::missing(&ctx.memory.config, model)?);
-                Some(missing.at(definition.location(&format!("execution.{key}"), 0)))
-            });
-            let warnings = definition.warnings().into_iter().chain(models).chain(loop_warning);
-            let warnings = warnings.chain(unknown_agents(ctx, catalog, definition)).collect();
-            (test_runner::check_tests(ctx.memory, definition), warnings)
+) -> Result<CheckedAgent> {
+    let mut warnings = Vec::new();
+    if let Some(definition) = definition {
+        let models = &ctx.memory.config.models;
+        let missing = definition.execution.models().filter_map(|model| {
+            let key = if *model == definition.execution.model { "model" } else { "fallback" };
+            // An unknown model is an error.
+            let missing = models.get(model).and_then(|_| poc_models::missing(&ctx.memory.config, model))?;
+            Some(FileDiagnostic::new(missing).at(definition.location(&format!("execution.{key}"), 0)))
+        });
+        warnings.extend(definition.warnings().into_iter().chain(missing).chain(loop_warning));
+        warnings.extend(unknown_agents(ctx, catalog, definition));
+        if errors.is_empty() {
+            warnings.extend(too_small_budget(ctx, definition)?);
+            errors = test_runner::check_tests(ctx.memory, definition);
         }
-    };
-    CheckedAgent { name: name.to_owned(), errors, warnings }
+    }
+    Ok(CheckedAgent { name: name.to_owned(), errors, warnings })
+}
+
+/// A warning that the next call may cost more than a whole budget, so that no run can make it.
+fn too_small_budget(ctx: &Ctx<'_>, definition: &Definition) -> Result<Option<FileDiagnostic>> {
+    let memory = ctx.memory;
+    let has_prices =
+        |model: &str| memory.config.models.get(model).is_some_and(|model| model.input_price.is_some());
+    // A forecast selects notes and renders the prompt.
+    if !definition.execution.models().any(has_prices) {
+        return Ok(None);
+    }
+    let options =
+        RunOptions { models: ctx.host.models(), cancellation: ctx.host.calls(), ..RunOptions::default() };
+    let forecast = run::forecast(memory, definition, &options)?;
+    let mut refusals = forecast.obstacles.into_iter().filter(|(_, why)| is_more_than_limit(why));
+    Ok(refusals.next().map(|(_, why)| FileDiagnostic::new(why).at(definition.location("budget", 0))))
 }
 
 /// Warnings about filters of the pipeline by the visits of an agent that does not exist and under whose name nothing was

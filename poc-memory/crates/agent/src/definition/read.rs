@@ -36,20 +36,36 @@ impl Definition {
         text: &str,
         context: &DefinitionContext<'_>,
     ) -> Result<Definition, Vec<FileDiagnostic>> {
-        let defaults = DEFAULT_DOCUMENT.as_ref().map_err(Vec::clone)?;
+        match Self::parse_despite_errors(name, file, text, context) {
+            (Some(definition), diagnostics) if diagnostics.is_empty() => Ok(definition),
+            (_, diagnostics) => Err(diagnostics),
+        }
+    }
+
+    /// Like [`Definition::parse`], but with the definition of a file with errors, if it has one: nothing may run it, but
+    /// further mistakes can be found in it.
+    pub(crate) fn parse_despite_errors(
+        name: &str,
+        file: &str,
+        text: &str,
+        context: &DefinitionContext<'_>,
+    ) -> (Option<Definition>, Vec<FileDiagnostic>) {
+        let defaults = match DEFAULT_DOCUMENT.as_ref() {
+            Ok(defaults) => defaults,
+            Err(diagnostics) => return (None, diagnostics.clone()),
+        };
         // Syntax errors are reported alone, because further ones would only follow from them.
-        let document = TomlDocument::parse(file, text)?;
+        let document = match TomlDocument::parse(file, text) {
+            Ok(document) => document,
+            Err(diagnostics) => return (None, diagnostics),
+        };
         let file = AgentFileReader::new(&document);
         if let Err(error) = check_name(name) {
             file.report(0, error);
         }
         let definition = Reader { name, text, file: &file, context: *context }
             .definition(document.root(), defaults.root());
-        let diagnostics = file.into_diagnostics();
-        match definition {
-            Some(definition) if diagnostics.is_empty() => Ok(definition),
-            _ => Err(diagnostics),
-        }
+        (definition, file.into_diagnostics())
     }
 }
 

@@ -64,7 +64,7 @@ fn a_call_that_could_exceed_the_budget_of_a_run_is_not_made() {
         (row.status, row.reason, row.calls.len()),
         (Status::Skipped, Some(StatusReason::OverBudget), 0)
     );
-    insta::assert_snapshot!(row.message.unwrap(), @"the agent's `budget.max-usd-per-run` is $1.9900, of which $0.0000 are spent, and the call may cost $2.0000, more than the whole budget");
+    insta::assert_snapshot!(row.message.unwrap(), @"the agent's `budget.max-usd-per-run` is $1.9900, of which $0.0000 are spent, and the call may cost $2.0000, more than the whole budget: raise it, or lower `max-output-tokens` under `[calls]` in config.toml");
     // The budget covers one of three correction turns.
     let row = run(&world, "[budget]\nmax-usd-per-run = 3.5\n[retry]\nrepair = 3\n", &model);
     assert_eq!(
