@@ -61,7 +61,7 @@ struct CheckedAgent {
     name: String,
     /// Errors that prevent the file from being used or its tests from running.
     errors: Vec<FileDiagnostic>,
-    /// Probable mistakes in a valid file.
+    /// Probable mistakes, which do not prevent the file from being used.
     warnings: Vec<FileDiagnostic>,
 }
 
@@ -96,7 +96,9 @@ impl Op for AgentCheck {
             return Ok(AgentCheckOutput { agents: vec![agent], problems: Vec::new() });
         }
         let named: Vec<&String> = self.agent.iter().chain(&self.others).collect();
-        named.iter().try_for_each(|name| catalog.entry(name).map(drop))?;
+        for name in &named {
+            catalog.entry(name)?;
+        }
         let agents = catalog.agents.iter().filter(|(name, _)| named.is_empty() || named.contains(name));
         let feedback_loop_warnings = feedback_loop_warnings(ctx, &catalog, None);
         let agents = agents.map(|(name, entry)| {
