@@ -303,11 +303,7 @@ impl Op for Import {
         for note in failed.iter().take(SHOWN_NOTES) {
             let _ = writeln!(text, "failed     {}: {}", note.place(), escape_line(&note.error));
         }
-        // A vault repeats the same odd property in many notes.
-        let mut warnings: BTreeMap<&str, Vec<&FailedNote>> = BTreeMap::new();
-        for warning in &output.warnings {
-            warnings.entry(&warning.error).or_default().push(warning);
-        }
+        let warnings = grouped(&output.warnings);
         for (error, notes) in warnings.iter().take(SHOWN_NOTES) {
             if let Some((first, more)) = notes.split_first() {
                 let more = and_more(more.len(), "more note");
@@ -358,6 +354,21 @@ impl Op for Import {
     }
 }
 
+/// The warnings by their text, in the order in which each text comes first: a vault repeats the same odd property in many
+/// notes.
+fn grouped(warnings: &[FailedNote]) -> Vec<(&str, Vec<&FailedNote>)> {
+    let mut groups: Vec<(&str, Vec<&FailedNote>)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for warning in warnings {
+        let place = *places.entry(&warning.error).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, notes)) => notes.push(warning),
+            None => groups.push((&warning.error, vec![warning])),
+        }
+    }
+    groups
+}
+
 fn and_more(count: usize, of: &str) -> String {
     if count == 0 { String::new() } else { format!(" and {}", plural(count as u64, of)) }
 }
@@ -398,6 +409,22 @@ fn error_with_hint(error: &Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn warnings_are_in_the_order_of_the_file() {
+        let warning = |line, error: &str| FailedNote {
+            line: Some(line),
+            file: None,
+            part: None,
+            error: error.to_owned(),
+        };
+        let warnings = [warning(2, "z"), warning(6, "m"), warning(7, "z"), warning(9, "a")];
+        let shown: Vec<(&str, Vec<Option<u64>>)> = grouped(&warnings)
+            .into_iter()
+            .map(|(error, notes)| (error, notes.iter().map(|note| note.line).collect()))
+            .collect();
+        assert_eq!(shown, [("z", vec![Some(2), Some(7)]), ("m", vec![Some(6)]), ("a", vec![Some(9)])]);
+    }
 
     #[test]
     fn an_unresolved_link_is_shown_with_the_notes_that_it_may_mean() {
