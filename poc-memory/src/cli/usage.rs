@@ -30,6 +30,9 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString], output: &Outpu
 
 /// The parser's message as an error, with a better hint where there is one.
 fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
+    if let Some(own) = error_in_file(error) {
+        return own;
+    }
     let translated = translate(&rendered(error), &help_for(arguments));
     match meant_commands(error, arguments).as_slice() {
         [name] => translated.hint(format!("`poc-memory {name}` does this; see `poc-memory {name} --help`")),
@@ -50,6 +53,15 @@ fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
             translated.hint(format!("did you mean {}?", commands.join(" or ")))
         }
     }
+}
+
+/// The error about the contents of a file that an option names, with the option as its field. It needs neither the name
+/// of the file, which is `-` for standard input, nor the help of the command.
+fn error_in_file(error: &clap::Error) -> Option<Error> {
+    let own = error.source()?.downcast_ref::<Error>()?;
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
+    let option = argument.strip_suffix(" <FILE>")?;
+    Some(own.clone().field(option))
 }
 
 /// Words that people try for commands with another name.
@@ -351,6 +363,14 @@ mod tests {
         invalid value `blue` for `--color <WHEN>` [possible values: auto, always, never]
         see `poc-memory --help`
         ");
+    }
+
+    #[test]
+    fn an_error_in_a_file_names_the_line_first() {
+        let folder = poc_graph::testing::folder();
+        let file = folder.path().join("notes.jsonl");
+        std::fs::write(&file, "{\"title\": \"One\"}\n[1]\n").unwrap();
+        insta::assert_snapshot!(check(&["insert", "--notes", file.to_str().unwrap()]), @r#"`--notes`: line 2: it is JSON but not an object; write one note per line: {"title": …, "body": …}; nothing was stored"#);
     }
 
     #[test]

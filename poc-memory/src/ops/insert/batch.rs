@@ -56,18 +56,23 @@ pub(crate) struct InsertedNote {
 }
 
 /// Parses notes from JSON Lines: from standard input for `-`, otherwise from the file of that path.
-pub(super) fn lines(word: &str) -> Result<BatchNotes, String> {
+///
+/// # Errors
+/// Errors of clap about other arguments have texts. This one is an [`Error`], because it is about a line of a file, and
+/// the command line shows it without the name of the file before it.
+pub(super) fn lines(word: &str) -> Result<BatchNotes> {
     let text = match word {
-        "-" => argument::text(word)?,
-        path => {
-            poc_config::files::read_text(path).map_err(|error| format!("`{path}` cannot be read: {error}"))?
-        }
+        "-" => argument::text(word).map_err(Error::invalid)?,
+        path => poc_config::files::read_text(path)
+            .map_err(|error| Error::invalid(format!("`{path}` cannot be read: {error}")))?,
     };
     let full = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    full.map(|(number, line)| note(line).map_err(|error| format!("line {number}: {}", error.line())))
-        .collect::<Result<_, String>>()
-        .map(BatchNotes)
-        .map_err(|error| format!("nothing was stored: {error}"))
+    full.map(|(number, line)| {
+        note(line)
+            .map_err(|error| Error::invalid(format!("line {number}: {}; nothing was stored", error.line())))
+    })
+    .collect::<Result<_>>()
+    .map(BatchNotes)
 }
 
 /// Parses the note of a line.
