@@ -131,13 +131,14 @@ fn commands_in_answers_name_the_memory_of_the_call() {
         (&["vault", "list"], "`poc-memory --profile work vault add FOLDER`"),
         (&["pipeline", "list"], "`poc-memory --profile work search -p @recent`"),
         (&["doctor"], "`poc-memory --profile work daemon start`"),
-        (&["export", "--output", "notes.jsonl"], "`poc-memory --profile work backup`"),
     ] {
         let shown = shown(command);
         assert!(shown.contains(named), "{command:?}: {shown}");
     }
-    let noticed = world.run(&["--profile", "work", "export"]).stderr;
-    assert!(noticed.contains("`poc-memory --profile work backup`"), "{noticed}");
+    for command in [["export"].as_slice(), &["export", "--output", "notes.jsonl"]] {
+        let noticed = world.run(&[&["--profile", "work"], command].concat()).stderr;
+        assert!(noticed.contains("`poc-memory --profile work backup`"), "{noticed}");
+    }
 }
 
 #[test]

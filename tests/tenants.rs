@@ -206,7 +206,14 @@ fn an_export_reports_what_it_leaves_out() {
     let world = World::new();
     world.json(&["insert", "--title", "Coffee"]);
     let alone = world.run(&["export", "-o", "one.jsonl"]);
-    assert_eq!((alone.status, alone.stderr.as_str()), (0, ""));
+    assert!(alone.status == 0 && !alone.stderr.contains("tenant"), "{}", alone.stderr);
+    assert!(
+        alone.stderr.contains("left out: history") && !alone.stdout.contains("left out"),
+        "{}",
+        alone.stdout
+    );
+    let quiet = world.run(&["export", "-o", "one.jsonl", "--quiet"]);
+    assert_eq!((quiet.stdout.lines().count(), quiet.stderr.as_str()), (1, ""), "{}", quiet.stdout);
     world.json(&["--tenant", "user=ann", "insert", "--title", "Tea"]);
     world.json(&["--tenant", "user=bob", "insert", "--title", "Milk"]);
     let ran = world.run(&["export"]);

@@ -117,24 +117,20 @@ impl Op for Export {
                 plural(others, "other tenant")
             ));
         }
-        if output.lines.is_some() {
-            notices.push(LEFT_OUT.to_owned());
-        }
-        (!notices.is_empty()).then(|| notices.join("; "))
+        notices.push(LEFT_OUT.to_owned());
+        Some(notices.join("; "))
     }
 
     fn exit(output: &ExportOutput) -> Exit {
         if output.lost > 0 { Exit::Failed } else { Exit::Ok }
     }
 
-    fn show(output: &ExportOutput, terminal: &Terminal) -> String {
+    fn show(output: &ExportOutput, _: &Terminal) -> String {
         match (&output.lines, &output.path) {
             (Some(lines), _) => lines.clone(),
             (None, Some(path)) => {
                 let (notes, edges) = (plural(output.nodes, "note"), plural(output.edges, "edge"));
-                // A backup contains all tenants.
-                let left_out = terminal.with_options(LEFT_OUT, |_| false);
-                format!("{notes} and {edges} in {}\n{left_out}\n", path.display())
+                format!("{notes} and {edges} in {}\n", path.display())
             }
             (None, None) => String::new(),
         }
