@@ -3,7 +3,7 @@
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use crate::ops::{Progress, Terminal, plural};
+use crate::ops::{Progress, Terminal, plural, size};
 use poc_embed::{FetchedModel, HubCache, HubClient, HubName};
 use poc_graph::error::Result;
 
@@ -40,7 +40,7 @@ impl LocalCommand for EmbedFetch {
         format!(
             "{model} at {revision}: {}, {} downloaded\n{}\n",
             plural(files.len() as u64, "file"),
-            plural(*bytes, "byte"),
+            size(*bytes),
             folder.display()
         )
     }

@@ -4,7 +4,7 @@ use crate::cli::command_context::CommandContext;
 use crate::cli::confirmation::confirm;
 use crate::cli::local::LocalCommand;
 use crate::cli::repair::LostNoteRow;
-use crate::ops::{Terminal, plural};
+use crate::ops::{Terminal, plural, size};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::quarantine::require_files;
@@ -267,7 +267,7 @@ impl LocalCommand for QuarantineDelete {
     }
 
     fn show(output: &QuarantineDeleteOutput, _: &Terminal) -> String {
-        format!("deleted `{}` with {}\n", output.name, plural(output.bytes, "byte"))
+        format!("deleted `{}` with {}\n", output.name, size(output.bytes))
     }
 }
 
@@ -296,7 +296,7 @@ impl QuarantineFileRow {
             (false, 0) => format!("; damaged bytes: {}", ranges.join(", ")),
             (false, more) => format!("; damaged bytes: {} and {more} more ranges", ranges.join(", ")),
         };
-        format!("  {}  {}, {contents}{damaged}\n", self.name, plural(self.bytes, "byte"))
+        format!("  {}  {}, {contents}{damaged}\n", self.name, size(self.bytes))
     }
 }
 
@@ -335,7 +335,7 @@ fn part_line(part: &QuarantinePartRow) -> String {
         Some(range) => format!("{} ({range})", plural(part.changes, "change")),
         None => "no log changes".to_owned(),
     };
-    format!("{}  {}, {changes}\n", part.name, plural(part.bytes, "byte"))
+    format!("{}  {}, {changes}\n", part.name, size(part.bytes))
 }
 
 #[cfg(test)]
@@ -365,6 +365,16 @@ mod tests {
         ");
         let many = (0..103).map(|number| row(number, None)).collect();
         assert!(shown(many).ends_with("… and 3 more: `--json` shows them all\n"));
+    }
+
+    #[test]
+    fn sizes_have_the_units_of_other_commands() {
+        let part =
+            QuarantinePartRow { name: "repair-1".to_owned(), bytes: 1_314_896, changes: 0, range: None };
+        assert_eq!(part_line(&part), "repair-1  1.3 MiB, no log changes\n");
+        let deleted = QuarantineDeleteOutput { name: "repair-1".to_owned(), bytes: 2048 };
+        let text = QuarantineDelete::show(&deleted, &Terminal::default());
+        assert_eq!(text, "deleted `repair-1` with 2.0 KiB\n");
     }
 
     #[test]
