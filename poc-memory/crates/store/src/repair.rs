@@ -63,7 +63,7 @@ pub struct RepairOption {
     pub source: RepairSource,
     /// The number of notes of all tenants, in any state.
     pub notes: u64,
-    /// The number of links of all tenants.
+    /// The number of links of all tenants, of every kind, as in the statistics of a store.
     pub links: u64,
     /// The sequence number of the last change. The repair may add changes after it: they delete what was added to notes
     /// that are lost, and write again what a view of the log would otherwise lack.
@@ -279,7 +279,7 @@ impl Repair {
         Ok(RepairOption {
             source,
             notes: views.values().map(|view| view.node_count() as u64).sum(),
-            links: views.values().map(|view| view.edge_count() as u64).sum(),
+            links: views.values().flat_map(|view| view.edges_by_kind().into_values()).sum(),
             last_seq: last,
             until: self.log.time_of_last(last)?,
             until_is_exact: self.log.contains_all(last, last),
