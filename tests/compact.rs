@@ -34,7 +34,21 @@ fn a_compacted_memory_answers_as_before_and_says_where_its_history_begins() {
         if is_served {
             world.start_daemon();
         }
-        let done = world.json(&["compact", "--keep", "0s"]);
+        // Less history than the settings keep is deleted only with `--yes`.
+        let since = world.json(&["stats"])["history_since"].clone();
+        let planned = world.json(&["compact", "--keep", "0s", "--dry-run"]);
+        assert_eq!(planned["dry_run"], true, "{planned}");
+        if !is_served {
+            let refused = world.run(&["compact", "--keep", "0s"]);
+            assert_eq!(refused.status, 2, "{}", refused.stderr);
+            let expected = format!("up to {} changes would be deleted", planned["dropped_changes"]);
+            assert!(refused.stderr.contains(&expected), "{}", refused.stderr);
+            let error = world.json_with_status(&["compact", "--keep", "0s"], 2);
+            assert_eq!(error["error"]["at"]["field"], "--yes", "{error}");
+        }
+        assert_eq!(world.json(&["stats"])["history_since"], since);
+        let done = world.json(&["compact", "--keep", "0s", "--yes"]);
+        assert!(done["dropped_changes"].as_u64() <= planned["dropped_changes"].as_u64(), "{done} {planned}");
         let since = done["history_since"].as_str().unwrap().to_owned();
         assert!(is_served || done["dropped_changes"].as_u64().unwrap() > 10, "{done}");
         assert!(is_served || done["log_bytes"].as_u64() < done["former_log_bytes"].as_u64(), "{done}");
@@ -265,7 +279,7 @@ fn an_erasure_that_has_deleted_the_history_is_completed() {
     // A daemon that ends saves the records.
     world.stop_daemon();
     world.shell("cp -R store/records before");
-    world.json(&["compact", "--keep", "0s"]);
+    world.json(&["compact", "--keep", "0s", "--yes"]);
     world.shell("rm -r store/records && mv before store/records");
     let unfinished = serde_json::json!([
         { "target": { "note": id }, "tenant": {}, "at": "2026-11-21T08:00:00.000Z", "after": 1 }

@@ -487,7 +487,7 @@ fn intact_blocks_of_damaged_records_are_read_and_kept_by_a_repair() {
         world.json(&["insert", "--key", &key, "--title", &key, "--body", &body]);
     }
     // All records are in one table, and one transaction of the log has all notes.
-    world.json(&["compact", "--keep", "0s"]);
+    world.json(&["compact", "--keep", "0s", "--yes"]);
     let store = world.home().join("store");
     for folder in ["log", "records"] {
         let largest = files_below(&store.join(folder)).into_iter();

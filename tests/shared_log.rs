@@ -491,7 +491,7 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     assert_eq!(back.run(&["export"]).stdout, export);
     assert_eq!(insert(&back, "note-7"), 0);
     // A memory without its old history moves, too.
-    back.json(&["compact", "--keep", "0s"]);
+    back.json(&["compact", "--keep", "0s", "--yes"]);
     assert_eq!(insert(&back, "note-9"), 0);
     let export = back.run(&["export"]).stdout;
     shared.json(&["store", "init", "--name", "later"]);

@@ -205,6 +205,7 @@ const SESSION: &[&[&str]] = &[
     &["backup", "backups", "--keep", "0"],
     &["backup", "store"],
     &["compact"],
+    &["compact", "--dry-run"],
     &["compact", "--keep", "soon"],
     &["forget", "--message-id", "{message}"],
     &["forget", "--message-id", "{message}"],

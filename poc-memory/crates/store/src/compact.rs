@@ -12,7 +12,7 @@ use super::compaction_error::CompactionError;
 use super::compactor::Compactor;
 use super::disk::remove_folder;
 use super::engine::{Engine, Watermark};
-use super::log::PARTIAL_SEGMENT;
+use super::log::{Log, PARTIAL_SEGMENT};
 use super::logged_transaction::LogBase;
 use super::shared_state::StoreState;
 use poc_graph::error::{Code, Result};
@@ -58,7 +58,32 @@ pub struct Compaction {
     pub after: StoreSizes,
 }
 
+/// History that a compaction would delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeletableHistory {
+    /// The latest time in it: where the history would begin.
+    pub until: Timestamp,
+    /// The number of its transactions, at least 1.
+    pub transactions: u64,
+}
+
 impl Store {
+    /// The most that [`Store::compact`] with the same time deletes; `None` if it deletes nothing. It keeps all of it if
+    /// the state that the history led to would take more transactions. Reads the log up to that time.
+    ///
+    /// # Errors
+    /// Those of reading the log, and any error that `check_cancelled` returns.
+    pub fn deletable_history(
+        &self,
+        before: Option<Timestamp>,
+        check_cancelled: &dyn Fn() -> Result<()>,
+    ) -> Result<Option<DeletableHistory>> {
+        let log = self.shared.log.as_ref();
+        let limit = last_deletable(log, before, log.last(), check_cancelled)?;
+        let base = log.base_seq();
+        Ok(limit.map(|(seq, until)| DeletableHistory { until, transactions: seq.saturating_sub(base) }))
+    }
+
     /// Compacts the store. With `before`, history before that time is replaced by the state that it led to, and can no
     /// longer be shown or undone. The newest transaction is always kept.
     ///
@@ -123,19 +148,26 @@ pub(super) struct CompactionJob<'a> {
     pub(super) callbacks: &'a CompactionCallbacks<'a>,
 }
 
+/// The number of the last transaction that a compaction may delete, and the latest time up to it. `last` is the newest
+/// transaction. `None` if nothing may be deleted.
+fn last_deletable(
+    log: &Log,
+    before: Option<Timestamp>,
+    last: u64,
+    check_cancelled: &dyn Fn() -> Result<()>,
+) -> Result<Option<(u64, Timestamp)>> {
+    let Some(before) = before else { return Ok(None) };
+    // Records and views that end with the newest transaction stay valid.
+    let limit = log.last_before(before, last.saturating_sub(1), check_cancelled)?;
+    Ok(limit.filter(|(seq, _)| *seq > log.base_seq()))
+}
+
 impl CompactionJob<'_> {
     /// Runs the compaction. Returns the number of transactions that were deleted.
     fn run(&self, before: Option<Timestamp>) -> Result<u64> {
         let log = self.shared.log.as_ref();
         let (old_base, last) = (log.base_seq(), log.last());
-        let limit = match before {
-            // Records and views that end with the newest transaction stay valid.
-            Some(before) => {
-                log.last_before(before, last.saturating_sub(1), self.callbacks.check_cancelled)?
-            }
-            None => None,
-        };
-        let limit = limit.filter(|(seq, _)| *seq > old_base);
+        let limit = last_deletable(log, before, last, self.callbacks.check_cancelled)?;
         let folder = self.shared.directory.join(FOLDER);
         let target = limit.map_or(last, |(seq, _)| seq);
         let engine = self.prepare(&folder, target)?;

@@ -77,7 +77,7 @@ mod watchdog;
 mod write_path;
 mod writer_state;
 
-pub use compact::{Compaction, CompactionCallbacks, StoreSizes};
+pub use compact::{Compaction, CompactionCallbacks, DeletableHistory, StoreSizes};
 pub use copy_to_shared_log::{copy_log, may_have_own_changes, require_continued};
 pub use derived_index::{DerivedIndex, LoadedIndex, NoteDigests, TenantSource};
 pub use disk::FileId;

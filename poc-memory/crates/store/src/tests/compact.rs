@@ -169,8 +169,14 @@ impl Pair {
         };
         let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
         let base_before = self.store().shared.log.base_seq();
+        let deletable = self.store().deletable_history(before, &|| Ok(())).unwrap();
         let done = self.store().compact(before, &callbacks).unwrap();
         assert_eq!(done.base.map_or(0, |base| base.seq), base_before + done.deleted);
+        // It deletes what was announced, or nothing.
+        if done.deleted > 0 {
+            let announced = deletable.map(|history| (Some(history.until), history.transactions));
+            assert_eq!(announced, Some((done.base.map(|base| base.at), done.deleted)));
+        }
         for copy in copies.into_inner() {
             let store = open_in(&copy, options()).unwrap();
             self.check(&store);
