@@ -329,7 +329,25 @@ fn possible_duplicates_are_listed_with_their_differences() {
     ] {
         world.json(&["insert", "--key", key, "--title", "A day", "--body", body]);
     }
+    for (key, day) in [("log/2026-02-06-08", "6"), ("log/2026-02-07-07", "7")] {
+        let body = format!("Nightly backup of the harbour ledger, run {day} on host quay-1, no errors.");
+        world.json(&["insert", "--key", key, "--title", "Backup log", "--body", &body]);
+    }
     assert_eq!(world.json(&["duplicates"])["pairs"], json!([]));
+    // Pairs with different numbers are only counted.
+    for pump in ["7", "8"] {
+        let body = format!("The bilge pump {pump} was greased and its float switch was tested by Lin.");
+        world.json(&["insert", "--key", &format!("pump-{pump}"), "--title", "Pump", "--body", &body]);
+    }
+    let pairs = world.json(&["duplicates"]);
+    assert_eq!((&pairs["pairs"], &pairs["with_different_identifiers"]), (&json!([]), &json!(1)), "{pairs:#}");
+    let shown = world.run(&["duplicates"]).stdout;
+    assert!(shown.contains("1 more pair with different numbers, dates or identifiers"), "{shown}");
+    let pairs = world.json(&["duplicates", "--all"]);
+    assert_eq!(
+        (&pairs["pairs"][0]["older"]["key"], &pairs["pairs"][0]["different_identifiers"]),
+        (&json!("pump-7"), &json!(true))
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `duplicates`
 
 use super::hit::{NoteRow, is_zero, missing_note};
-use super::text::{left_out, one_line};
+use super::text::{left_out, one_line, plural};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View};
@@ -16,7 +16,7 @@ const LIMIT: &str = "duplicates.limit";
 
 /// List pairs of notes that may be duplicates, the most similar first, with their differing words. Candidates
 /// are notes with a semantic edge, which new notes get to those of similar meaning, and notes with the same
-/// title.
+/// title. Pairs in which each note has other numbers, dates or identifiers are only counted, unless `all` is set.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Duplicates {
@@ -30,6 +30,10 @@ pub(crate) struct Duplicates {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     min_words: Option<f64>,
+    /// Also list pairs in which each note has numbers, dates or other identifiers that the other lacks, after the others
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    all: bool,
     /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
@@ -43,6 +47,10 @@ pub(crate) struct DuplicatesOutput {
     /// Number of further pairs, which are not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
+    /// Number of further pairs in which each note has numbers, dates or other identifiers that the other lacks; `all`
+    /// lists them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    with_different_identifiers: usize,
     as_of: AsOf,
     /// How many transactions the slowest index is behind.
     lag: u64,
@@ -61,6 +69,9 @@ struct NearDuplicateRow {
     words: f64,
     /// Whether the titles are equal, ignoring case.
     same_title: bool,
+    /// Whether each note has numbers, dates or other identifiers that the other lacks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    different_identifiers: bool,
     /// Words that only the older note has, in its order, at most 20.
     only_older: Vec<String>,
     /// Words that only the newer note has, in its order, at most 20.
@@ -85,12 +96,20 @@ impl Op for Duplicates {
         }
         let view = ctx.memory.store.view();
         let mut found = duplicates::find(ctx.memory, &view, ctx.visibility(self.quarantined), min)?;
+        // They come last.
+        let listed = match self.all {
+            true => found.len(),
+            false => found.partition_point(|pair| !pair.different_identifiers),
+        };
+        let with_different_identifiers = found.len() - listed;
+        found.truncate(listed);
         let left_out = found.len().saturating_sub(limit);
         found.truncate(limit);
         let status = answer_status::of(ctx.memory, &view);
         Ok(DuplicatesOutput {
             pairs: found.into_iter().map(|pair| described(ctx, &view, pair)).collect::<Result<_>>()?,
             left_out,
+            with_different_identifiers,
             as_of: status.as_of,
             lag: status.lag,
             degraded: status.degraded,
@@ -102,7 +121,9 @@ impl Op for Duplicates {
         for pair in &output.pairs {
             let title = if pair.same_title { ", same title" } else { "" };
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{:.0} % of the words{title}", pair.words * 100.0);
+            let other =
+                if pair.different_identifiers { ", different numbers, dates or identifiers" } else { "" };
+            let _ = writeln!(text, "{:.0} % of the words{title}{other}", pair.words * 100.0);
             for (note, only) in [(&pair.older, &pair.only_older), (&pair.newer, &pair.only_newer)] {
                 let only = if only.is_empty() {
                     String::new()
@@ -116,6 +137,10 @@ impl Op for Duplicates {
             text.push_str("no pairs\n");
         }
         text.push_str(&left_out(output.pairs.len(), output.left_out, "more pair", LIMIT));
+        if output.with_different_identifiers > 0 {
+            let count = plural(output.with_different_identifiers as u64, "more pair");
+            let _ = writeln!(text, "{count} with different numbers, dates or identifiers: `--all` shows all");
+        }
         text
     }
 }
@@ -130,6 +155,7 @@ fn described(ctx: &Ctx<'_>, view: &View, pair: NearDuplicatePair) -> Result<Near
         newer: note(pair.newer)?,
         words: pair.words,
         same_title: pair.same_title,
+        different_identifiers: pair.different_identifiers,
         only_older: pair.only_older,
         only_newer: pair.only_newer,
     })

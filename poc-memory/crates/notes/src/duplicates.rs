@@ -6,6 +6,7 @@
 use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, Ix, Node, NodeId, View, Visibility, cancellation};
+use poc_rank::lookalike;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
@@ -27,15 +28,18 @@ pub struct NearDuplicatePair {
     pub words: f64,
     /// Whether both notes have titles of their own (not derived from the body) that are equal, ignoring case.
     pub same_title: bool,
+    /// Whether each note has numbers, dates or other identifiers that the other lacks. Such notes usually say the same
+    /// of different things.
+    pub different_identifiers: bool,
     /// Words that only the older note has, in its order, without repeats, at most 20.
     pub only_older: Vec<String>,
     /// Words that only the newer note has, in its order, without repeats, at most 20.
     pub only_newer: Vec<String>,
 }
 
-/// The pairs of visible notes in which at least the share `min` of the words is common, the most similar first, then by
-/// ids. A note and one that replaces it, contradicts it or was derived from it are not a pair, and neither are notes of
-/// different days (`daily/2026-11-05`).
+/// The pairs of visible notes in which at least the share `min` of the words is common: first those without different
+/// identifiers, then those with them, each the most similar first, then by ids. A note and one that replaces it, contradicts it or was derived from it are not a pair, and neither are notes of
+/// different days (`daily/2026-11-05`, `log/2026-11-05-08`).
 ///
 /// # Errors
 /// Those of the store.
@@ -92,7 +96,10 @@ pub fn find(
         }
     }
     pairs.sort_by(|a, b| {
-        b.words.total_cmp(&a.words).then_with(|| (a.older, a.newer).cmp(&(b.older, b.newer)))
+        a.different_identifiers
+            .cmp(&b.different_identifiers)
+            .then_with(|| b.words.total_cmp(&a.words))
+            .then_with(|| (a.older, a.newer).cmp(&(b.older, b.newer)))
     });
     Ok(pairs)
 }
@@ -146,6 +153,7 @@ fn described(
         newer: newer.id,
         words: share,
         same_title,
+        different_identifiers: one.has_other_identifiers(other) && other.has_other_identifiers(one),
         only_older: only(one, other),
         only_newer: only(other, one),
     }
@@ -163,6 +171,8 @@ struct Vocabulary {
 struct NoteWords {
     in_order: Vec<usize>,
     sorted: Vec<usize>,
+    /// Those of its identifiers, sorted. Their case counts.
+    identifiers: Vec<usize>,
 }
 
 impl Vocabulary {
@@ -175,7 +185,10 @@ impl Vocabulary {
             words.map(|word| self.number(&word)).filter(|number| seen.insert(*number)).collect();
         let mut sorted = in_order.clone();
         sorted.sort_unstable();
-        NoteWords { in_order, sorted }
+        let mut identifiers: Vec<usize> =
+            lookalike::identifiers(text).into_iter().map(|name| self.number(name)).collect();
+        identifiers.sort_unstable();
+        NoteWords { in_order, sorted, identifiers }
     }
 
     fn number(&mut self, word: &str) -> usize {
@@ -200,6 +213,11 @@ fn lowercase(word: &str) -> Cow<'_, str> {
 }
 
 impl NoteWords {
+    /// Whether this note has an identifier that the other lacks.
+    fn has_other_identifiers(&self, other: &NoteWords) -> bool {
+        self.identifiers.iter().any(|name| other.identifiers.binary_search(name).is_err())
+    }
+
     /// The share of common words among all words of both notes (Jaccard), 0 to 1; 0 if there are none.
     fn share(&self, other: &NoteWords) -> f64 {
         let mut others = other.sorted.iter().peekable();
@@ -232,6 +250,18 @@ mod tests {
         );
         assert_eq!(one.share(&other), 3.0 / 6.0);
         assert_eq!(vocabulary.words("…").share(&vocabulary.words("")), 0.0);
+    }
+
+    #[test]
+    fn identifiers_differ_if_both_notes_have_their_own() {
+        let mut vocabulary = Vocabulary::default();
+        let mut own = |one: &str, other: &str| {
+            let (one, other) = (vocabulary.words(one), vocabulary.words(other));
+            (one.has_other_identifiers(&other), other.has_other_identifiers(&one))
+        };
+        assert_eq!(own("Backup of 2026-02-06 ok", "Backup of 2026-02-07 ok"), (true, true));
+        assert_eq!(own("The port is 8080.", "The port"), (true, false));
+        assert_eq!(own("The broker has port 8080", "Port 8080 is the broker's"), (false, false));
     }
 
     poc_laws::laws! {

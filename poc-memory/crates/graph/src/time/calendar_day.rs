@@ -25,6 +25,12 @@ const JOINING_WORDS: [&str; 6] = ["to", "and", "or", "until", "till", "through"]
 /// What else is between them.
 const JOINING_SIGNS: [&str; 6] = ["-", "–", "—", " - ", " – ", "/"];
 
+/// The most parts of a time that follow the day in a name: hour, minute and second.
+const MAX_TIME_PARTS: usize = 3;
+
+/// Words for parts of a day that may follow the day in a name.
+const DAY_PARTS: [&str; 7] = ["morning", "noon", "afternoon", "evening", "night", "am", "pm"];
+
 /// A day of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CalendarDay {
@@ -76,6 +82,19 @@ impl CalendarDay {
         };
         let mut years = name.match_indices('-').filter_map(|(at, _)| at.checked_sub(ISO_YEAR_BYTES));
         years.any(|at| is_day(at) == Some(true))
+    }
+
+    /// As [`CalendarDay::of_name`], but a time or a part of the day may follow the day, as in `log/2026-11-05-08`,
+    /// `log/2026-11-05/0830` and `2026-11-05 evening`.
+    pub fn of_timed_name(name: &str) -> Option<CalendarDay> {
+        let mut name = name;
+        for _ in 0..MAX_TIME_PARTS {
+            if let Some(day) = CalendarDay::of_name(name) {
+                return Some(day);
+            }
+            name = without_time_part(name)?;
+        }
+        CalendarDay::of_name(name)
     }
 
     /// The days that a text names, in order, with the byte ranges of their names. Names of months are English. The days
@@ -243,6 +262,16 @@ impl<'a> DayWords<'a> {
     }
 }
 
+/// A name without its last word, if that may be a part of a time: `08`, `0830` or a part of the day.
+fn without_time_part(name: &str) -> Option<&str> {
+    let is_separator = |c: char| !c.is_alphanumeric();
+    let rest = name.trim_end_matches(char::is_alphanumeric);
+    let part = name.get(rest.len()..)?;
+    let is_number = matches!(part.len(), 1 | 2 | 4 | 6) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_day_part = || DAY_PARTS.iter().any(|word| word.eq_ignore_ascii_case(part));
+    (is_number || is_day_part()).then(|| rest.trim_end_matches(is_separator))
+}
+
 /// Whether a word is a number of one or two digits.
 fn is_number(word: &str) -> bool {
     (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
@@ -338,6 +367,18 @@ mod tests {
         }
         for name in ["2026-11-05-meeting", "2026-11-05/roof", "plain", ""] {
             assert_eq!(CalendarDay::of_name(name), None, "{name}");
+        }
+        for name in [
+            "log/2026-11-05-08",
+            "log/2026-11-05/08:30",
+            "2026-11-05_083015",
+            "2026-11-05 Evening",
+            "2026-11-05",
+        ] {
+            assert_eq!(CalendarDay::of_timed_name(name), Some(day), "{name}");
+        }
+        for name in ["2026-11-05-meeting", "2026-11-45-08", "08-30", "08", "2026-11-05-123", ""] {
+            assert_eq!(CalendarDay::of_timed_name(name), None, "{name}");
         }
         for (name, month) in [("trips/1 May", 5), ("30th of September 2026", 9)] {
             assert_eq!(CalendarDay::of_name(name).map(|day| day.month), Some(month), "{name}");

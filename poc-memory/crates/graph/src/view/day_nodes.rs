@@ -71,12 +71,13 @@ impl View {
         self.days_in_names(ix).next().is_some()
     }
 
-    /// Whether the names of both nodes end with days, and with different ones. What happened on two days happened
+    /// Whether the names of both nodes end with days, and with different ones. A time may follow the day. What happened on two days happened
     /// twice, however similar the texts are, and notes of days are often made from a template.
     pub fn are_of_different_days(&self, a: Ix, b: Ix) -> bool {
-        let (mut days, mut others) = (self.days_in_names(a).peekable(), self.days_in_names(b).peekable());
-        let are_days = days.peek().is_some() && others.peek().is_some();
-        are_days && !days.any(|day| self.days_in_names(b).any(|other| day.may_be(other)))
+        let days = |ix| self.names(ix).chain(self.other_names(ix)).filter_map(CalendarDay::of_timed_name);
+        let (mut own, mut others) = (days(a).peekable(), days(b).peekable());
+        let are_days = own.peek().is_some() && others.peek().is_some();
+        are_days && !own.any(|day| days(b).any(|other| day.may_be(other)))
     }
 
     fn days_in_names(&self, ix: Ix) -> impl Iterator<Item = CalendarDay> {
@@ -107,11 +108,14 @@ mod tests {
                 named(2, "a/2026-11-06", None),
                 named(3, "soup", None),
                 named(4, "b", Some("5 November")),
+                named(5, "log/2026-11-06-08", None),
+                named(6, "log/2026-11-07-07", None),
             ],
         );
         let of = |number| view.find(testing::node(number).id).unwrap();
         let differ = |a, b| view.are_of_different_days(of(a), of(b));
         assert!(differ(1, 2) && differ(2, 1) && differ(2, 4));
+        assert!(differ(5, 6) && differ(1, 5) && !differ(2, 5));
         assert!(!differ(1, 1) && !differ(1, 3) && !differ(3, 2) && !differ(1, 4) && !differ(4, 1));
     }
 
