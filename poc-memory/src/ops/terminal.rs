@@ -7,10 +7,17 @@ use std::ops::Range;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The minimum width of a terminal that lines are fitted to.
-const MIN_COLUMNS: usize = 40;
+const MIN_COLUMNS: usize = 24;
 
 /// Maximum number of columns that a title leaves to the other cells of its row. A longer row is cut at its end instead.
 const MAX_BESIDE_TITLE: usize = 56;
+
+/// The minimum width of a title or of the last column of a table of notes. If the other columns leave less, the last
+/// column is on lines of its own.
+const MIN_TEXT_WIDTH: usize = 16;
+
+/// The indent of these lines, in columns.
+const TEXT_INDENT: usize = 2;
 
 /// A wider cell does not widen its column: otherwise, one long key would make all rows long. Generated keys are shorter.
 const MAX_ALIGNED: usize = 80;
@@ -94,6 +101,8 @@ impl Terminal {
             others.remove(column);
         }
         let beside = others.iter().map(|width| width + COLUMN_GAP).sum::<usize>().min(MAX_BESIDE_TITLE);
+        let beside =
+            self.columns.map_or(beside, |columns| beside.min(columns.saturating_sub(MIN_TEXT_WIDTH)));
         for title in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
             *title = self.cut(title, beside);
         }
@@ -208,6 +217,15 @@ fn aligned_widths(rows: &[Vec<String>]) -> Vec<usize> {
     column_widths(&rows.iter().map(aligned).collect::<Vec<_>>())
 }
 
+/// Whether the other columns of a table leave less than [`MIN_TEXT_WIDTH`] of the terminal to the last one, and less than
+/// it needs.
+fn leaves_too_little(terminal: &Terminal, widths: &[usize], rows: &[Vec<String>]) -> bool {
+    let (Some(columns), Some((_, others))) = (terminal.columns, widths.split_last()) else { return false };
+    let beside: usize = others.iter().map(|width| width + COLUMN_GAP).sum();
+    let last = rows.iter().filter_map(|row| row.get(others.len())).map(|cell| cell.width()).max();
+    !others.is_empty() && columns < beside + last.unwrap_or(0).min(MIN_TEXT_WIDTH)
+}
+
 /// How a part of a text is emphasised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emphasis {
@@ -295,8 +313,9 @@ impl StyledText {
         }
     }
 
-    /// Adds rows with aligned columns. Each column has its emphasis; the last one is cut to the width of the terminal.
-    /// `after` returns the lines below a row, which must fit the terminal.
+    /// Adds rows with aligned columns. Each column has its emphasis; the last one is cut to the width of the terminal. If
+    /// the others leave too little to it, it is on a line of its own below each row. `after` returns the lines below a
+    /// row, which must fit the terminal.
     pub(in crate::ops) fn push_table(
         &mut self,
         terminal: &Terminal,
@@ -305,13 +324,19 @@ impl StyledText {
         after: impl Fn(usize) -> Option<(Emphasis, String)>,
     ) {
         let widths = aligned_widths(rows);
+        let is_narrow = leaves_too_little(terminal, &widths, rows);
         for (number, row) in rows.iter().enumerate() {
+            let (row, below) = match row.split_last() {
+                Some((last, others)) if is_narrow && row.len() == widths.len() => (others, Some(last)),
+                _ => (row.as_slice(), None),
+            };
             let mut used = 0;
             for (place, cell) in row.iter().enumerate() {
                 let emphasis = columns.get(place).copied().unwrap_or(Emphasis::None);
                 let is_last = row.iter().skip(place + 1).all(String::is_empty);
                 if is_last {
-                    self.push_as(emphasis, terminal.cut(cell, used));
+                    let cell = if is_narrow { cell.clone() } else { terminal.cut(cell, used) };
+                    self.push_as(emphasis, cell);
                     break;
                 }
                 let width = widths.get(place).copied().unwrap_or(0);
@@ -320,6 +345,12 @@ impl StyledText {
                 used += width.max(cell.width()) + COLUMN_GAP;
             }
             self.push("\n");
+            if let Some(last) = below.filter(|last| !last.is_empty()) {
+                let emphasis = columns.get(row.len()).copied().unwrap_or(Emphasis::None);
+                self.push(" ".repeat(TEXT_INDENT));
+                self.push_as(emphasis, terminal.cut(last, TEXT_INDENT));
+                self.push("\n");
+            }
             if let Some((emphasis, lines)) = after(number) {
                 self.push_as(emphasis, lines);
             }
@@ -364,6 +395,35 @@ mod tests {
         let rows = [row("soup"), row(&long), row("lentils")];
         text.push_table(&Terminal::default(), &[], &rows, |_| None);
         assert_eq!(text.to_string(), format!("soup     semantic\n{long}  semantic\nlentils  semantic\n"));
+    }
+
+    #[test]
+    fn titles_have_lines_of_their_own_in_a_narrow_terminal() {
+        let row = |cells: [&str; 4]| cells.map(String::from).to_vec();
+        let rows = [
+            row(["2026-11-21", "harbour/pumps", "semantic", "The bilge pump was greased by Lin"]),
+            row(["2026-11-20", "soup", "semantic", "Soup"]),
+        ];
+        let shown = |columns| {
+            let mut text = StyledText::default();
+            text.push_table(&narrow(columns), &[], &rows, |_| None);
+            text.fitted(&narrow(columns)).to_string()
+        };
+        insta::assert_snapshot!(shown(40), @"
+        2026-11-21  harbour/pumps  semantic
+          The bilge pump was greased by Lin
+        2026-11-20  soup           semantic
+          Soup
+        ");
+        insta::assert_snapshot!(shown(60), @"
+        2026-11-21  harbour/pumps  semantic  The bilge pump was gre…
+        2026-11-20  soup           semantic  Soup
+        ");
+        let thirty = Terminal::new(Some(30), &[], &[]);
+        assert_eq!(thirty.columns, Some(30));
+        let mut cut = rows.to_vec();
+        thirty.cut_titles(&mut cut, 3);
+        assert_eq!(cut[0][3], "The bilge pump…");
     }
 
     #[test]
