@@ -296,14 +296,21 @@ fn settings_of_requests_take_effect_and_the_others_are_named() {
     assert_eq!(status["problems"], serde_json::json!([]), "{status}");
     assert_eq!(world.json(&["config", "show"])["daemon_differs"], false);
     let shown = world.run(&["config", "set", "list.limit", "3"]).stdout;
-    assert!(shown.ends_with("\nthe running daemon needs no restart\n"), "{shown}");
+    let now = "\n`list.limit` takes effect within seconds, without a restart of the daemon\n";
+    assert!(shown.ends_with(now), "{shown}");
     world.until(RELOAD_LIMIT, &["list"], |answer| answer["notes"].as_array().unwrap().len() == 3);
     // The daemon applied one setting already, and another one waits for a restart.
     let shown = world.run(&["config", "set", "daemon.heartbeat", "2s"]).stdout;
     assert!(shown.contains("restart the daemon for `daemon.heartbeat` to take effect: "), "{shown}");
     world.until(RELOAD_LIMIT, &["daemon", "status"], |status| status.to_string().contains("heartbeat"));
     let shown = world.run(&["config", "set", "list.limit", "4"]).stdout;
-    assert!(shown.contains("restart the daemon for other changed settings to take effect: "), "{shown}");
+    assert!(shown.contains(now), "{shown}");
+    assert!(
+        shown.contains("restart the daemon for settings that were changed before to take effect: "),
+        "{shown}"
+    );
+    let shown = world.run(&["config", "set", "mcp.tools", "all"]).stdout;
+    assert!(shown.contains("`mcp.tools` takes effect in new sessions of assistants, without"), "{shown}");
     let unset = world.json(&["config", "unset", "daemon.heartbeat"]);
     let flags = ["daemon_runs", "daemon_differs", "at_start"].map(|flag| unset[flag].as_bool().unwrap());
     assert_eq!(flags, [true, false, true], "{unset}");

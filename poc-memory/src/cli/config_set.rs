@@ -135,14 +135,19 @@ impl LocalCommand for ConfigSet {
         if let Some(origin) = origin.as_ref().filter(other) {
             text.push_str(&format!("the value comes from {origin}, which overrides the file\n"));
         }
+        if *changed && output.daemon_runs && !output.at_start {
+            // A process that serves an assistant has the settings with which it started.
+            let when = if key.starts_with("mcp.") { "in new sessions of assistants" } else { "within seconds" };
+            text.push_str(&format!("`{key}` takes effect {when}, without a restart of the daemon\n"));
+        }
         if output.daemon_differs {
             let what = match (changed, output.at_start) {
                 (true, true) => format!("`{key}`"),
-                (true, false) => "other changed settings".to_owned(),
+                (true, false) => "settings that were changed before".to_owned(),
                 (false, _) => "changed settings".to_owned(),
             };
             text.push_str(&format!("restart the daemon for {what} to take effect: {RESTART}\n"));
-        } else if *changed && output.daemon_runs {
+        } else if *changed && output.at_start && output.daemon_runs {
             text.push_str("the running daemon needs no restart\n");
         }
         if !output.mistakes.is_empty() {
