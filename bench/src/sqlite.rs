@@ -15,7 +15,8 @@ const SCHEMA: &str = "
 CREATE TABLE nodes (
     ix INTEGER PRIMARY KEY, key TEXT, key_len INT, body_len INT, type TEXT, provenance TEXT, live INT,
     state TEXT, expires INT, weight REAL, created INT, modified INT, version INT,
-    emotion REAL, interval INT, replayed INT, degree INT, clustering REAL, outlier REAL, community INT
+    emotion REAL, interval INT, replayed INT, degree INT, clustering REAL, outlier REAL, community INT,
+    category TEXT
 );
 CREATE TABLE visits (agent TEXT, node INT, at INT, version INT, PRIMARY KEY (agent, node)) WITHOUT ROWID;
 CREATE TABLE keywords (word TEXT, node INT, PRIMARY KEY (word, node)) WITHOUT ROWID;
@@ -29,6 +30,7 @@ CREATE INDEX by_body_len ON nodes (body_len);
 CREATE INDEX by_type ON nodes (type);
 CREATE INDEX by_provenance ON nodes (provenance);
 CREATE INDEX by_state ON nodes (state);
+CREATE INDEX by_category ON nodes (category);
 CREATE INDEX by_weight ON nodes (weight);
 CREATE INDEX by_created ON nodes (created);
 CREATE INDEX by_modified ON nodes (modified);
@@ -54,7 +56,7 @@ impl Sqlite {
         let transaction = connection.transaction().unwrap();
         {
             let mut node = transaction
-                .prepare("INSERT INTO nodes VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+                .prepare("INSERT INTO nodes VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
                 .unwrap();
             let mut visit = transaction.prepare("INSERT INTO visits VALUES ('linker', ?, ?, ?)").unwrap();
             let mut word = transaction.prepare("INSERT OR IGNORE INTO keywords VALUES (?, ?)").unwrap();
@@ -82,6 +84,7 @@ impl Sqlite {
                     view.clustering(ix),
                     outliers.of(ix),
                     communities.of(ix),
+                    view.category(ix).name(),
                 ])
                 .unwrap();
                 if let Some(seen) = view.visit("linker", ix) {

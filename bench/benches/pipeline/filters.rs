@@ -84,7 +84,7 @@ fn by_name(view: &View) -> Vec<FilterCase<'_>> {
     let of_linker: Vec<u32> =
         view.provenances().filter(|(_, name)| is_linker(name)).map(|(number, _)| number).collect();
     let mut provenances = view.provenance_numbers();
-    let mut states = view.states();
+    let (mut states, mut categories) = (view.states(), view.categories());
     let word = view.keyword_number("word-3-1").unwrap();
     let project = view.keyword_number("project:example.org/topic-3").unwrap();
     let hub = format!("linked-to:{}", view.key(0));
@@ -134,6 +134,11 @@ fn by_name(view: &View) -> Vec<FilterCase<'_>> {
             "state:stale",
             "state = 'stale'",
             scan(view, move |ix| states.of(ix, None) == Some(State::Stale)),
+        ),
+        FilterCase::new(
+            "category:task",
+            "category = 'task'",
+            scan(view, move |ix| categories.of(ix, Category::General) == Category::Task),
         ),
         FilterCase::new(hub, AT_HUB, at_hub),
     ]

@@ -3,9 +3,9 @@
 use super::param::{Param, ParamPosition, Presence};
 use super::stage_error::StageError;
 use super::value::{FieldComparison, SortDirection, Value};
-use poc_graph::State;
 use poc_graph::error::Result;
 use poc_graph::time::Span;
+use poc_graph::{Category, State};
 use std::fmt;
 
 /// The arguments of one stage in a pipeline. `Display` writes them as they appear after the stage's word.
@@ -71,6 +71,8 @@ arguments! {
     glob: Glob -> super::glob::Glob;
     /// The state of a parameter.
     state: State -> State;
+    /// The category of a parameter.
+    category: Category -> Category;
     /// The direction of a parameter.
     direction: Direction -> SortDirection;
 }

@@ -7,7 +7,7 @@ use super::param::{Param, ParamPosition, ParamType, Presence};
 use super::stage::definition::{StageDef, StageKind};
 use super::stage::{find, vocabulary};
 use super::value::quoted;
-use poc_graph::State;
+use poc_graph::{Category, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -189,6 +189,10 @@ impl ArgumentPosition<'_> {
             ParamType::State => {
                 State::ALL.iter().map(|state| value(state.name(), "a state of notes")).collect()
             }
+            ParamType::Category => {
+                let categories = Category::ALL.iter().map(|category| category.name());
+                categories.map(|name| value(name, "a category of notes")).collect()
+            }
             ParamType::SortField => FIELDS
                 .iter()
                 .filter_map(|field| Some(completion(field.sort?.split(':').next()?, "value", field.doc)))
@@ -271,6 +275,7 @@ mod tests {
         assert_eq!(at("sort:pri^ | limit:3"), ("pri".into(), vec!["priority".into()]));
         assert_eq!(at("sort:weight ^").1, ["asc", "desc"]);
         assert_eq!(at("sort:weight a^"), ("a".into(), vec!["asc".into()]));
+        assert_eq!(at("category:t^").1, ["technical", "task"]);
         assert_eq!(at("state:sup^"), ("sup".into(), vec!["superseded".into()]));
         assert_eq!(at("not-visited:li^,7d"), ("li".into(), vec!["linker".into()]));
         assert_eq!(at("hybrid:x,^").1, ["k=", "derived="]);

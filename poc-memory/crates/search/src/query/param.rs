@@ -6,7 +6,7 @@ use super::glob::Glob;
 use super::value::{FieldComparison, Quantity, Relation, SortDirection, Value};
 use poc_graph::similar;
 use poc_graph::time::{Span, Timestamp};
-use poc_graph::{State, normal_key};
+use poc_graph::{Category, State, normal_key};
 use std::fmt::Write;
 
 /// One parameter of a stage.
@@ -67,6 +67,8 @@ pub enum ParamType {
     Glob,
     /// A node state.
     State,
+    /// A category of nodes.
+    Category,
     /// A whole number between two inclusive bounds.
     Count(usize, usize),
     /// A number between two inclusive bounds.
@@ -115,6 +117,10 @@ impl ParamType {
                 "a state: {}",
                 State::ALL.iter().map(|state| format!("`{state}`")).collect::<Vec<_>>().join(", ")
             ),
+            ParamType::Category => format!(
+                "a category: {}",
+                Category::ALL.iter().map(|category| format!("`{category}`")).collect::<Vec<_>>().join(", ")
+            ),
             ParamType::Count(min, usize::MAX) => format!("a whole number from {min}"),
             ParamType::Count(min, max) => format!("a whole number from {min} to {max}"),
             ParamType::Number(min, max) => format!("a number from {min} to {max}"),
@@ -148,6 +154,10 @@ impl ParamType {
             }
             ParamType::State => State::parse(text).map(Value::State).ok_or_else(|| {
                 similar::closest(text, State::ALL.iter().map(|state| state.name()))
+                    .map(|near| format!("did you mean `{near}`?"))
+            }),
+            ParamType::Category => Category::parse(text).map(Value::Category).ok_or_else(|| {
+                similar::closest(text, Category::ALL.iter().map(|category| category.name()))
                     .map(|near| format!("did you mean `{near}`?"))
             }),
             ParamType::Count(min, max) => {

@@ -14,6 +14,20 @@ use poc_graph::similar;
 const COMMON_STAGES: &str = "common stages are `all`, `match`, `key`, `keyword`, `type`, `age`, `sort` and `limit`; \
                              `poc-memory help search` lists all";
 
+/// Fields of notes that no stage filters, because the view does not have them, with what to use instead.
+const UNFILTERED_FIELDS: &[(&str, &str)] = &[
+    (
+        "author",
+        "no stage filters by author: `provenance:NAME` filters by who or what stored a note, and `match:NAME` finds \
+         notes that contain a name",
+    ),
+    (
+        "session",
+        "the keys of the notes of a session begin with its name: `key:claude-code/1a2b3c4d/*`, as `list` shows them",
+    ),
+    ("source", "no stage filters by source: `provenance:NAME` filters by who or what stored a note"),
+];
+
 /// The definition of a stage; `None` after adding an error to `problems`. `alone` tells whether the pipeline has no
 /// other stage.
 pub(super) fn look_up(
@@ -43,8 +57,11 @@ pub(super) fn look_up(
         let sort = FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
         let right = correction::of_unknown_word(stage);
         let near = || similar::closest(word, stage::vocabulary().iter().map(|stage| stage.word));
+        let unfiltered = UNFILTERED_FIELDS.iter().find(|(field, _)| *field == word);
         problems.push(problem.hint(if names.saved(word).is_some() {
             format!("the saved pipeline is `@{word}`")
+        } else if let Some((_, instead)) = unfiltered {
+            (*instead).to_owned()
         } else if let Some(sort) = sort.filter(|_| !is_compared(stage) || right.is_none()) {
             format!("it is a field to sort by: `sort:{sort}`")
         } else if let Some(right) = right {
@@ -91,12 +108,22 @@ pub(super) fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStag
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMON_STAGES, stage};
+    use super::{COMMON_STAGES, UNFILTERED_FIELDS, stage};
 
     #[test]
     fn the_common_stages_exist() {
         let words = COMMON_STAGES.split('`').skip(1).step_by(2).filter(|word| !word.contains(' '));
         assert!(words.clone().count() > 5);
         words.for_each(|word| assert!(stage::find(word).is_some(), "{word}"));
+    }
+
+    #[test]
+    fn fields_without_a_stage_name_another_one() {
+        for (field, instead) in UNFILTERED_FIELDS {
+            assert!(stage::find(field).is_none(), "{field}");
+            let stages = instead.split('`').skip(1).step_by(2).filter_map(|quoted| quoted.split_once(':'));
+            assert!(stages.clone().count() > 0, "{field}");
+            stages.for_each(|(word, _)| assert!(stage::find(word).is_some(), "{word}"));
+        }
     }
 }

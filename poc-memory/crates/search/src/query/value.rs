@@ -1,8 +1,8 @@
 //! The values of a stage's parameters.
 
 use super::glob::Glob;
-use poc_graph::State;
 use poc_graph::time::{Span, Timestamp};
+use poc_graph::{Category, State};
 use std::fmt;
 
 /// A checked value of a parameter.
@@ -22,6 +22,8 @@ pub(super) enum Value {
     Glob(Glob),
     /// A state.
     State(State),
+    /// A category.
+    Category(Category),
     /// The direction of a sort.
     Direction(SortDirection),
 }
@@ -36,6 +38,7 @@ impl fmt::Display for Value {
             Value::FieldComparison(compare) => write!(f, "{compare}"),
             Value::Glob(glob) => f.write_str(&quoted(glob.text())),
             Value::State(state) => write!(f, "{state}"),
+            Value::Category(category) => write!(f, "{category}"),
             Value::Direction(direction) => write!(f, "{direction}"),
         }
     }

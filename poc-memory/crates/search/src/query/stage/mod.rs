@@ -2,6 +2,7 @@
 //! (`weight:>0.5`) are generated from the table of fields.
 
 mod all;
+mod category;
 mod community;
 mod confluence;
 pub(super) mod definition;
@@ -48,6 +49,7 @@ pub const STAGES: &[StageDef] = &[
     neighbors::STAGE,
     interference_pairs::STAGE,
     node_type::STAGE,
+    category::STAGE,
     key::STAGE,
     generated_key::STAGE,
     keyword::STAGE,

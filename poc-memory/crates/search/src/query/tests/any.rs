@@ -23,6 +23,7 @@ fn value(param: &'static Param) -> BoxedStrategy<String> {
         ParamType::Direction => words(&["asc", "desc"]),
         ParamType::Glob => words(&["n*", "n?", "n[0-4]", "*"]),
         ParamType::State => words(&["active", "stale", "superseded", "expired"]),
+        ParamType::Category => words(&["core", "general", "technical", "observation", "task"]),
         ParamType::Count(min, max) => {
             let near = min..=max.min(min + 12);
             prop_oneof![12 => near, 1 => Just(max)].prop_map(|count| count.to_string()).boxed()

@@ -47,6 +47,7 @@ fn every_stage_has_a_signature() {
     generator  neighbors:KEY[,hops=1]
     generator  interference-pairs[,min_sim=…][,k=10][,probes=5000]
     filter     type:NAME
+    filter     category:NAME
     filter     key:GLOB
     filter     generated-key[,len=60]
     filter     keyword:WORD

@@ -23,6 +23,16 @@ fn a_single_problem_is_shown_with_carets() {
 }
 
 #[test]
+fn a_field_without_a_filter_has_a_hint() {
+    insta::assert_snapshot!(error_text("source:rfc | limit:5"), @r"
+    unknown stage `source`
+      source:rfc | limit:5
+      ^^^^^^
+    hint: no stage filters by source: `provenance:NAME` filters by who or what stored a note
+    ");
+}
+
+#[test]
 fn all_problems_are_reported_together() {
     insta::assert_snapshot!(
         error_text("all | tpe:episodic | age:>7x | limit:0 | !sort:prioritty | match:x"), @r"

@@ -41,6 +41,7 @@ enum Test {
     Project(&'static str),
     Provenance(&'static str),
     State(State),
+    Category(Category),
     Visited(bool, Option<i64>),
     LinkedTo(usize),
     Number(&'static str, &'static str, f64),
@@ -67,6 +68,7 @@ impl Test {
             Test::Project(name) => format!("project:{name}"),
             Test::Provenance(name) => format!("provenance:{name}"),
             Test::State(state) => format!("state:{state}"),
+            Test::Category(category) => format!("category:{category}"),
             Test::Visited(yes, within) => {
                 let within = within.map_or_else(String::new, |seconds| format!(",{seconds}s"));
                 format!("{}visited:linker{within}", if *yes { "" } else { "not-" })
@@ -179,6 +181,7 @@ impl Graph {
                 own == *name || own.split(':').next() == Some(name) || own == format!("agent:{name}")
             }
             Test::State(wanted) => state(record) == *wanted,
+            Test::Category(wanted) => record.node.category == *wanted,
             Test::Visited(yes, within) => {
                 let visited = record.visit.is_some_and(|visit| {
                     within.is_none_or(|seconds| NOW.0 - visit.at.0 < seconds * 1000)
@@ -329,6 +332,7 @@ fn test() -> impl Strategy<Value = Test> {
         1 => proptest::sample::select(vec!["a.b/c", "c", "*", "x"]).prop_map(Test::Project),
         1 => proptest::sample::select(vec!["manual", "import", "import:a", "agent", "linker"]).prop_map(Test::Provenance),
         1 => proptest::sample::select(State::ALL.to_vec()).prop_map(Test::State),
+        1 => proptest::sample::select(Category::ALL.to_vec()).prop_map(Test::Category),
         3 => (any::<bool>(), proptest::option::of((0i64..1000).prop_map(|s| s * 1000))).prop_map(|(yes, within)| Test::Visited(yes, within)),
         1 => Just(Test::LinkedTo(0)),
         2 => (proptest::sample::select(vec!["weight", "degree", "content-len", "key-len"]), sign(), 0u8..5)

@@ -6,7 +6,9 @@ use poc_config::Config;
 use poc_embed::{Embedder, HashEmbedder};
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
-use poc_graph::{Activity, Delta, EdgeKind, Node, NodeType, State, View, Visit, VisitOutcome, testing};
+use poc_graph::{
+    Activity, Category, Delta, EdgeKind, Node, NodeType, State, View, Visit, VisitOutcome, testing,
+};
 use poc_index::{
     MentionIndex, MentionReader, TextIndex, TextReader, VectorIndex, VectorReader, testing as indexes,
 };
@@ -129,7 +131,7 @@ fn days_ago(days: i64) -> Timestamp {
 /// | `lsm-tree` | semantic | 30, changed today | 1 | keyword `storage` |
 /// | `day#2026-11-21` | daily | 1 | 1 | |
 /// | `crash-notes` | semantic | 9 | 1 | created by the agent `linker` |
-/// | `todo/benchmarks` | semantic | 8 | 1 | the shortest; of the project `github.com/ann/journal` |
+/// | `todo/benchmarks` | semantic | 8 | 1 | the shortest; a task of the project `github.com/ann/journal` |
 /// | `old-tree` | semantic | 70 | 1 | superseded |
 /// | `past` | semantic | 60 | 1 | expired |
 ///
@@ -199,7 +201,10 @@ pub(super) fn notes() -> World {
             node.provenance = "agent:linker".into();
         },
     );
-    note("todo/benchmarks", "semantic", 8, "Benchmarks", "Measure twice, then cut", &project);
+    note("todo/benchmarks", "semantic", 8, "Benchmarks", "Measure twice, then cut", &|node| {
+        project(node);
+        node.category = Category::Task;
+    });
     note("old-tree", "semantic", 70, "Old tree", "An earlier description of trees", &|node| {
         node.state = State::Superseded;
     });
