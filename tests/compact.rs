@@ -44,7 +44,7 @@ fn a_compacted_memory_answers_as_before_and_says_where_its_history_begins() {
             let expected = format!("up to {} changes would be deleted", planned["dropped_changes"]);
             assert!(refused.stderr.contains(&expected), "{}", refused.stderr);
             let error = world.json_with_status(&["compact", "--keep", "0s"], 2);
-            assert_eq!(error["error"]["at"]["field"], "--yes", "{error}");
+            assert_eq!(error["error"]["at"]["field"], "yes", "{error}");
         }
         assert_eq!(world.json(&["stats"])["history_since"], since);
         let done = world.json(&["compact", "--keep", "0s", "--yes"]);

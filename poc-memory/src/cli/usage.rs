@@ -55,13 +55,12 @@ fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
     }
 }
 
-/// The error about the contents of a file that an option names, with the option as its field. It needs neither the name
-/// of the file, which is `-` for standard input, nor the help of the command.
+/// The error about the contents of a file that an option names. It needs neither the name of the file, which is `-` for
+/// standard input, nor the help of the command.
 fn error_in_file(error: &clap::Error) -> Option<Error> {
     let own = error.source()?.downcast_ref::<Error>()?;
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
-    let option = argument.strip_suffix(" <FILE>")?;
-    Some(own.clone().field(option))
+    argument.ends_with(" <FILE>").then(|| own.clone())
 }
 
 /// Words that people try for commands with another name.
@@ -370,7 +369,7 @@ mod tests {
         let folder = poc_graph::testing::folder();
         let file = folder.path().join("notes.jsonl");
         std::fs::write(&file, "{\"title\": \"One\"}\n[1]\n").unwrap();
-        insta::assert_snapshot!(check(&["insert", "--notes", file.to_str().unwrap()]), @r#"`--notes`: line 2: it is JSON but not an object; write one note per line: {"title": …, "body": …}; nothing was stored"#);
+        insta::assert_snapshot!(check(&["insert", "--notes", file.to_str().unwrap()]), @r#"line 2: it is JSON but not an object; write one note per line: {"title": …, "body": …}; nothing was stored"#);
     }
 
     #[test]

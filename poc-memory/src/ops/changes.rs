@@ -3,7 +3,7 @@
 use super::hit::truncated;
 use super::recall::Recall;
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::{COLUMN_GAP, column_widths, second};
+use super::text::{COLUMN_GAP, column_widths, one_line, second};
 use super::{Access, Ctx, Op, Route, argument, command_of, growth};
 use poc_agent::agent_changes::agent_changes;
 use poc_agent::{ledger, undo};
@@ -122,7 +122,8 @@ pub(super) fn nothing_changed(since: Option<Timestamp>) -> String {
 
 /// A title in quotes, with at most [`TITLE_CHARS`] characters of it.
 fn shortened(title: &str) -> String {
-    let (shown, left_out) = truncated(title, TITLE_CHARS);
+    let title = one_line(title);
+    let (shown, left_out) = truncated(&title, TITLE_CHARS);
     let end = if left_out > 0 { "…" } else { "" };
     format!("“{shown}{end}”")
 }

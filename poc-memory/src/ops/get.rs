@@ -1,7 +1,7 @@
 //! `get`
 
 use super::history::{self, HistoryEntry};
-use super::text::{plural, second};
+use super::text::{one_line, plural, second};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -236,7 +236,7 @@ impl Op for Get {
         if let Some(markdown) = &output.markdown {
             return markdown.clone();
         }
-        let mut text = format!("{}\n\n", output.title);
+        let mut text = format!("{}\n\n", one_line(&output.title));
         let mut line = |name: &str, value: &dyn std::fmt::Display| {
             let value = value.to_string();
             if !value.is_empty() {
@@ -268,8 +268,8 @@ impl Op for Get {
             let _ = writeln!(text, "\n{kind}");
             for end in ends {
                 let arrow = if end.direction == Direction::Out { "→" } else { "←" };
-                let reason = history::reason(&end.reason);
-                let _ = writeln!(text, "  {arrow} {:.2}  {}  {}{reason}", end.strength, end.key, end.title);
+                let (title, reason) = (one_line(&end.title), history::reason(&end.reason));
+                let _ = writeln!(text, "  {arrow} {:.2}  {}  {title}{reason}", end.strength, end.key);
             }
             if let Some(count) = output.left_out_edges.get(kind) {
                 let more = plural(*count as u64, "more edge");

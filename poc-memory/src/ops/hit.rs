@@ -2,7 +2,7 @@
 
 use super::snippet::snippet;
 use super::terminal::Terminal;
-use super::text::day;
+use super::text::{day, one_line};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, Node, NodeId, View, cancellation};
@@ -45,7 +45,7 @@ impl From<Node> for DerivedNote {
 impl DerivedNote {
     /// The line of text output below the hit.
     pub(in crate::ops) fn line(&self) -> String {
-        format!("{}found through {}: {}\n", " ".repeat(DETAIL_INDENT), self.key, self.title)
+        format!("{}found through {}: {}\n", " ".repeat(DETAIL_INDENT), self.key, one_line(&self.title))
     }
 }
 
@@ -121,7 +121,16 @@ pub(crate) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::without_title;
+    use super::{DerivedNote, without_title};
+
+    #[test]
+    fn a_title_with_line_breaks_does_not_break_a_row() {
+        // A store of an earlier release, an export or a remote may contain it.
+        let note =
+            DerivedNote { key: "fact".to_owned(), title: "One\r\n0.99  fake  Two\u{2028}x".to_owned() };
+        assert_eq!(note.line().trim(), "found through fact: One 0.99 fake Two x");
+        assert_eq!(note.line().lines().count(), 1);
+    }
 
     #[test]
     fn a_snippet_does_not_repeat_the_title() {

@@ -5,7 +5,7 @@ use super::hit::{NoteRow, is_zero, truncated};
 use super::request::FormerText;
 use super::retrieve::{self, RetrieveRow};
 use super::terminal::{StyledText, Terminal};
-use super::text::plural;
+use super::text::{one_line, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::GateKind;
 use poc_graph::Node;
@@ -164,8 +164,8 @@ impl Op for Query {
 
     fn show(output: &QueryOutput, terminal: &Terminal) -> StyledText {
         let (key, title) = match &output.note {
-            Some(note) => (note.key.as_str(), note.title.as_str()),
-            None => ("", ""),
+            Some(note) => (note.key.as_str(), one_line(&note.title)),
+            None => ("", String::new()),
         };
         let mut text = match output.hit {
             Verdict::Strong => {

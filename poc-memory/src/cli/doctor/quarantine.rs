@@ -6,6 +6,7 @@ use crate::cli::local::LocalCommand;
 use crate::cli::repair::LostNoteRow;
 use crate::ops::{Terminal, plural, size};
 use poc_graph::error::{Code, Error, Result};
+use poc_graph::one_line;
 use poc_graph::time::Timestamp;
 use poc_notes::quarantine::require_files;
 use poc_store::{
@@ -236,7 +237,8 @@ impl LocalCommand for QuarantineShow {
             };
             return output.notes.iter().map(text).collect::<Vec<_>>().join("\n");
         }
-        let line = |note: &QuarantineNoteRow| format!("{}{}  {}\n", note.key, deleted(note), note.title);
+        let line =
+            |note: &QuarantineNoteRow| format!("{}{}  {}\n", note.key, deleted(note), one_line(&note.title));
         let lines: String = output.notes.iter().take(SHOWN_NOTES).map(line).collect();
         let more = more_line(output.notes.len());
         let name = &output.name;

@@ -2,6 +2,7 @@
 //! outside of the fence depends on no text that others wrote.
 
 use poc_agent::prompt::Fence;
+use poc_graph::one_line;
 use poc_graph::rng::Rng;
 use poc_notes::session_context::{Briefing, BriefingPart, ContextNote};
 use std::fmt::Write as _;
@@ -100,7 +101,7 @@ fn heading(note: &ContextNote) -> String {
     let mut text = format!("{date}[{}]", node.key);
     if node.title != node.key {
         // Writing to a string cannot fail.
-        let _ = write!(text, " {}", node.title);
+        let _ = write!(text, " {}", one_line(&node.title));
     }
     text
 }

@@ -1,6 +1,6 @@
 //! `remote_sync`
 
-use crate::ops::text::plural;
+use crate::ops::text::{one_line, plural};
 use crate::ops::{Access, Ctx, Op, Progress, Terminal};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
@@ -177,7 +177,7 @@ impl Op for RemoteSync {
             for (what, notes) in [("pull", &would.pull), ("delete", &would.delete), ("push", &would.push)] {
                 for note in notes.iter().take(SHOWN_NOTES) {
                     // Writing to a string cannot fail.
-                    let _ = writeln!(text, "{what:<7} {}  {}", note.key, note.title);
+                    let _ = writeln!(text, "{what:<7} {}  {}", note.key, one_line(&note.title));
                 }
                 if notes.len() > SHOWN_NOTES {
                     let _ = writeln!(
