@@ -363,7 +363,7 @@ fn grouped(warnings: &[FailedNote]) -> Vec<(&str, Vec<&FailedNote>)> {
         let place = *places.entry(&warning.error).or_insert(groups.len());
         match groups.get_mut(place) {
             Some((_, notes)) => notes.push(warning),
-            None => groups.push((&warning.error, vec![warning])),
+            None => groups.push((warning.error.as_str(), vec![warning])),
         }
     }
     groups
