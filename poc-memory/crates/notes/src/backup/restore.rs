@@ -187,7 +187,7 @@ fn restore_of(
     for generation in candidates(all, backup, options.point)? {
         match select(generation, options, callbacks)? {
             StateAvailability::State { seq, damaged } => {
-                let report = put_in_place(generation, seq, &damaged, target, callbacks)?;
+                let report = put_in_place(backup, generation, seq, &damaged, target, callbacks)?;
                 return Ok(RestoreReport { skipped, ..report });
             }
             StateAvailability::DamagedFile(problem) => {

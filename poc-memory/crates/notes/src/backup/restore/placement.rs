@@ -23,8 +23,9 @@ use std::path::Path;
 /// Name of the folder beside the store in which a restored profile is prepared.
 pub(super) const STAGING: &str = "restore.partial";
 
-/// Copies an intact generation up to a transaction, opens the store once, and moves everything to its place.
+/// Copies an intact generation of a backup up to a transaction, opens the store once, and moves everything to its place.
 pub(super) fn put_in_place(
+    backup: &Path,
     generation: &BackupGeneration,
     seq: u64,
     damaged: &BTreeMap<String, String>,
@@ -53,7 +54,7 @@ pub(super) fn put_in_place(
         .and_then(|()| check_restored(&staging.join("store"), &mut report))
         .and_then(|()| {
             // Checked again, because a store may have been created during the copy.
-            require_no_store(target)?;
+            require_no_store(backup, target)?;
             delete_empty_store(&store)?;
             for (part, path) in parts(target) {
                 put(&staging.join(part), &path, &mut report)?;
