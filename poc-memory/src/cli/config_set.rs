@@ -137,7 +137,8 @@ impl LocalCommand for ConfigSet {
         }
         if *changed && output.daemon_runs && !output.at_start {
             // A process that serves an assistant has the settings with which it started.
-            let when = if key.starts_with("mcp.") { "in new sessions of assistants" } else { "within seconds" };
+            let when =
+                if key.starts_with("mcp.") { "in new sessions of assistants" } else { "within seconds" };
             text.push_str(&format!("`{key}` takes effect {when}, without a restart of the daemon\n"));
         }
         if output.daemon_differs {
