@@ -251,11 +251,14 @@ fn an_approved_proposal_that_is_undone_waits_again() {
     assert_eq!(proposals(&world.memory, None).unwrap(), waiting[1..]);
 }
 
+/// What a person does with a proposal.
+type Decision = fn(&Memory, RunId);
+
 /// The clock of a memory in which another person decides when the clock is read for the first time.
 struct RacingClock {
     memory: Memory,
     run: RunId,
-    decision: Mutex<Option<fn(&Memory, RunId)>>,
+    decision: Mutex<Option<Decision>>,
 }
 
 impl Clock for RacingClock {
@@ -268,7 +271,7 @@ impl Clock for RacingClock {
 
 #[test]
 fn of_two_decisions_at_the_same_time_only_one_counts() {
-    let decisions: [fn(&Memory, RunId); 2] = [
+    let decisions: [Decision; 2] = [
         |memory, run| {
             approve(memory, run, &[]).unwrap();
         },
