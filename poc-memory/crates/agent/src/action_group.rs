@@ -6,6 +6,7 @@
 
 use super::action::Action;
 use super::action_executor::{ActionExecutor, ActionNote, SourceRelation};
+use super::definition::Definition;
 use super::permit::{PermittedAction, Refusal};
 use super::proposal::Proposal;
 use super::selection::Selection;
@@ -74,15 +75,19 @@ impl ActionStep<'_> {
 }
 
 /// For each action of a reply, the index of the superseding action it is a part of: the first action that
-/// replaces a source of the insert, whether or not that replacement is permitted.
-pub(super) fn superseding_action_of(actions: &[Action], selection: &Selection) -> Vec<Option<usize>> {
+/// replaces a source of the insert, whether or not that replacement is permitted. A quotation is no part of its source.
+pub(super) fn superseding_action_of(
+    definition: &Definition,
+    actions: &[Action],
+    selection: &Selection,
+) -> Vec<Option<usize>> {
     let node = |name: &str| selection.get(name.trim()).map(|handle| handle.node.id);
     let retires = |action: &Action| match action {
         Action::Supersede(supersede) if !supersede.renames() => node(&supersede.node),
         _ => None,
     };
     let part_of = |action: &Action| match action {
-        Action::Insert(insert) => {
+        Action::Insert(insert) if !definition.limits.insert_only_quotations => {
             let sources: Vec<NodeId> = insert.sources.iter().filter_map(|name| node(name)).collect();
             actions.iter().position(|whole| retires(whole).is_some_and(|old| sources.contains(&old)))
         }

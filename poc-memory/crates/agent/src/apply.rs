@@ -111,7 +111,7 @@ fn plan(
     answer: &ParsedReply,
     row: &mut Run,
 ) -> Result<(Vec<PlannedAction>, CutOffNodes)> {
-    let superseding = action_group::superseding_action_of(&answer.actions, selection);
+    let superseding = action_group::superseding_action_of(definition, &answer.actions, selection);
     let actions: Vec<(&Action, bool)> =
         answer.actions.iter().zip(&superseding).map(|(action, whole)| (action, whole.is_some())).collect();
     let record = WriterRecord::of(memory, definition, selection, &actions)?;

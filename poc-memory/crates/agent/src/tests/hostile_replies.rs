@@ -332,7 +332,7 @@ fn the_invariant_check_detects_planted_quotations() {
         ("quote-0123456789ad", "“”"),
     ] {
         let found = planted(&only_quotations, key, body);
-        assert!(found.contains("is not a quotation"), "{found}");
+        assert!(found.contains("is no quotation"), "{found}");
     }
     // The next rule is that nothing of it was permitted.
     let found = planted(&only_quotations, "quote-0123456789ae", &quoted);
