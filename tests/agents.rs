@@ -231,7 +231,7 @@ fn two_runs_can_be_compared() {
         assert!(text.contains(line), "no {line} in {text}");
     }
     let missing = world.run(&["agent", "diff", &first, "ffff"]);
-    assert!(missing.status != 0 && missing.stderr.contains("`second`"), "{missing:?}");
+    assert!(missing.status != 0 && missing.stderr.contains("`ffff`"), "{missing:?}");
 }
 
 #[test]

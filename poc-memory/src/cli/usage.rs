@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(name(&["get", "x"], "unknown"), "`unknown`: 0 is out of range");
         assert_eq!(name(&["get", "x"], "tenant"), "`--tenant`: 0 is out of range");
         assert_eq!(name(&["--profile", "y", "stats"], "profile"), "`--profile`: 0 is out of range");
-        assert_eq!(name(&["profile", "show", "y"], "profile"), "0 is out of range");
+        assert_eq!(name(&["profile", "show", "y"], "profile"), "`profile`: 0 is out of range");
         // One of several arguments is named, unless the message shows which one it is about.
         assert_eq!(name(&["supersede", "x", "y"], "new"), "`<NEW>`: 0 is out of range");
         let unknown = Error::not_found("there is no note `y`").field("new");

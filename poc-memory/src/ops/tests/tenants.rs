@@ -305,6 +305,11 @@ fn strip(value: &mut Value) {
             fields.values_mut().for_each(strip);
         }
         Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::String(text) => {
+            if let Some(number) = text.find(" was deleted in change ") {
+                text.truncate(number);
+            }
+        }
         _ => {}
     }
 }
