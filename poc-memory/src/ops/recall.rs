@@ -81,7 +81,7 @@ struct RecallRow {
     /// The message it is a chunk of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<ChunkOrigin>,
-    /// Score of the hit: ((2 · sim + words) / 3)^α · graph · (1 + 0.2 · weight / (weight + 4))^β, with α = 1 and β = 0.5 by
+    /// Score of the hit: ((6 · sim + words) / 7)^α · graph · (1 + 0.2 · weight / (weight + 4))^β, with α = 1 and β = 0.5 by
     /// default.
     score: f64,
     /// Weight of the note, decayed to now, including the gain of this recall.

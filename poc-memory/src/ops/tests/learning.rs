@@ -69,7 +69,7 @@ fn a_hit_has_the_factors_of_its_score() {
     assert_eq!(hits.len(), 4, "{answer}");
     for hit in hits {
         let part = |name: &str| hit["breakdown"][name].as_f64().unwrap();
-        let relevance = (2.0 * part("sim") + part("words")) / 3.0;
+        let relevance = (6.0 * part("sim") + part("words")) / 7.0;
         let boost = 1.0 + 0.2 * part("weight") / (part("weight") + 4.0);
         let score = relevance * part("graph") * boost.sqrt();
         assert!((hit["score"].as_f64().unwrap() - score).abs() < 1e-12, "{hit}");
