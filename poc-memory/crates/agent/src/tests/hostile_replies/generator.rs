@@ -141,8 +141,13 @@ fn actions(dice: &Dice, kind: &str, names: &[String], notes: &[String]) -> Value
 /// One reply, mostly valid JSON with forbidden actions.
 pub(super) fn reply(dice: &Dice, names: &[String], notes: &[String]) -> String {
     let mut value = json!({"notes": text(dice)});
-    for kind in ["link-add", "weight", "insert", "supersede"] {
-        if !dice.one_in(40) {
+    let kinds = ["link-add", "weight", "insert", "supersede"];
+    // With actions of all kinds, hardly any reply has only permitted ones.
+    let only = dice.one_in(6).then(|| *dice.pick(&kinds));
+    for kind in kinds {
+        if only.is_some_and(|only| only != kind) {
+            value[kind] = json!([]);
+        } else if !dice.one_in(40) {
             value[kind] = actions(dice, kind, names, notes);
         }
     }

@@ -129,7 +129,7 @@ impl Plain {
 
 /// The relevance of a note with all words of the question.
 fn relevance(similarity: f64) -> f64 {
-    (2.0 * similarity + 1.0) / 3.0
+    (6.0 * similarity + 1.0) / 7.0
 }
 
 /// The factor for a weight.
